@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.entries import size_of
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import SearchRequest, utc_now

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.topics.assignment import Declared
-from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.pages.filing import Declared
+from agent_memory.knowledge.topics.consolidation import TopicItem
 from agent_memory.knowledge.topics.page import Footnote
 from agent_memory.models import derived_id
 

@@ -29,7 +29,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.ingestion import MemoryIngestor
 from agent_memory.ingestion import Turn as Said
 from agent_memory.knowledge.facade.manager import MemoryManager
-from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import Memory, Observation, Source
 from agent_memory.redaction import SecretRedactor

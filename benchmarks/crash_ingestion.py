@@ -35,16 +35,15 @@ from agent_memory.care.doctor.findings import Severity
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import taken_from, undo
-from agent_memory.knowledge.items.drawn import drawn_from
+from agent_memory.knowledge.intake.withdrawal import taken_from, undo
 from agent_memory.knowledge.pages.filing import file_all
+from agent_memory.knowledge.pages.page_items import load_texts
+from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.sources import load_texts
-from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.knowledge.passages.items import drawn_from
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rendering import render
-from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.knowledge.topics.markdown import parse, render
+from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.entities.matching import Matcher, normal_form
-from agent_memory.knowledge.entities.matching.letters import likeness
+from agent_memory.knowledge.entities.matching.word_similarity import likeness
 from benchmarks._deduplication_data import SETS, load
 from benchmarks._deduplication_lookup import look_up
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.knowledge.digest.model_digest import ModelPermission
-from agent_memory.knowledge.intake.drafting import ReceivedDocument
+from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import NOBODY, open_service

@@ -25,11 +25,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.entities.entity_drafts import resolve
+from agent_memory.knowledge.entities.entity_drafts import extract_entities, resolve
 from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
-from agent_memory.knowledge.entities.name_reader import LOWERCASE
-from agent_memory.knowledge.entities.text_entities import extract_entities
-from agent_memory.knowledge.pipeline.config import EntityDeduplicationConfig
+from agent_memory.knowledge.entities.name_finder import LOWERCASE
+from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
 from agent_memory.models import Episode
 from benchmarks._entities_baselines import BASELINES
 

@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.entries import size_of
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.items.item_stage import ItemStage
+from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.pipeline.runner import Runner
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service

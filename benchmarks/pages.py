@@ -28,17 +28,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.knowledge.topics.assignment import nearest
+from agent_memory.knowledge.pages.filing import nearest
 from agent_memory.knowledge.topics.consolidation import consolidate
+from agent_memory.knowledge.topics.markdown import MAX_TOKENS, split, tokens_of
 from agent_memory.knowledge.topics.page import Page
-from agent_memory.knowledge.topics.rendering import MAX_TOKENS, split, tokens_of
-from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
 from benchmarks._pages_data import Talk, load_requests, load_talks
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.topics.assignment import Embed
-    from agent_memory.knowledge.topics.items import TopicItem
+    from agent_memory.knowledge.pages.filing import Embed
+    from agent_memory.knowledge.topics.consolidation import TopicItem
 
 EDITED_EVERY: Final = 7
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)

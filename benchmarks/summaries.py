@@ -29,8 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.summaries.quoting import as_lines, quotes_of
-from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, quotes_of
 from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms

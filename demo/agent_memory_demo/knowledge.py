@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.knowledge import MemoryManager, RetrievalMode
-from agent_memory.knowledge.facade import printing
+from agent_memory.knowledge import MemoryManager, RetrievalMode, tool_answers
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.filing import unfiled_of
+from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import MemoryService, open_service
 from agent_memory.settings import ServiceSettings
@@ -162,7 +161,7 @@ async def ask(shelf: Shelf, question: str, expected: str) -> int:
     """Print what recall answers; return 0 if the expected words are among it."""
     title(question)
     found = await shelf.manager.retrieve(question, RetrievalMode.RAG, k=3)
-    answer = await printing.recalled(shelf.manager, found, question, "rag")
+    answer = await tool_answers.recalled(shelf.manager, found, question, "rag")
     print(textwrap.indent(answer, "  "))
     return int(expected not in answer)
 

@@ -137,13 +137,13 @@ class FeaturePackage:
 KNOWLEDGE: Final = FeaturePackage(
     _KNOWLEDGE,
     {
-        "watcher": "pages.watching:PageWatcher",
+        "watcher": "pages.page_watcher:PageWatcher",
         "source": "search_source:KnowledgeSource",
         "withdrawal": "intake.withdrawal:withdraw_given",
-        "footnotes": "topics.item_removal:cut_edited",
+        "footnotes": "topics.page_files:cut_edited",
         "records": "records:Knowledge",
-        "forgotten_texts": "items.forgotten_texts:ForgottenTexts",
-        "statements": "items.passage_statements:find_statements",
+        "forgotten_texts": "passages.forgotten_texts:ForgottenTexts",
+        "statements": "passages.forgotten_texts:find_statements",
     },
     "pages",
 )

@@ -42,7 +42,7 @@ MAY_TOUCH_FILES = {
     "memory/events.py": "events.jsonl",
     "memory/scratchpad_file.py": "scratchpad.yaml",
     "store/shortlist.py": "shortlist.json",
-    "knowledge/topics/saves.py": "topics/*.md",
+    "knowledge/topics/page_files.py": "topics/*.md",
     "knowledge/llm/model_use.py": "model.json",
     "store/shards.py": "memories.db",
     "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
@@ -71,8 +71,8 @@ DOORS = {"store", "store_many", "update"}
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
 MAY_CHANGE_MEMORIES = {
     "memory", "store",
-    "knowledge/intake/storing.py",  # records of other kinds, which came in from outside
-    "knowledge/pipeline/marks.py",  # how far background work is
+    "knowledge/intake/ingest.py",  # records of other kinds, which came in from outside
+    "knowledge/pipeline/stages.py",  # how far background work is
 }  # fmt: skip
 CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}
 # Outside the service, its storage is only read.

@@ -31,7 +31,7 @@ _EXEMPT = {
     "agent_memory.files.names": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.files.blobs": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.care.backups.shape": "names of files in an archive",
-    "agent_memory.knowledge.topics.file": "names of pages, at most 255 bytes",
+    "agent_memory.knowledge.topics.page_files": "names of pages, at most 255 bytes",
     "agent_memory.times.grammar._ELEMENT": "rules of our own grammar, read at its first use",
     "agent_memory.encryption.person": "the key of an agent, typed by its user",
     "agent_memory.settings.installation": "names of packages",
@@ -54,7 +54,7 @@ def _break_runs(longest: int) -> Callable[[str], str]:
 
 
 _APPLIED: dict[str, Callable[[str], str]] = {
-    "agent_memory.knowledge.entities.identifiers": _break_runs(_LONGEST_RUN),
+    "agent_memory.knowledge.entities.name_finder": _break_runs(_LONGEST_RUN),
     "agent_memory.times.mentions": lambda text: text[:_LONGEST_QUESTION],
     "agent_memory.capture.rules": lambda text: text[:MAX_CHARS],
 }

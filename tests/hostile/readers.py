@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.capture import Extractor
 from agent_memory.capture.typed_text import own_sentences, teammate_statements
 from agent_memory.knowledge.entities import find_mentions
-from agent_memory.knowledge.entities.identifiers import find_identifiers
-from agent_memory.knowledge.intake.transcripts import transcript_in
+from agent_memory.knowledge.entities.name_finder import find_identifiers
+from agent_memory.knowledge.intake.document_index import read_front_matter
+from agent_memory.knowledge.intake.file_formats import transcript_in
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
-from agent_memory.knowledge.passages.front_matter import read_front_matter
 from agent_memory.knowledge.passages.sections import cut_passages
-from agent_memory.knowledge.summaries.quoting import quotes_of
-from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
-from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, quotes_of
+from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.language.similarity import find_conflict
 from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms

@@ -14,7 +14,7 @@ import pytest
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier.taint import UntrustedTools
-from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.settings import CaptureSettings
 from agent_memory.workspace import Workspace
 from tests.hostile.attacked import RULE, text_of

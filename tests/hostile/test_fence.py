@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.knowledge.llm.port import fenced
+from agent_memory.knowledge.llm.language_model import fenced
 from agent_memory.language.characters import MISPLACED
 from agent_memory.models import STEERING, Memory
 from agent_memory.scratchpad import render

@@ -22,7 +22,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, UnknownIdError
 from agent_memory.journal import keep_lost
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import undo
+from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memories import FileStorage, VectorStorage

@@ -14,7 +14,7 @@ import pytest
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.ingestion import MemoryIngestionConfig, MemoryIngestor, Turn
-from agent_memory.knowledge.pipeline.queues.redis_queue import RedisQueue
+from agent_memory.knowledge.pipeline.wake_ups import RedisQueue
 from agent_memory.settings import ServiceSettings
 from tests.redis_server import RedisServer, redis_server
 
@@ -40,7 +40,7 @@ async def test_a_word_of_another_process_is_heard_and_those_for_another_agent_ar
     assert not await bob.wait(0.2)  # from here on it listens
     script = (
         "import asyncio, sys\n"
-        "from agent_memory.knowledge.pipeline.queues.redis_queue import RedisQueue\n"
+        "from agent_memory.knowledge.pipeline.wake_ups import RedisQueue\n"
         "async def main():\n"
         "    queue = RedisQueue(sys.argv[1], sys.argv[2])\n"
         "    await queue.tell(); await queue.tell(); await queue.close()\n"

@@ -12,10 +12,10 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.entities.entity_reader import EntityReader, MergedEntity, TimelineEntry
-from agent_memory.knowledge.facade.printing import describe_passages
-from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
+from agent_memory.knowledge.entities.entity_repository import EntityReader, MergedEntity, TimelineEntry
 from agent_memory.knowledge.pages.filing import count_passages
+from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
+from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import EntityType, Episode, to_text, visible
 

@@ -18,14 +18,20 @@ from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationErro
 from agent_memory.files.layout import root_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
+from agent_memory.knowledge.intake.file_formats import list_files
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
-from agent_memory.knowledge.intake.missing_files import list_below, list_files, note_missing
-from agent_memory.knowledge.intake.undoing import find_forgotten, restore_withdrawn, taken_from, undo
-from agent_memory.knowledge.items.drawn import is_passage
-from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing, prefer_current
+from agent_memory.knowledge.intake.withdrawal import find_forgotten, restore_withdrawn, taken_from, undo
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
+from agent_memory.knowledge.passages.items import is_passage
+from agent_memory.knowledge.passages.replaced_items import (
+    PROPOSED,
+    hide_missing,
+    list_below,
+    note_missing,
+    prefer_current,
+)
 from agent_memory.knowledge.pipeline.conversation_models import checked_group
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge

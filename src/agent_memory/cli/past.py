@@ -20,7 +20,7 @@ from agent_memory.files.wording import counted
 from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.saves import NO_PAGE
+from agent_memory.knowledge.topics.page_files import NO_PAGE
 from agent_memory.memory.views import whole_memory
 from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, RecordVersion, to_text
 

@@ -21,8 +21,7 @@ from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.pipeline.quarantine import QuarantinedRecord
-    from agent_memory.knowledge.pipeline.stage import Backlog
+    from agent_memory.knowledge.pipeline.stages import Backlog, QuarantinedRecord
 
 
 @command(may_be_none=True)

@@ -14,21 +14,20 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.facade.printing import describe_missing_page
-from agent_memory.knowledge.pages.filing import count_passages, unfiled_of
+from agent_memory.knowledge.pages.filing import build_name, count_passages, unfiled_of
+from agent_memory.knowledge.pages.page_items import title_of
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.paging import title_of
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.assignment import build_name
-from agent_memory.knowledge.topics.escaping import fold, unescaped
+from agent_memory.knowledge.tool_answers import describe_missing_page
+from agent_memory.knowledge.topics.markdown import fold, unescaped
 from agent_memory.models import TOPIC, Topic, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.store.record_redaction import make_record
 from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.topics.saves import PageFiles
+    from agent_memory.knowledge.topics.page_files import PageFiles
 
 _COLUMNS: Final = ("name", "items", "consolidated_at", "edited", "title")
 _NAMED: Final = 10

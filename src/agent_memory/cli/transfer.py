@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agent_memory.care.account import Account
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.knowledge.intake.carrying import Brought
+    from agent_memory.knowledge.intake.transfer import Brought
     from agent_memory.memory.importer import Imported
     from agent_memory.store.memory_storage import MemoryStorage
 
@@ -484,7 +484,7 @@ def was_given(run: Run) -> bool:
 
 async def write_given(run: Run, form: Format, write: Callable[[str], object]) -> Counter[str]:
     """Write all that the agent was given, and its topics; return how many there are of each kind."""
-    from agent_memory.knowledge.intake.carrying import entries_of
+    from agent_memory.knowledge.intake.transfer import entries_of
 
     counts, texts = Counter[str](), list[str]()
     if not was_given(run):
@@ -502,7 +502,7 @@ async def write_given(run: Run, form: Format, write: Callable[[str], object]) ->
 
 async def bring_given(run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool) -> "Brought | None":
     """Store what a file says that an agent was given; None where it says nothing of that."""
-    from agent_memory.knowledge.intake.carrying import bring
+    from agent_memory.knowledge.intake.transfer import bring
 
     entries = [(record.line, record.given) for record in records if record.given is not None]
     if not entries:

@@ -14,8 +14,8 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.undoing import is_withdrawal, undo_version
-from agent_memory.knowledge.items.replaced_passages import find_version_change, show_documents
+from agent_memory.knowledge.intake.withdrawal import is_withdrawal, undo_version
+from agent_memory.knowledge.passages.replaced_items import find_version_change, show_documents
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
 from agent_memory.models import RESOURCE, to_text
 

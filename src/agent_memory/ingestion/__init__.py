@@ -10,7 +10,7 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.errors import ExtractionError, IngestionError, SummarizationError
     from agent_memory.knowledge.entities.entity_extractor import EntityDeduplicator, EntityExtractor
-    from agent_memory.knowledge.entities.entity_reader import (
+    from agent_memory.knowledge.entities.entity_repository import (
         Entities,
         EntityReader,
         KnownEntity,
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
         Moment,
         TimelineEntry,
     )
-    from agent_memory.knowledge.pipeline.config import (
-        EntityDeduplicationConfig,
-        EntityExtractionConfig,
-        MemoryIngestionConfig,
-        MetaConfig,
-        SummarizationConfig,
-        WindowConfig,
-    )
+    from agent_memory.knowledge.entities.relations import ExtractedRelationship
     from agent_memory.knowledge.pipeline.conversation_models import (
         EntityExtractionResult,
         Episode,
@@ -33,10 +26,17 @@ if TYPE_CHECKING:
         Session,
         Turn,
     )
+    from agent_memory.knowledge.pipeline.ingestion_config import (
+        EntityDeduplicationConfig,
+        EntityExtractionConfig,
+        MemoryIngestionConfig,
+        MetaConfig,
+        SummarizationConfig,
+        WindowConfig,
+    )
     from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
     from agent_memory.knowledge.pipeline.ingestor import MemoryIngestor
-    from agent_memory.knowledge.pipeline.queues.in_memory import InMemoryQueue, Queue
-    from agent_memory.knowledge.relation_rows import ExtractedRelationship
+    from agent_memory.knowledge.pipeline.wake_ups import InMemoryQueue, Queue
     from agent_memory.knowledge.summaries.summarizer import ConversationSummarizer
     from agent_memory.models import Entity, Relation
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         MemoryStats,
         Resource,
     )
-    from agent_memory.knowledge.llm.port import Asking, LanguageModel, ModelBudget
+    from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelBudget
 
 __all__ = [
     "Asking",

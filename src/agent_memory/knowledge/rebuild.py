@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.pipeline.marks import Marks
+from agent_memory.knowledge.pipeline.stages import Marks
 from agent_memory.models import MARK, Listing, StageCheckpoint, derived_id
 
 if TYPE_CHECKING:

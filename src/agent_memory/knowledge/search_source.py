@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.layout import folder_of
 from agent_memory.index.match_grades import STRONG_SHARE
-from agent_memory.knowledge.entities.removed_rules import is_guessed_entity
+from agent_memory.knowledge.entities.merges import is_guessed_entity
 from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.language.text_forms import excerpt
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.index import Hit
-    from agent_memory.knowledge.facade.groups import SeenTopics
-    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
+    from agent_memory.knowledge.pages.visible_topics import SeenTopics
+    from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.search_sources import WideRequest
@@ -107,8 +107,8 @@ class KnowledgeSource(SearchSource):
 
     async def _find_hidden_origin(self, hit: MemorySearchResult) -> HitOrigin:
         """Return the origin of an item whose documents are not current."""
-        from agent_memory.knowledge.items.drawn import list_source_ids
-        from agent_memory.knowledge.items.replaced_passages import REPLACED_IN
+        from agent_memory.knowledge.passages.items import list_source_ids
+        from agent_memory.knowledge.passages.replaced_items import REPLACED_IN
 
         for source in list_source_ids(hit.memory):
             resource = await self._opened().resources.get(source) if source.startswith(RESOURCE.prefix) else None
@@ -175,7 +175,7 @@ class KnowledgeSource(SearchSource):
     # -- turns --------------------------------------------------------------------------------------------------------
 
     async def _add_turns(self, results: SearchResults, asked: WideRequest) -> None:
-        from agent_memory.knowledge.items.drawn import is_talk  # only for those who have conversations
+        from agent_memory.knowledge.passages.items import is_talk  # only for those who have conversations
 
         answer = await self._opened().episodes.answer(asked.elsewhere())
         turns = [turn for turn in answer.records if is_talk(turn) or asked.kinds != HIT_KINDS]
@@ -191,7 +191,7 @@ class KnowledgeSource(SearchSource):
 
     def _get_forgotten(self) -> ForgottenTexts:
         """Return the filter of forgotten texts."""
-        from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
+        from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 
         self._forgotten = self._forgotten or ForgottenTexts(self._opened(), self._service)
         return self._forgotten
@@ -224,7 +224,7 @@ class KnowledgeSource(SearchSource):
             topics: Topics that the caller may see.
             words: Words that choose the part of a long page.
         """
-        from agent_memory.knowledge.topics.parsing import parse  # only for those who have pages
+        from agent_memory.knowledge.topics.markdown import parse  # only for those who have pages
 
         seen = await topics.topic(topic.name)
         page = "" if seen is None else await topics.shown(seen)
@@ -237,8 +237,8 @@ class KnowledgeSource(SearchSource):
         return _build_text(topic, text).model_copy(update={"trust": trust})
 
     def _get_topics(self, caller: Caller) -> SeenTopics:
-        from agent_memory.knowledge.facade.groups import SeenTopics
         from agent_memory.knowledge.pages.pages import Pages
+        from agent_memory.knowledge.pages.visible_topics import SeenTopics
 
         knowledge = self._opened()
         return SeenTopics(knowledge, Pages(knowledge, self._service), lambda: caller, self._get_forgotten())

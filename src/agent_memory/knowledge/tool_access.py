@@ -66,7 +66,7 @@ class KnowledgeAccess:
 
         They are marked, or belong to items of low trust.
         """
-        from agent_memory.knowledge.topics.parsing import parse  # loads the knowledge package
+        from agent_memory.knowledge.topics.markdown import parse  # loads the knowledge package
 
         service = await self.session.require()
         topic = parse(page)
@@ -112,7 +112,7 @@ class KnowledgeTool(AgentTool[InputT]):
     def _describe_error(self, error: AgentMemoryError) -> dict[str, Any]:
         message = error.message
         if isinstance(error, CategoryNotFoundError):
-            from agent_memory.knowledge.facade.printing import not_found  # loads the knowledge package
+            from agent_memory.knowledge.tool_answers import not_found  # loads the knowledge package
 
             message = not_found(error)
         return {**super()._describe_error(error), "message": f"{self.failure}{message}"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
+from agent_memory.knowledge import tool_answers
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
-from agent_memory.knowledge.facade import printing
 from agent_memory.knowledge.facade.shapes import number_of
 from agent_memory.knowledge.tool_access import KnowledgeTool
 from agent_memory.models.arguments import ToolArguments
@@ -79,7 +79,7 @@ class RecallTool(KnowledgeTool[RecallInput]):
     async def _write_text(self, manager: MemoryManager, args: RecallInput) -> str:
         result = await manager.retrieve(args.query, args.mode, args.k, args.category)
         await self._access.note_items(result.items)
-        return await printing.recalled(manager, result, args.query, args.mode)
+        return await tool_answers.recalled(manager, result, args.query, args.mode)
 
 
 class RememberTool(KnowledgeTool[RememberInput]):
@@ -105,7 +105,7 @@ class RememberTool(KnowledgeTool[RememberInput]):
         held = await hold_for_yes(self.session, await self.session.require(), values)
         if held is not None:
             return f"Not stored. {ASKED}" if held.ids else f"Not stored: {held.explain()}."
-        return printing.remembered(await manager.remember(args.content, args.category, args.importance))
+        return tool_answers.remembered(await manager.remember(args.content, args.category, args.importance))
 
 
 class ListCategoriesTool(KnowledgeTool[ListCategoriesInput]):
@@ -120,7 +120,7 @@ class ListCategoriesTool(KnowledgeTool[ListCategoriesInput]):
     async def _write_text(self, manager: MemoryManager, args: ListCategoriesInput) -> str:
         if await manager.category_layer.of_strangers():
             self._access.note_untrusted()
-        return await printing.listed(manager, args.limit)
+        return await tool_answers.listed(manager, args.limit)
 
 
 class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
@@ -133,7 +133,7 @@ class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
     only_reads = True
 
     async def _write_text(self, manager: MemoryManager, args: GetCategoryInput) -> str:
-        page = await printing.page_of(manager, args.name)
+        page = await tool_answers.page_of(manager, args.name)
         await self._access.note_page(page)
         return page
 
@@ -151,7 +151,7 @@ class DigestTool(KnowledgeTool[DigestInput]):
         service = await self.session.require()
         check_not_stopped(self.session)
         hold = partial(hold_for_yes, self.session, service)
-        text, passages = await run_digest(manager, args, self.session.caller, hold)
+        text, passages = await run_digest(manager.digest, args, self.session.caller, hold)
         self.session.note_returned(passages)
         return text
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.digest.model_digest import ModelDigest, ModelPermission
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
-from agent_memory.knowledge.items.item_stage import ItemStage
 from agent_memory.knowledge.pages.page_stage import Publishing
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.pipeline.runner import Runner
 from agent_memory.memory import NOBODY
 from agent_memory.models import EPISODE, RESOURCE
@@ -16,8 +16,8 @@ from agent_memory.models import EPISODE, RESOURCE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.knowledge.llm.port import Asking
-    from agent_memory.knowledge.pipeline.stage import Stage, Whole
+    from agent_memory.knowledge.llm.language_model import Asking
+    from agent_memory.knowledge.pipeline.stages import Stage, Whole
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
 

@@ -13,7 +13,7 @@ from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnWriter
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.runner import Runner
-from agent_memory.knowledge.pipeline.stage import Ran
+from agent_memory.knowledge.pipeline.stages import Ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.digest.passage_digest import PassageDigest, QuotedStatement
-from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
-from agent_memory.knowledge.items.replaced_passages import hide_missing
-from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
+from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.passages.replaced_items import hide_missing
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage

@@ -12,7 +12,7 @@ import pytest
 
 from agent_memory.care.privacy import opened_inbox
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.topics.rendering import UNTRUSTED
+from agent_memory.knowledge.topics.markdown import UNTRUSTED
 from agent_memory.memory import NOBODY
 from agent_memory.settings import KNOWLEDGE_TOOLS, ServiceSettings
 from tests.support import plan

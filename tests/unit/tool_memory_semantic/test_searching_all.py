@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.privacy import Inbox
-from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of

@@ -18,8 +18,8 @@ from agent_memory.journal.agent_file import JournalState, header_at, read_states
 from agent_memory.journal.format import ids_in
 from agent_memory.journal.presence import check_present, journal_missing
 from agent_memory.journal.purge_filter import is_returned
-from agent_memory.knowledge.pipeline.inspection import of_marks
-from agent_memory.knowledge.pipeline.quarantine import get_title
+from agent_memory.knowledge.inspection import of_marks
+from agent_memory.knowledge.pipeline.stages import get_title
 from agent_memory.memory.kinds import KINDS
 
 if TYPE_CHECKING:

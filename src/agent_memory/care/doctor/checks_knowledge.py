@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from agent_memory.care.doctor.reading import JournalReading
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
-from agent_memory.knowledge.entities.removed_rules import count_guesses
-from agent_memory.knowledge.intake.speakers import TALKS_FILE, of_speakers
+from agent_memory.knowledge.entities.merges import count_guesses
+from agent_memory.knowledge.inspection import TALKS_FILE, of_speakers, of_topics
 from agent_memory.knowledge.pages.subjects import list_hidden
-from agent_memory.knowledge.topics.inspection import of_topics
-from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory.kinds import KINDS
 
 if TYPE_CHECKING:

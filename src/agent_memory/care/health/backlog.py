@@ -10,7 +10,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, RESOURCE
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.pipeline.stage import Backlog
+    from agent_memory.knowledge.pipeline.stages import Backlog
     from agent_memory.memory import MemoryService
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.knowledge.pipeline.stage import Backlog
+    from agent_memory.knowledge.pipeline.stages import Backlog
     from agent_memory.settings import HealthSettings
     from agent_memory.store.protocols import Trouble
 

@@ -20,9 +20,9 @@ from agent_memory.compat.memory_store.entries import (
 )
 from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import UNKNOWN, ReceivedDocument, ReceivedTurn
+from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
+from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, SUMMARY, Episode, Listing, Resource, SearchFilters, sees
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.entities.entity_ids import get_entity_id
-from agent_memory.knowledge.entities.merging import list_cluster
-from agent_memory.knowledge.entities.name_reader import BY_CAPITALS
-from agent_memory.knowledge.entities.removed_rules import REMOVED_RULES
-from agent_memory.knowledge.pipeline.marks import Marks
-from agent_memory.knowledge.relation_records import make_relations, store_relations
-from agent_memory.knowledge.relation_rows import RELATIONS, ExtractedRelationship
+from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.merges import REMOVED_RULES, list_cluster
+from agent_memory.knowledge.entities.name_finder import BY_CAPITALS
+from agent_memory.knowledge.entities.relations import RELATIONS, ExtractedRelationship, make_relations, store_relations
+from agent_memory.knowledge.pipeline.stages import Marks
 from agent_memory.models import DIGEST, ENTITY, EPISODE, MENTIONS, NAMES, RESOURCE, derived_id
 from agent_memory.models.knowledge import ENTITY_STAGE
 from agent_memory.store.record_redaction import make_record, with_fields

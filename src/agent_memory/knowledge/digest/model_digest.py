@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from agent_memory.errors import ValidationError
+from agent_memory.knowledge.digest.digest_tool import StatementInput
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
-from agent_memory.knowledge.digest.statement_input import StatementInput
-from agent_memory.knowledge.items.drawn import list_source_ids
-from agent_memory.knowledge.llm.grounding import place_of as find_words
+from agent_memory.knowledge.llm.language_model import ModelFailure, fenced, read_rows
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.llm.port import ModelFailure, fenced, read_rows
-from agent_memory.knowledge.pipeline.marks import Marks, is_to_be_tried, moved, with_never
-from agent_memory.knowledge.pipeline.stage import MODEL_UNREADABLE, Backlog
+from agent_memory.knowledge.passages.items import list_source_ids
+from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.pipeline.stages import MODEL_UNREADABLE, Backlog, Marks, is_to_be_tried, moved, with_never
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Episode
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_memory.knowledge.digest.passage_digest import Hold, PassageDigest
-    from agent_memory.knowledge.llm.port import Asking
+    from agent_memory.knowledge.llm.language_model import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, StageCheckpoint
@@ -184,7 +183,7 @@ def estimate_use(passages: Sequence[Memory]) -> ModelEstimate:
 
 
 class ModelDigest:
-    """Digests passages with a language model. See `agent_memory.knowledge.pipeline.stage.Whole`.
+    """Digests passages with a language model. See `agent_memory.knowledge.pipeline.stages.Whole`.
 
     It only adds: passages stay, and without a statement they stay due for the session's agent.
 

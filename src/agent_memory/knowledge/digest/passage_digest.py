@@ -17,13 +17,13 @@ from agent_memory.knowledge.digest.agreement import (
     tells_decision,
 )
 from agent_memory.knowledge.digest.digest_entities import note_entities
+from agent_memory.knowledge.entities.relations import RELATIONS, read_relations
 from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.items.drawn import BEFORE, get_speaker, is_passage, list_source_ids, place_of
-from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
+from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
+from agent_memory.knowledge.passages.items import BEFORE, get_speaker, is_passage, list_source_ids, place_of
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
+from agent_memory.knowledge.passages.structure import find_words
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.caller import is_seen
 from agent_memory.memory.trust import lowest
@@ -376,11 +376,11 @@ def _find_quote(
     quote: str, text: str, place: tuple[int, int], turns: Iterable[SpokenTurn], passage: Memory
 ) -> tuple[int, int] | None:
     """Return the place of a quote in a passage or in the question that it answers."""
-    words = words_at(quote, text, *place)
+    words = find_words(quote, text, *place)
     earlier = [turn.start for turn in turns if turn.start < place[0]][-BEFORE:]
-    if words is not None or not earlier or words_at(quote, passage.content) is None:
+    if words is not None or not earlier or find_words(quote, passage.content) is None:
         return words
-    return words_at(quote, text, earlier[0], place[0])
+    return find_words(quote, text, earlier[0], place[0])
 
 
 def _find_asked(passage: Memory, words: str) -> str:
@@ -428,7 +428,7 @@ def _get_label(record: Resource, *, is_path: bool = False) -> str:
 def _check_details(statement: QuotedStatement, content: str) -> str:
     """Return a reason if a passage lacks a detail of its statement."""
     for name in (statement.owner, statement.date, *statement.entities):
-        if name.strip() and words_at(name.casefold(), content.casefold()) is None:
+        if name.strip() and find_words(name.casefold(), content.casefold()) is None:
             return f"{name.strip()} is not in the passage"
     return ""
 

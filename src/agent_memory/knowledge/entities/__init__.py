@@ -1,10 +1,13 @@
-"""Names in texts, and descriptions of entities. No storage, no network."""
+"""Entities: names in texts, descriptions, merges and relations."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.entities.mention import Gazetteer, Kind, Mention
-from agent_memory.knowledge.entities.name_reader import find_mentions
-from agent_memory.knowledge.entities.record import Decision, Described, Match, Matching, Stage, described
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.knowledge.entities.matching.matcher import Decision, Match, Matching, Stage
+    from agent_memory.knowledge.entities.matching.profiles import Described, described
+    from agent_memory.knowledge.entities.name_finder import Gazetteer, Kind, Mention, find_mentions
 
 __all__ = [
     "Decision",
@@ -18,3 +21,6 @@ __all__ = [
     "described",
     "find_mentions",
 ]
+
+if not TYPE_CHECKING:  # a type checker would accept every name
+    __getattr__, __dir__ = _offer(__name__)

@@ -1,4 +1,4 @@
-"""Drafts of records of one source: entities, mentions and relations.
+"""Entities and relations of one text, and drafts of their records.
 
 IDs are made of the source, so that a second run stores nothing twice. Nothing is deleted: a relation that another one
 ends gets an end, and a link to that one.
@@ -9,13 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.entities import Described
-from agent_memory.knowledge.entities.entity_ids import get_entity_id
-from agent_memory.knowledge.entities.mention import REPEATED
-from agent_memory.knowledge.entities.name_reader import BY_CAPITALS, BY_NAME, LOWERCASE
-from agent_memory.knowledge.entities.removed_rules import is_by_removed_rules
-from agent_memory.knowledge.pipeline.conversation_models import SPEAKER, ExtractedEntity
-from agent_memory.knowledge.relation_records import DECLARED, make_relations
+from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.matching.profiles import Described
+from agent_memory.knowledge.entities.merges import is_by_removed_rules
+from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, BY_NAME, LOWERCASE, REPEATED, find_mentions
+from agent_memory.knowledge.entities.relations import DECLARED, make_relations, read_relations
+from agent_memory.knowledge.passages.structure import find_words
+from agent_memory.knowledge.pipeline.conversation_models import (
+    SPEAKER,
+    EntityExtractionResult,
+    ExtractedEntity,
+    confidence_name,
+    least_score,
+)
 from agent_memory.models import (
     ENTITY,
     MENTIONS,
@@ -33,11 +39,59 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.entities import Match
     from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
-    from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult
+    from agent_memory.knowledge.entities.matching.matcher import Match
+    from agent_memory.knowledge.entities.name_finder import Gazetteer
+    from agent_memory.knowledge.pipeline.conversation_models import Confidence
     from agent_memory.models import Entity, EntityMentions, Episode, Relation, Resource
     from agent_memory.store.record_redaction import Redacted
+
+
+def extract_entities(
+    text: str,
+    *,
+    speaker: str = "",
+    gazetteer: Gazetteer | None = None,
+    least: Confidence = "medium",
+    relations: object = None,
+) -> EntityExtractionResult:
+    """Return the entities and declared relations of a text.
+
+    Args:
+        text: Whole text.
+        speaker: Name of the person who speaks, empty if unknown.
+        gazetteer: Names that the agent knows; None for no names.
+        least: Least confidence of a returned entity.
+        relations: Relations that metadata declares, None for none.
+    """
+    mentions = find_mentions(text, gazetteer=gazetteer, speaker=speaker)
+    entities = [
+        ExtractedEntity(
+            mention.name,
+            mention.kind,
+            confidence_name(mention.confidence),
+            mention.confidence,
+            start=mention.start,
+            end=mention.end,
+            rule=SPEAKER if mention.name == speaker else mention.rule,
+        )
+        for mention in mentions
+        if mention.confidence >= least_score(least)
+    ]
+    if speaker and speaker not in {entity.name for entity in entities}:
+        entities.append(ExtractedEntity(speaker, "person", "high", 1.0, rule=SPEAKER))
+    relationships, left_out = read_relations(relations, text)
+    certain = {entity.name for entity in entities if entity.rule not in BY_NAME}
+    names = dict.fromkeys(name for relation in relationships for name in relation.names if name not in certain)
+    declared = [_make_declared(name, text) for name in names]
+    return EntityExtractionResult([*declared, *entities], relationships, left_out)
+
+
+def _make_declared(name: str, text: str) -> ExtractedEntity:
+    """Build the entity of a name in a declared relation."""
+    start, end = find_words(name, text) or (0, 0)
+    return ExtractedEntity(name, "name", "high", 1.0, start=start, end=end, rule=DECLARED)
+
 
 IDENTIFIERS: Final = "identifiers"
 """Detail of the source of an entity found by its form."""

@@ -7,20 +7,20 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.entities import described
+from agent_memory.knowledge.entities.entity_drafts import extract_entities
 from agent_memory.knowledge.entities.entity_index import EntityIndexCache
-from agent_memory.knowledge.entities.merging import merge
-from agent_memory.knowledge.entities.text_entities import extract_entities
+from agent_memory.knowledge.entities.matching.profiles import described
+from agent_memory.knowledge.entities.merges import merge
+from agent_memory.knowledge.entities.relations import RELATIONS
 from agent_memory.knowledge.pipeline import metrics
-from agent_memory.knowledge.pipeline.config import EntityDeduplicationConfig, EntityExtractionConfig
 from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult, checked_group
-from agent_memory.knowledge.relation_rows import RELATIONS
+from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig, EntityExtractionConfig
 from agent_memory.logs import get_logger, span
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from agent_memory.knowledge.entities import Gazetteer
+    from agent_memory.knowledge.entities.name_finder import Gazetteer
     from agent_memory.knowledge.pipeline.conversation_models import Confidence, Episode
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Resource
@@ -75,7 +75,7 @@ class EntityExtractor:
             source: Record with the text.
             text: All of its text.
             gazetteer: Names that are known.
-            run: Runs the rules, off the event loop: see `agent_memory.knowledge.pipeline.stage.Batch`.
+            run: Runs the rules, off the event loop: see `agent_memory.knowledge.pipeline.stages.Batch`.
         """
         speaker = str(getattr(source, "speaker", ""))
         # a name that was seen once is kept, hidden until another text has it
@@ -152,7 +152,7 @@ class EntityDeduplicator:
         """Return an entity merged with a new one, without storing it.
 
         ID and `valid_from` stay. A new attribute replaces the old one, unless its trust is lower. The metadata keeps
-        the old values, so that `agent_memory.knowledge.entities.merging.split` restores them.
+        the old values, so that `agent_memory.knowledge.entities.merges.split` restores them.
 
         Raises:
             ValidationError: They are one record, or belong to two groups.

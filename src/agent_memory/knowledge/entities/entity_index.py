@@ -1,4 +1,4 @@
-"""Index of known entities, to compare new ones with."""
+"""Index of known entities by name and group, to compare new ones with."""
 
 from __future__ import annotations
 
@@ -6,22 +6,35 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.entities import Gazetteer, Matching, described
-from agent_memory.knowledge.entities.entity_evidence import NameEvidence
-from agent_memory.knowledge.entities.entity_ids import list_entity_ids
-from agent_memory.knowledge.entities.matching import Matcher, full_form
-from agent_memory.knowledge.entities.mention import KnownName
-from agent_memory.knowledge.entities.merging import list_cluster
-from agent_memory.knowledge.entities.name_reader import BY_CAPITALS
+from agent_memory.knowledge.entities.matching.matcher import Matcher, Matching
+from agent_memory.knowledge.entities.matching.normal_forms import full_form, normal_form
+from agent_memory.knowledge.entities.matching.profiles import described
+from agent_memory.knowledge.entities.merges import NameEvidence, list_cluster
+from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, Gazetteer, KnownName
+from agent_memory.models import ENTITY, derived_id
 from agent_memory.models.knowledge import UNTYPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_memory.knowledge.entities import Described, Match
-    from agent_memory.knowledge.pipeline.config import EntityDeduplicationConfig
+    from agent_memory.knowledge.entities.matching.matcher import Match
+    from agent_memory.knowledge.entities.matching.profiles import Described
+    from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, EntityMentions, Trust
+
+
+def get_entity_id(name: str, group: str) -> str:
+    """Return the ID of the entity of a name, whatever text is first."""
+    return list_entity_ids(name, group)[0]
+
+
+def list_entity_ids(name: str, group: str) -> tuple[str, ...]:
+    """Return the possible IDs of an entity, that of a new one first.
+
+    Earlier versions made those of firms without the legal form.
+    """
+    return tuple(derived_id(ENTITY.prefix, group, form) for form in dict.fromkeys((full_form(name), normal_form(name))))
 
 
 class EntityMatcherIndex:

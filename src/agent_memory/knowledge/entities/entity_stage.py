@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.entities.entity_drafts import Drafts, resolve, resolve_speaker
-from agent_memory.knowledge.entities.entity_ids import list_entity_ids
-from agent_memory.knowledge.entities.entity_index import EntityIndexCache
+from agent_memory.knowledge.entities.entity_index import EntityIndexCache, list_entity_ids
+from agent_memory.knowledge.entities.relations import store_relations
 from agent_memory.knowledge.pipeline import metrics
-from agent_memory.knowledge.pipeline.stage import RECORD_ERRORS
-from agent_memory.knowledge.relation_records import store_relations
+from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
 from agent_memory.logs import span
 from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.knowledge import ENTITY_STAGE
@@ -23,16 +22,16 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.entities.entity_extractor import EntityExtractor
     from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
-    from agent_memory.knowledge.pipeline.config import MemoryIngestionConfig
     from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult
-    from agent_memory.knowledge.pipeline.stage import Batch
+    from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
+    from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import EntityMentions, Resource
     from agent_memory.store.record_redaction import Redacted
 
 
 class EntityStage:
-    """Extracts entities of one kind of records. See `agent_memory.knowledge.pipeline.stage.Stage`.
+    """Extracts entities of one kind of records. See `agent_memory.knowledge.pipeline.stages.Stage`.
 
     Args:
         knowledge: Records of the agent.

@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import CategoryExistsError, UnknownIdError
-from agent_memory.knowledge.facade.groups import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.facade.shapes import category_of
-from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.knowledge.pages.visible_topics import SeenTopics, check_own, described_for, is_described_by, left_by
+from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import TOPIC, to_text
 from agent_memory.store.record_redaction import make_record
 

@@ -10,9 +10,9 @@ from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNo
 from agent_memory.knowledge.digest.model_digest import ask_statements, split_batches
 from agent_memory.knowledge.facade.events import ItemsExtractedPayload, MemoryEventType
 from agent_memory.knowledge.facade.shapes import MemoryItem, item_of
-from agent_memory.knowledge.items.drawn import is_passage
 from agent_memory.knowledge.pages.filing import guessed, open_to
-from agent_memory.knowledge.pages.paging import unsaid
+from agent_memory.knowledge.pages.page_items import unsaid
+from agent_memory.knowledge.passages.items import is_passage
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.events import Events
     from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
     from agent_memory.knowledge.facade.shapes import Importance
-    from agent_memory.knowledge.llm.port import Asking
+    from agent_memory.knowledge.llm.language_model import Asking
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.models import Topic
 

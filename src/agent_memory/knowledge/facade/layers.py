@@ -18,10 +18,9 @@ from agent_memory.knowledge.facade.shapes import (
     number_of,
     resource_of,
 )
-from agent_memory.knowledge.intake.drafting import ReceivedDocument
-from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
-from agent_memory.knowledge.items.preceding import Preceding
-from agent_memory.knowledge.pages.sources import load_texts
+from agent_memory.knowledge.intake.drafts import ReceivedDocument
+from agent_memory.knowledge.pages.page_items import load_texts
+from agent_memory.knowledge.passages.items import Preceding, drawn_from, leave_answered, with_link
 from agent_memory.memory import NOBODY
 from agent_memory.memory.caller import is_seen
 from agent_memory.memory.trust import lowest
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.facade.shapes import MemoryConfig, MemoryItem, Resource
     from agent_memory.knowledge.intake.ingest import Ingest
-    from agent_memory.knowledge.pages.sources import SourceText
+    from agent_memory.knowledge.pages.page_items import SourceText
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, Found, MemoryService
     from agent_memory.models import Memory, MemorySearchResult

@@ -21,7 +21,6 @@ from agent_memory.knowledge.facade.events import (
     query_hash,
 )
 from agent_memory.knowledge.facade.extracting import Extraction, Items
-from agent_memory.knowledge.facade.groups import SeenTopics
 from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
 from agent_memory.knowledge.facade.retrieval import (
     HybridRetriever,
@@ -41,11 +40,12 @@ from agent_memory.knowledge.facade.shapes import (
 )
 from agent_memory.knowledge.facade.state import Standing, counted, look, unmade
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
-from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.llm.port import Asking, ModelBudget
+from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
+from agent_memory.knowledge.pages.page_watcher import PAGES
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.watching import PAGES
+from agent_memory.knowledge.pages.visible_topics import SeenTopics
+from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.events import EventStore
     from agent_memory.knowledge.facade.retrieval import Retriever
     from agent_memory.knowledge.facade.shapes import MemoryCategory, Resource
-    from agent_memory.knowledge.llm.port import LanguageModel
+    from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.memory import Caller
 
 

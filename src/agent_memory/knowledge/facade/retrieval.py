@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from agent_memory.errors import RetrievalError, StorageError, ValidationError
 from agent_memory.knowledge.facade.shapes import item_of
-from agent_memory.knowledge.llm.port import Asking, ModelFailure
+from agent_memory.knowledge.llm.language_model import Asking, ModelFailure
 from agent_memory.language.words import query_terms
 
 if TYPE_CHECKING:

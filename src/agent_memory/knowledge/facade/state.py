@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.facade.shapes import MemoryStats, category_of
-from agent_memory.knowledge.items.item_stage import ItemStage
 from agent_memory.knowledge.pages.pages import drafted
-from agent_memory.knowledge.topics.rendering import render
+from agent_memory.knowledge.passages.item_stage import ItemStage
+from agent_memory.knowledge.topics.markdown import render
 from agent_memory.knowledge.working import runner_of
 from agent_memory.models import Listing, SearchFilters
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from agent_memory.knowledge.facade.groups import SeenTopics
+    from agent_memory.knowledge.pages.visible_topics import SeenTopics
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
     from agent_memory.models import RecordCounts, Topic

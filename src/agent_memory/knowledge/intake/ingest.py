@@ -1,20 +1,20 @@
-"""`Ingest`: the one way in for documents and conversations. What it has answered is on the disk.
+"""Ingestion of documents and conversations. What it has returned is on disk.
 
-Bound → normalise → redact → validate → write what is too long for a line → append with one sync → event. Nothing is
-written twice: the same text in the same place has the same id.
+Bound → normalize → redact → validate → write long texts → append with one sync → event. Nothing is written twice: the
+same text in the same place has the same ID.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal
 from zoneinfo import ZoneInfo
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import find_memory
 from agent_memory.journal import PurgeList
-from agent_memory.knowledge.intake import drafting
 from agent_memory.knowledge.intake.document_index import (
     COPY_OF,
     MAYBE_VERSION_OF,
@@ -28,7 +28,7 @@ from agent_memory.knowledge.intake.document_index import (
     is_placed,
     without_key,
 )
-from agent_memory.knowledge.intake.drafting import (
+from agent_memory.knowledge.intake.drafts import (
     FORMAT,
     UNKNOWN,
     Draft,
@@ -36,12 +36,17 @@ from agent_memory.knowledge.intake.drafting import (
     ReceivedDocument,
     ReceivedTurn,
     SkippedPart,
+    draft_conversation,
+    draft_episode,
+    draft_resource,
+    place_draft,
+    rename_draft,
 )
-from agent_memory.knowledge.intake.parsing import has_its_id, parse_file
-from agent_memory.knowledge.intake.storing import Ingested, store_new
+from agent_memory.knowledge.intake.file_formats import has_its_id, parse_file
 from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
 from agent_memory.models import RESOURCE
+from agent_memory.models.kind import R
 from agent_memory.redaction import SecretRedactor, redact_path
 from agent_memory.store.record_redaction import redact_fields
 
@@ -56,6 +61,70 @@ if TYPE_CHECKING:
     from agent_memory.memory.caller import Report
     from agent_memory.models import Episode, Resource
     from agent_memory.redaction import Redactor
+    from agent_memory.store.record_storage import RecordStorage
+
+
+_ATTEMPTS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested(Generic[R]):
+    """What became of one text.
+
+    Attributes:
+        record: The record that has it.
+        outcome: `new`, or `known`: it was taken in before.
+        redacted: Kinds of secrets that were taken out of it.
+    """
+
+    record: R
+    outcome: Literal["new", "known"]
+    redacted: tuple[str, ...] = ()
+
+
+async def store_new(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
+    """Store some drafts as one change, long texts first; what is there stays as it is.
+
+    A cancelled call still finishes, so that long texts are given free for sweeping again; its result is dropped.
+
+    Raises:
+        StorageError: Nothing was stored, unless the message says that this is not known.
+    """
+    return await asyncio.shield(asyncio.ensure_future(_store(knowledge, storage, drafts)))
+
+
+async def _store(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
+    stored = await storage.get_many([draft.record.value.id for draft in drafts])
+    placed = [await _placed(storage, draft, stored) for draft in drafts]
+    new = [draft for draft, known in placed if known is None]
+    with ExitStack() as held:
+        texts = [draft.text for draft in new if draft.text]
+        await asyncio.to_thread(held.enter_context, knowledge.blobs.keeping(texts))
+        if new:
+            await storage.store_many([draft.record for draft in new])
+    return [
+        Ingested(draft.record.value if known is None else known, "new" if known is None else "known", draft.redacted)
+        for draft, known in placed
+    ]
+
+
+async def _placed(storage: RecordStorage[R], draft: Draft[R], stored: Mapping[str, R]) -> tuple[Draft[R], R | None]:
+    """Return a draft with an id that is free, or the record that has its text in its place.
+
+    Args:
+        storage: Storage of the records.
+        draft: Draft to place.
+        stored: Stored records by the first IDs of the drafts.
+    """
+    kind, said = storage.kind, storage.kind.text_of(draft.record.value)
+    own, known = draft, stored.get(draft.record.value.id)
+    for attempt in range(1, _ATTEMPTS + 1):
+        if known is None or draft.has_name or kind.text_of(known) == said:
+            return own, known
+        own = rename_draft(draft, kind.prefix, attempt)
+        known = await storage.get(own.record.value.id)
+    raise ValidationError("Nothing was stored: no id was free for it.", code="id_taken")
+
 
 _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16
@@ -276,7 +345,7 @@ class Ingest:
         if turn.role == "system" and origin.file:  # a host's own events have this role, too
             most = "low"
         own = replace(origin, trust=lowest(origin.trust, most, turn.trust))
-        return drafting.episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
+        return draft_episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
 
     def _drafted(
         self, turns: Sequence[tuple[int, ReceivedTurn]], part_of: str, origin: Origin, *, is_live: bool = False
@@ -303,15 +372,15 @@ class Ingest:
         agent_id = self._knowledge.agent_id
         if caller.project and PATH in given.metadata:
             given = replace(given, metadata={**given.metadata, PROJECT: caller.project})
-        draft = await asyncio.to_thread(drafting.resource, agent_id, given, origin, self._redactor)
+        draft = await asyncio.to_thread(draft_resource, agent_id, given, origin, self._redactor)
         if PATH not in given.metadata:
             return await self._resource(draft, caller)
         index = await self._get_index()
         placed = await self._place(draft, index)
         if isinstance(placed, _AlikeDocument):
             given = replace(given, metadata={**given.metadata, placed.key: placed.resource_id})
-            draft = await asyncio.to_thread(drafting.resource, agent_id, given, origin, self._redactor)
-            placed = drafting.place_draft(draft, get_path_id(draft.record.value))
+            draft = await asyncio.to_thread(draft_resource, agent_id, given, origin, self._redactor)
+            placed = place_draft(draft, get_path_id(draft.record.value))
         ingested = await self._resource(placed, caller) if isinstance(placed, Draft) else Ingested(placed, "known")
         index.add(ingested.record)
         self._index = await self._get_last_number(), index
@@ -338,7 +407,7 @@ class Ingest:
             return await self._move(current, record)
         if current is not None:
             index.drop(current)
-            return drafting.place_draft(draft, current.id, supersedes=current.id)
+            return place_draft(draft, current.id, supersedes=current.id)
         alike = index.list_same_text(record)
         for known in alike:
             is_unplaced = not get_path(known) and known.source == record.source
@@ -350,7 +419,7 @@ class Ingest:
             return _AlikeDocument(MAYBE_VERSION_OF, similar.id)
         placed, place, number = draft, get_path_id(record), 1
         while await self._knowledge.resources.get(placed.record.value.id):  # a version that was replaced or withdrawn
-            placed, number = drafting.place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
+            placed, number = place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
         return placed
 
     async def _move(self, known: Resource, record: Resource) -> Resource:
@@ -364,7 +433,7 @@ class Ingest:
         self, key: str, title: str, said_at: datetime | None, origin: Origin, caller: Caller
     ) -> Ingested[Resource]:
         draft = await asyncio.to_thread(
-            drafting.conversation, self._knowledge.agent_id, title, key, said_at, origin, self._redactor
+            draft_conversation, self._knowledge.agent_id, title, key, said_at, origin, self._redactor
         )
         return await self._resource(draft, caller)
 

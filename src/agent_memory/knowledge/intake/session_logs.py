@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import UNKNOWN, ReceivedTurn
+from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedTurn
 from agent_memory.knowledge.intake.turns import (
     ROLES,
     clean_speaker,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, ReceivedTurn
+from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN, ReceivedTurn
 from agent_memory.models import as_utc, from_seconds
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.knowledge.pages.filing import file_all
 from agent_memory.knowledge.pages.subjects import ENTITY, is_derived, is_legacy
-from agent_memory.knowledge.pipeline.marks import Marks, moved
-from agent_memory.knowledge.pipeline.stage import Backlog
+from agent_memory.knowledge.pipeline.stages import Backlog, Marks, moved
 from agent_memory.logs import get_logger
 from agent_memory.models import sees
 
@@ -31,7 +30,7 @@ _RARELY: Final = 100
 
 
 class Publishing:
-    """Makes pages. See `agent_memory.knowledge.pipeline.stage.Whole`.
+    """Makes pages. See `agent_memory.knowledge.pipeline.stages.Whole`.
 
     Args:
         knowledge: Where topics and marks are.

@@ -1,25 +1,25 @@
-"""`Pages`: the pages of an agent's topics, made of what is filed there: in the records, and as files for people.
+"""Pages of an agent's topics: built from items, stored as records and as files for people.
 
-The record of a topic says of which items its page is made and how it was rendered last. A file is that page to read;
-what a person changes in it is theirs, and what is made then lies beside it. What is shown is the newer of both.
+The record of a topic has the items of its page and the last rendering. A file is that page to read; a person's changes
+in it stay, and the next rendering is written next to it as a proposal. The newer of both is shown.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
 from agent_memory.knowledge.facade.shapes import get_source_id
-from agent_memory.knowledge.pages.paging import page_of, rendered_of, shortened, title_of
-from agent_memory.knowledge.pages.rereading import OnlyNew
-from agent_memory.knowledge.pages.shortening import PageShortener
-from agent_memory.knowledge.pages.sources import load_texts
+from agent_memory.knowledge.pages.filing import build_name
+from agent_memory.knowledge.pages.page_items import load_texts, page_of, rendered_of, shortened, title_of
 from agent_memory.knowledge.pages.subjects import (
     DOCUMENT,
     FILE,
@@ -31,15 +31,13 @@ from agent_memory.knowledge.pages.subjects import (
     is_hidden,
     list_names,
 )
-from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.knowledge.topics.consolidation import INTERVAL
-from agent_memory.knowledge.topics.escaping import escaped
-from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rendering import render
-from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.knowledge.topics.markdown import escaped, parse, render
+from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered, list_items
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
+from agent_memory.redaction import Redaction, SecretRedactor
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
@@ -48,10 +46,88 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.consolidation import TopicConsolidation
     from agent_memory.knowledge.topics.page import Page
-    from agent_memory.knowledge.topics.saves import PageFiles
+    from agent_memory.knowledge.topics.page_files import PageFiles
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory, Topic
+    from agent_memory.redaction import Redactor
     from agent_memory.store.record_redaction import Redacted
+
+
+_NUMBER: Final = re.compile(r"\[\^\d+\]")
+
+
+class OnlyNew:
+    """A redactor for a page that is made again.
+
+    What was stored has been checked, and a long page is mostly that.
+
+    Args:
+        before: Text with the checked lines; lines that differ only in the numbers of footnotes are the same.
+        redactor: Checks all other lines, those that follow each other as one text.
+    """
+
+    def __init__(self, before: str, redactor: Redactor | None = None) -> None:
+        self._known = frozenset(map(_key, before.split("\n")))
+        self._redactor = redactor or SecretRedactor()
+
+    def redact(self, text: str) -> Redaction:
+        """See `Redactor.redact`."""
+        kinds: dict[str, None] = {}
+        parts: list[str] = []
+        for is_known, lines in groupby(text.split("\n"), lambda line: _key(line) in self._known):
+            part = "\n".join(lines)
+            if not is_known:
+                clean = self._redactor.redact(part)
+                part = clean.text
+                kinds |= dict.fromkeys(clean.kinds)
+            parts.append(part)
+        return Redaction("\n".join(parts), tuple(kinds))
+
+
+def _key(line: str) -> str:
+    return _NUMBER.sub("[^]", line)
+
+
+class PageShortener:
+    """Removes items from rendered pages.
+
+    Args:
+        knowledge: Topics of the agent.
+        gone: IDs of the items.
+        reworded: Those of them that have other words now.
+    """
+
+    def __init__(self, knowledge: Knowledge, gone: Collection[str], reworded: Collection[str]) -> None:
+        self._knowledge, self._gone, self._reworded = knowledge, frozenset(gone), frozenset(reworded)
+        self._through = 0
+
+    async def begin(self) -> None:
+        """Note the last change, before the topics are read.
+
+        Raises:
+            StorageError: The records cannot be read.
+        """
+        self._through = (await self._knowledge.topics.changed_after(0)).last
+
+    async def cut(self, topic: Topic) -> Topic | None:
+        """Write a topic without the items; None if it must be rebuilt.
+
+        Raises:
+            StorageError: The record is as it was.
+        """
+        left = [item_id for item_id in topic.item_ids if item_id not in self._gone]
+        if not topic.body or not left or self._reworded.intersection(topic.item_ids):
+            return None
+        body = await asyncio.to_thread(cut_rendered, topic.body, self._gone)
+        if body is None or not list_items(body).issuperset(left):
+            return None
+        clean = await asyncio.to_thread(redact_fields, TOPIC, {"item_ids": left, "body": body}, OnlyNew(topic.body))
+        changed = await self._knowledge.topics.update(topic.id, clean)
+        self._through += 1
+        # Another process that wrote the page meanwhile removed other words, which this one has put back.
+        is_alone = (await self._knowledge.topics.changed_after(self._through)).last == self._through
+        return changed if is_alone else None
+
 
 log = get_logger(__name__)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
+from agent_memory.knowledge.passages.items import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.memory.views import describe_day
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, Topic
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.saves import TopicFiles
+    from agent_memory.knowledge.topics.page_files import TopicFiles
     from agent_memory.models import Episode, Memory, Record, Resource
 
 ENTITY: Final = "entity"

@@ -1,4 +1,4 @@
-"""Blocks of a document: headings, paragraphs, lists, tables and code. Pure, linear in the length of the text."""
+"""Blocks of a document, and places of words. Pure, linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 BlockKind = Literal["heading", "text", "list", "table", "code"]
 
@@ -158,3 +159,22 @@ class _BlockReader:
         self.blocks[-1].end = end
         self.blocks[-1].lines += 1
         self._has_gap = False
+
+
+def find_words(quote: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
+    """Return where words stand in a text, whatever white space is between them; None where they do not.
+
+    Args:
+        quote: The words.
+        text: All of it.
+        start: Where to begin to look.
+        end: Behind the last character to look at; that of the text when omitted.
+    """
+    words = quote.split()
+    if not words:
+        return None
+    wanted = r"\s+".join(map(re.escape, words))
+    if quote.isascii():  # whole words: "oor" stands in no text that says "door"; not all scripts part words
+        wanted = rf"(?<!\w){wanted}(?!\w)"
+    found = re.compile(wanted).search(text, start, len(text) if end is None else end)
+    return found.span() if found else None

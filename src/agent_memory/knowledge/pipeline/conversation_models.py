@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from agent_memory.knowledge.relation_rows import ExtractedRelationship
+    from agent_memory.knowledge.entities.relations import ExtractedRelationship
     from agent_memory.models import Episode as EpisodeRecord
     from agent_memory.models import Summary, Trust
     from agent_memory.models.knowledge import EntityType

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from agent_memory.knowledge import working
 from agent_memory.knowledge.entities.entity_extractor import EntityExtractor
 from agent_memory.knowledge.entities.entity_stage import EntityStage
-from agent_memory.knowledge.pipeline.config import MemoryIngestionConfig
+from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
 from agent_memory.knowledge.summaries.summary_stage import Summaries
 from agent_memory.memory import NOBODY
 from agent_memory.models import EPISODE, RESOURCE
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.digest.model_digest import ModelPermission
-    from agent_memory.knowledge.llm.port import Asking
+    from agent_memory.knowledge.llm.language_model import Asking
     from agent_memory.knowledge.pipeline.runner import Runner
-    from agent_memory.knowledge.pipeline.stage import Stage
+    from agent_memory.knowledge.pipeline.stages import Stage
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from agent_memory.errors import AgentMemoryError, IngestionError
-from agent_memory.knowledge.intake.drafting import ReceivedTurn as Said
+from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.llm.port import Asking, ModelBudget
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.pipeline import metrics
-from agent_memory.knowledge.pipeline.config import MemoryIngestionConfig
 from agent_memory.knowledge.pipeline.conversation_models import Episode, checked_group, episode_of, group_id_of
-from agent_memory.knowledge.pipeline.queues.background import Background
+from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
+from agent_memory.knowledge.pipeline.wake_ups import Background
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.logs import get_logger, span
 from agent_memory.memory import NOBODY, open_service
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.knowledge.llm.port import LanguageModel
+    from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.pipeline.conversation_models import Session, Turn
-    from agent_memory.knowledge.pipeline.queues.in_memory import Queue
+    from agent_memory.knowledge.pipeline.wake_ups import Queue
     from agent_memory.logs import ActiveSpan
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Episode as EpisodeRecord

@@ -18,33 +18,33 @@ from agent_memory.files.current_note import CurrentNote
 from agent_memory.files.names import TASKS_CURRENT
 from agent_memory.files.only_one import only_one
 from agent_memory.files.reader_process import ReaderDiedError, read_alone
-from agent_memory.knowledge.pipeline.marks import (
+from agent_memory.knowledge.pipeline.stages import (
     ATTEMPTS,
-    MOST_FAILURES,
-    Marks,
-    begun,
-    is_to_be_tried,
-    moved,
-    with_never,
-)
-from agent_memory.knowledge.pipeline.quarantine import (
     LEAST_DEATHS,
     MOST_DEATHS,
+    MOST_FAILURES,
+    Backlog,
+    Batch,
+    Marks,
     QuarantinedRecord,
+    Ran,
+    begun,
     get_reason,
     get_title,
     is_of_older_version,
     is_quarantined,
+    is_to_be_tried,
     make_code,
+    moved,
+    with_never,
 )
-from agent_memory.knowledge.pipeline.stage import Backlog, Batch, Ran
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from agent_memory.knowledge.pipeline.stage import Stage, Whole
+    from agent_memory.knowledge.pipeline.stages import Stage, Whole
     from agent_memory.models import Clock, StageCheckpoint, StageFailure
     from agent_memory.store.record_storage import RecordStorage
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import SummarizationError, ValidationError
-from agent_memory.knowledge.intake.undoing import get_forgotten_sources
-from agent_memory.knowledge.pipeline.config import SummarizationConfig
+from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources
 from agent_memory.knowledge.pipeline.conversation_models import Episode, checked_group, summary_of
+from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig
 from agent_memory.knowledge.summaries import summary_stage as making
 
 if TYPE_CHECKING:

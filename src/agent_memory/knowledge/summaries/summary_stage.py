@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.files.reader_process import ReaderDiedError
 from agent_memory.knowledge.pipeline import metrics
-from agent_memory.knowledge.pipeline.stage import RECORD_ERRORS
-from agent_memory.knowledge.summaries.quoting import as_lines, lines_of, quotes_of
-from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
+from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, lines_of, quotes_of
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.logs import get_logger, span
 from agent_memory.memory.trust import lowest
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.pipeline.config import SummarizationConfig
     from agent_memory.knowledge.pipeline.conversation_models import SummaryType
-    from agent_memory.knowledge.pipeline.stage import Batch
+    from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig
+    from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary
     from agent_memory.store.record_redaction import Redacted
@@ -36,7 +35,7 @@ STAGE: Final = "summaries"
 
 
 class Summaries:
-    """Task stage that summarizes conversations. See `agent_memory.knowledge.pipeline.stage.Stage`.
+    """Task stage that summarizes conversations. See `agent_memory.knowledge.pipeline.stages.Stage`.
 
     Args:
         knowledge: Records of the agent.
@@ -164,7 +163,7 @@ async def window(
         episodes: Turns to summarize.
         config: Maximum length of the summary.
         is_due: Make one also of turns that state nothing, or on which a reader dies alone: of their first words.
-        run: Runs the rules, off the event loop: see `agent_memory.knowledge.pipeline.stage.Batch`.
+        run: Runs the rules, off the event loop: see `agent_memory.knowledge.pipeline.stages.Batch`.
 
     Raises:
         SummarizationError: They state nothing, or are of several groups.

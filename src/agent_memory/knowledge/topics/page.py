@@ -1,4 +1,4 @@
-"""What a topic's page is made of: sections of claims, each with footnotes that say where its words stand. Pure."""
+"""Page of a topic: sections of claims, each with footnotes that name its sources. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date, datetime
+
 
 _ID: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
 SOURCES: Final = "Sources"

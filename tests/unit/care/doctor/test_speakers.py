@@ -10,9 +10,9 @@ import pytest
 
 from agent_memory.care.doctor.examine import examine_agent
 from agent_memory.care.doctor.findings import Severity
-from agent_memory.knowledge.intake import speakers
+from agent_memory.knowledge import inspection
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.intake.withdrawal import taken_from, undo
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import Caller, open_service
 from agent_memory.settings import ServiceSettings
@@ -51,7 +51,7 @@ def test_doctor_of_old_imports_lists_guessed_speakers(old: Path) -> None:
 
 
 def test_doctor_with_many_turns_says_where_it_stopped(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speakers, "MOST_TURNS", 1)
+    monkeypatch.setattr(inspection, "MOST_TURNS", 1)
     assert "The check stopped after 1 turn." in find_speakers(old)["speakers_guessed"][1]
 
 

@@ -13,7 +13,7 @@ import pytest
 from agent_memory.care.health import CHECKS, Check, Level, by_gravity, looks, worst
 from agent_memory.care.health.table import table
 from agent_memory.files.layout import folder_of
-from agent_memory.knowledge.pipeline.stage import Backlog
+from agent_memory.knowledge.pipeline.stages import Backlog
 from agent_memory.settings import HealthSettings
 from agent_memory.storage import Trouble
 from tests.support import NOON

@@ -11,7 +11,7 @@ from agent_memory.care.privacy import Purging, erasing
 from agent_memory.care.privacy.hiding import Hiding
 from agent_memory.errors import StorageError
 from agent_memory.journal import Journal
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from tests.house import OTHER, SECRET, House

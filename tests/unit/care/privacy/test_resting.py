@@ -13,9 +13,9 @@ from agent_memory.care.privacy import Purging
 from agent_memory.care.privacy.gathering import PurgeSurvey
 from agent_memory.care.privacy.hiding import Hiding
 from agent_memory.journal import PurgeList
-from agent_memory.knowledge.intake.carrying import bring, entries_of
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.transfer import bring, entries_of
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import MemoryService

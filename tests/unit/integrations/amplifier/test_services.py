@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.journal import PurgeList
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of

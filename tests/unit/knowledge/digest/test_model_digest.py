@@ -16,9 +16,9 @@ from agent_memory.knowledge.digest.model_digest import (
     render_prompt,
     split_batches,
 )
-from agent_memory.knowledge.intake.drafting import ReceivedDocument
+from agent_memory.knowledge.intake.drafts import ReceivedDocument
+from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService

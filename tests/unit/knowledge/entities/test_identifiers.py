@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.knowledge.entities import find_mentions
-from agent_memory.knowledge.entities.identifiers import find_identifiers, is_identifier
+from agent_memory.knowledge.entities.name_finder import find_identifiers, is_identifier
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.entities.merging import MERGED, merge, merges_of, split
+from agent_memory.knowledge.entities.merges import MERGED, merge, merges_of, split
 from agent_memory.models import Entity
 
 if TYPE_CHECKING:

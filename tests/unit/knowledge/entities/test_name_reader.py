@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from agent_memory.knowledge.entities import Gazetteer, find_mentions
-from agent_memory.knowledge.entities.mention import KNOWN, REPEATED, SEEN_ONCE, KnownName
+from agent_memory.knowledge.entities.name_finder import KNOWN, REPEATED, SEEN_ONCE, KnownName
 
 
 def names(text: str, gazetteer: Gazetteer | None = None, speaker: str = "") -> list[tuple[str, str]]:

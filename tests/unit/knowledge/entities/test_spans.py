@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.entities.spans import SpanSet
+from agent_memory.knowledge.entities.name_finder import SpanSet
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8))))

@@ -26,10 +26,10 @@ from agent_memory.knowledge import (
     Resource,
     RetrievalMode,
 )
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memory import Caller, open_service
 from agent_memory.settings import ServiceSettings
 

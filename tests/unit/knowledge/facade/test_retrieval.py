@@ -20,7 +20,7 @@ from agent_memory.knowledge import (
     RAGRetriever,
     RetrievalMode,
 )
-from agent_memory.knowledge.llm.port import NO_MODEL, read_choice
+from agent_memory.knowledge.llm.language_model import NO_MODEL, read_choice
 from agent_memory.settings import ServiceSettings
 from tests.support import NOON
 

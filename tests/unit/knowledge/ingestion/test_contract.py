@@ -13,8 +13,8 @@ import pytest
 
 from agent_memory import ingestion
 from agent_memory.errors import AgentMemoryError
-from agent_memory.knowledge.entities.entity_reader import EntityReader
-from agent_memory.knowledge.llm.port import Asking
+from agent_memory.knowledge.entities.entity_repository import EntityReader
+from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.models import Entity
 
 if TYPE_CHECKING:

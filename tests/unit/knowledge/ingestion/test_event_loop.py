@@ -10,10 +10,10 @@ from agent_memory import ingestion
 from agent_memory.ingestion import MemoryIngestor, runner_of
 from agent_memory.knowledge.entities import entity_extractor
 from agent_memory.knowledge.entities import entity_stage as entities
-from agent_memory.knowledge.intake import drafting, ingest
+from agent_memory.knowledge.intake import ingest
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.items import item_stage as items
 from agent_memory.knowledge.pages import filing
+from agent_memory.knowledge.passages import item_stage as items
 from agent_memory.knowledge.summaries import summary_stage as summaries
 from tests.unit.knowledge.ingestion.test_contract import SAID, SESSION
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 READERS: tuple[tuple[Any, str], ...] = (
     (ingest, "parse_file"),
-    (drafting, "resource"),
-    (drafting, "episode"),
+    (ingest, "draft_resource"),
+    (ingest, "draft_episode"),
     (items, "drawn_from"),
     (items, "_leave_known"),
     (entity_extractor, "extract_entities"),

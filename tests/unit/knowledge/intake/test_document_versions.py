@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.document_index import COPY_OF
-from agent_memory.knowledge.intake.drafting import ReceivedDocument
+from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import taken_from, undo, undo_version
-from agent_memory.knowledge.items.replaced_passages import PROPOSED
+from agent_memory.knowledge.intake.withdrawal import taken_from, undo, undo_version
+from agent_memory.knowledge.passages.replaced_items import PROPOSED
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of

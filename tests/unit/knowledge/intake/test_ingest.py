@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.blobs import Blobs
-from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.memory import Caller
 from agent_memory.models import MAX_LINE_CHARS, MAX_TEXT_CHARS, PART_OF, Resource
 from tests.support import NOON

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn, SkippedPart
-from agent_memory.knowledge.intake.exports import parts_of_export
-from agent_memory.knowledge.intake.parsing import parse_file
+from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn, SkippedPart
+from agent_memory.knowledge.intake.file_formats import parse_file, parts_of_export
 from agent_memory.knowledge.intake.turns import FileConversation
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
-from agent_memory.knowledge.intake.transcripts import transcript_in
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
+from agent_memory.knowledge.intake.file_formats import transcript_in
 
 ADA = ReceivedTurn("I moved from Berlin to Lisbon last month.", "person", "Ada")
 BO = ReceivedTurn("Who owns the billing service now?", "person", "Bo")

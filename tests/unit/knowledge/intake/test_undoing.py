@@ -10,14 +10,14 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import taken_from, undo
-from agent_memory.knowledge.items.drawn import MOST_LINKS
+from agent_memory.knowledge.intake.withdrawal import taken_from, undo
+from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.knowledge.passages.items import MOST_LINKS
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.knowledge.llm.grounding import place_of
+from agent_memory.knowledge.passages.structure import find_words
 
 TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door is red."
 
@@ -22,10 +22,10 @@ TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door
     ],
 )
 def test_a_quote_stands_in_its_text_or_has_no_place(quote: str, found: str | None) -> None:
-    place = place_of(quote, TEXT)
+    place = find_words(quote, TEXT)
     assert (place and TEXT[slice(*place)]) == found
 
 
 def test_a_quote_is_looked_for_in_its_part_alone() -> None:
-    assert place_of("The boat", TEXT, 10) is None
-    assert place_of("red", TEXT, 0, len(TEXT) - 3) is None
+    assert find_words("The boat", TEXT, 10) is None
+    assert find_words("red", TEXT, 0, len(TEXT) - 3) is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import Asking, ModelBudget
-from agent_memory.knowledge.llm.port import Chosen, ModelFailure, read_rows
+from agent_memory.knowledge.llm.language_model import Chosen, ModelFailure, read_rows
 from agent_memory.language.prompt_text import estimate_tokens
 
 if TYPE_CHECKING:

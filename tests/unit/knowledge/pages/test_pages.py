@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages import pages
-from agent_memory.knowledge.pages.pages import Pages, page_for
-from agent_memory.knowledge.pages.shortening import PageShortener
-from agent_memory.knowledge.pages.watching import keep_pages
-from agent_memory.knowledge.topics.file import read_page_file
-from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rendering import render
+from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.pages.pages import Pages, PageShortener, page_for
+from agent_memory.knowledge.topics.markdown import parse, render
+from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService

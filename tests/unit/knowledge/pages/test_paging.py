@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
-from agent_memory.knowledge.pages.watching import keep_pages
-from agent_memory.knowledge.topics.file import read_page_file
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
+from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.pages.rereading import OnlyNew
+from agent_memory.knowledge.pages.pages import OnlyNew
 from agent_memory.redaction import Redaction
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import PERSON, ReceivedTurn
+from agent_memory.knowledge.intake.drafts import PERSON, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.passages.exchanges import split_turns
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_memory.knowledge.passages.front_matter import FrontMatter, read_front_matter
+from agent_memory.knowledge.intake.document_index import FrontMatter, read_front_matter
 
 
 def test_front_matter_is_read() -> None:

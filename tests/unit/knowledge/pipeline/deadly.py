@@ -17,7 +17,7 @@ from agent_memory.settings import ServiceSettings
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from agent_memory.knowledge.pipeline.stage import Batch
+    from agent_memory.knowledge.pipeline.stages import Batch
 
 KILLS: set[str] = set()
 """Texts that end this process, and no child of it."""

@@ -17,7 +17,7 @@ import pytest
 from agent_memory.files.current_note import CurrentNote
 from agent_memory.files.processes import get_own_identity
 from agent_memory.files.reader_process import CPU_SECONDS, ReaderDiedError, read_alone
-from agent_memory.knowledge.pipeline import quarantine
+from agent_memory.knowledge.pipeline import stages
 from agent_memory.models import Episode
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.unit.knowledge.pipeline import deadly
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from agent_memory.knowledge.pipeline.stage import Backlog
+    from agent_memory.knowledge.pipeline.stages import Backlog
     from agent_memory.knowledge.records import Knowledge
 
 
@@ -104,7 +104,7 @@ async def test_run_new_version_and_retry_read_quarantined_again(
     assert (await runner.run()).failed == 0, "the same version tries no more"
     assert (await runner.run(retry=[record_id])).failed == 1
     with monkeypatch.context() as patched:
-        patched.setattr(quarantine, "get_version", lambda: "9.9.9")
+        patched.setattr(stages, "get_version", lambda: "9.9.9")
         assert (await runner.run()).failed == 1
         assert (await runner.run()).failed == 0
     await knowledge.episodes.update(record_id, {"content": "thorn"})
@@ -160,14 +160,14 @@ def test_note_torn_by_a_shorter_one_is_read(tmp_path: Path) -> None:
 
 _POISONED = """\
 import os
-from agent_memory.knowledge.entities import text_entities
+from agent_memory.knowledge.entities import entity_drafts
 
 def find_mentions(text, **more):
     if "poison" in text:
         os._exit(9)
     return original(text, **more)
 
-original, text_entities.find_mentions = text_entities.find_mentions, find_mentions
+original, entity_drafts.find_mentions = entity_drafts.find_mentions, find_mentions
 """
 
 

@@ -13,9 +13,8 @@ import pytest
 
 from agent_memory.care.doctor.examine import examine_agent
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.knowledge.pipeline.marks import ATTEMPTS, Marks
 from agent_memory.knowledge.pipeline.runner import Runner
-from agent_memory.knowledge.pipeline.stage import Backlog, Batch, Ran
+from agent_memory.knowledge.pipeline.stages import ATTEMPTS, Backlog, Batch, Marks, Ran
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Episode, derived_id
 from agent_memory.settings import ServiceSettings

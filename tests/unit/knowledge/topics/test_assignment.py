@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agent_memory.knowledge.topics.assignment import Declared, build_name, nearest
+from agent_memory.knowledge.pages.filing import Declared, build_name, nearest
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix

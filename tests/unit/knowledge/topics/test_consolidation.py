@@ -8,11 +8,19 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, TopicConsolidation, consolidate
-from agent_memory.knowledge.topics.items import DOCUMENTS, HEADINGS, REST, PagePlace, TopicItem
+from agent_memory.knowledge.topics.consolidation import (
+    DOCUMENTS,
+    GONE,
+    HEADINGS,
+    REST,
+    TAKEN_OUT,
+    PagePlace,
+    TopicConsolidation,
+    TopicItem,
+    consolidate,
+)
+from agent_memory.knowledge.topics.markdown import UNTRUSTED, parse, render
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
-from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rendering import UNTRUSTED, render
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXTS = ("Lea moved to Bern.", "Lea likes tea.", "The gate opens at nine.", "Deploys need two reviews.")

@@ -7,13 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_memory.knowledge.topics.consolidation import consolidate
-from agent_memory.knowledge.topics.file import page_file, read_page_file, shortened_file
-from agent_memory.knowledge.topics.item_removal import cut_rendered, list_items
-from agent_memory.knowledge.topics.items import HEADINGS, REST, TopicItem
+from agent_memory.knowledge.topics.consolidation import HEADINGS, REST, TopicItem, consolidate
+from agent_memory.knowledge.topics.markdown import parse, render
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
-from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rendering import render
+from agent_memory.knowledge.topics.page_files import cut_rendered, list_items, page_file, read_page_file, shortened_file
 
 NOW = datetime(2026, 1, 11, 10, 45, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge.topics.inspection import of_topics
+from agent_memory.knowledge.inspection import of_topics
 
 if TYPE_CHECKING:
     from pathlib import Path

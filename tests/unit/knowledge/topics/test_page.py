@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.escaping import escaped, unescaped
+from agent_memory.knowledge.topics.markdown import escaped, joined, parse, render, split, tokens_of, unescaped
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
-from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rendering import joined, render, split, tokens_of
 
 HOSTILE = (
     "```\nrm -rf /\n```",

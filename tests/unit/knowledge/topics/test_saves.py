@@ -12,12 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics import saves
-from agent_memory.knowledge.topics.consolidation import TopicConsolidation, consolidate
-from agent_memory.knowledge.topics.file import file_name, index_file, page_file, read_page_file
-from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.topics import page_files
+from agent_memory.knowledge.topics.consolidation import TopicConsolidation, TopicItem, consolidate
 from agent_memory.knowledge.topics.page import Footnote, Page
-from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.knowledge.topics.page_files import TopicFiles, file_name, index_file, page_file, read_page_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,14 +87,14 @@ def test_a_save_in_the_moment_of_rendering_is_put_back(tmp_path: Path, monkeypat
     files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
     files.write("lea", made(), "What Lea said.", None)
     saved = files.read("lea")
-    swap = saves.put_in_place
+    swap = page_files.put_in_place
 
     def save_first(new: Path, place: Path, spare: object) -> None:
         if "saved by hand" not in place.read_text():
             place.write_text("# Lea\n\nsaved by hand\n")
         swap(new, place, spare)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(saves, "put_in_place", save_first)
+    monkeypatch.setattr(page_files, "put_in_place", save_first)
 
     assert not files.write("lea", made(3), "What Lea said.", saved)
     assert path.read_text() == "# Lea\n\nsaved by hand\n"
@@ -150,7 +148,7 @@ def test_what_stands_in_the_place_of_a_page_and_is_none_is_moved_away(tmp_path: 
         "folder": Path.mkdir,
         "link": lambda path: path.symlink_to(outside),
         "dangling": lambda path: path.symlink_to(tmp_path / "gone"),
-        "huge": lambda path: [path.touch(), os.truncate(path, saves.MAX_BYTES + 1)][0],
+        "huge": lambda path: [path.touch(), os.truncate(path, page_files.MAX_BYTES + 1)][0],
     }
     makers[what](folder / "lea.md")
     assert files.read("lea") is None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memory.briefing import SessionBriefing

@@ -16,9 +16,9 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.integrations.amplifier.hooks.turn_listener import PRIORITY, ListenerOptions, TurnListener
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnBatch, TurnWriter
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
+from agent_memory.knowledge.llm.language_model import ModelBudget
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
-from agent_memory.knowledge.llm.port import ModelBudget
 from agent_memory.logs import get_logger
 from agent_memory.memory.events import payload
 from agent_memory.models import MAX_TEXT_CHARS, to_text, utc_now
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
-    from agent_memory.knowledge.pipeline.stage import Ran
+    from agent_memory.knowledge.pipeline.stages import Ran
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)

@@ -16,8 +16,8 @@ from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
+from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.knowledge.llm.model_use import get_model_proposal
-from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
     from agent_memory.knowledge.digest.model_digest import ModelEstimate
-    from agent_memory.knowledge.intake.drafting import ReceivedTurn
-    from agent_memory.knowledge.llm.port import ModelBudget
-    from agent_memory.knowledge.pipeline.stage import Ran
+    from agent_memory.knowledge.intake.drafts import ReceivedTurn
+    from agent_memory.knowledge.llm.language_model import ModelBudget
+    from agent_memory.knowledge.pipeline.stages import Ran
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService
     from agent_memory.memory.inbox import Held

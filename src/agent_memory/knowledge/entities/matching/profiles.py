@@ -1,27 +1,134 @@
-"""Descriptions prepared for comparison."""
+"""Descriptions prepared for comparison: names, codes, numbers and values."""
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from agent_memory.knowledge.entities.matching.known import known_form
-from agent_memory.knowledge.entities.matching.normal import (
+from agent_memory.knowledge.entities.matching.normal_forms import (
+    EMPTY_WORDS,
+    GENERIC_WORDS,
+    NEGATIONS,
+    OPPOSED,
+    SPELLINGS,
     fold,
     has_digit,
     is_email,
+    known_form,
     legal_forms,
     name_words,
     normal_form,
     words_of,
 )
-from agent_memory.knowledge.entities.matching.people import mailbox
-from agent_memory.knowledge.entities.matching.telling import codes_of, is_measure, marks_of, models_of
+from agent_memory.knowledge.entities.matching.word_similarity import mailbox, nearness
+from agent_memory.models.knowledge import UNTYPED
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.entities.record import Described
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_memory.models import Entity
+
+
+_CHUNK: Final = re.compile(r"[^\W_]+(?:[-/.][^\W_]+)*")
+_SEPARATOR: Final = re.compile(r"[-/.]")
+_MEASURE: Final = re.compile(
+    r"\d+(?:\.\d+)?(?:st|nd|rd|th|s|x|in|inch|mm|cm|m|km|ft|gb|mb|kb|tb|gib|mib|g|mg|kg|lb|lbs|oz|ml|l|w|kw|watt|watts|"
+    r"v|mv|ma|mah|hz|khz|mhz|ghz|dpi|fps|p|i|k|mp|mbps|kbps|gbps|pc|pk|pack|packs|user|users|u|ch|d|day|days|hr|hrs|h|"
+    r"min|sec|ms|port|ports|btu|cu|bit|bits|disc|discs|megapixel|ohm|ohms|year|years|yr|way|line|speed|cup|piece|"
+    r"outlet|channel|page|pages|sheet|sheets|month|months|core|cores)"
+)
+_DATE_OR_VERSION: Final = re.compile(
+    r"v?\d+(?:\.\d+)+|(?:19|20)\d\d[-/]\d\d?(?:[-/]\d\d?)?|\d\d?[-/]\d\d?[-/](?:\d\d){1,2}"
+)
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_WORD_AND_NUMBER: Final = re.compile(r"[^\W\d_]{5,}\d+")
+_DIGITS: Final = re.compile(r"\d")
+_LONGEST_LETTERS: Final = 4
+"""Of a part of a code that is written with hyphens; what is longer is a word beside a number."""
+_SHORTEST_CODE, _SHORTEST_NUMBER, _FEWEST_DIGITS = 4, 5, 2
+
+
+def opposite(one: str, other: str) -> bool:
+    """Return True if two words exclude each other, as left and right."""
+    shared = OPPOSED.get(one, frozenset()) & OPPOSED.get(other, frozenset())
+    return bool(shared) and SPELLINGS[one] != SPELLINGS[other]
+
+
+def opposed(ours: Iterable[str], theirs: Iterable[str]) -> set[str]:
+    """Return our words that have an opposite among theirs."""
+    others = [word for word in theirs if word in OPPOSED]
+    return {word for word in ours if word in OPPOSED and any(opposite(word, each) for each in others)}
+
+
+def marks_of(words: Iterable[str]) -> frozenset[str]:
+    """Return words with a digit, of one letter, and negations."""
+    return frozenset(word for word in words if has_digit(word) or len(word) == 1 or word in NEGATIONS)
+
+
+def is_measure(word: str) -> bool:
+    """Return True for a number with its unit, as `16gb` or `1080p`."""
+    return _MEASURE.fullmatch(word) is not None
+
+
+def codes_of(text: str) -> frozenset[str]:
+    """Return possible model numbers, article numbers and IDs, without hyphens.
+
+    Examples are `th42px80u` and `260236`. Measures, versions, dates and years are none.
+    """
+    return frozenset(code for chunk in _CHUNK.findall(fold(text)) if has_digit(chunk) for code in _codes(chunk))
+
+
+def models_of(text: str) -> frozenset[str]:
+    """Return codes of mixed letters and digits, as `th42px80u`.
+
+    None are digits alone, which shops number things by and exams (`70-292`), nor a word with a number grown on
+    (`vault360`), nor letters that a hyphen parts from digits (`wd-1000-0900`), nor a version (`v6-cd`).
+    """
+    chunks = (chunk for chunk in _CHUNK.findall(fold(text)) if any(map(_is_mixed, _SEPARATOR.split(chunk))))
+    return frozenset(code for chunk in chunks for code in _codes(chunk) if not code.isdigit())
+
+
+def _is_mixed(part: str) -> bool:
+    return _is_code(part) and not part.isdigit() and _WORD_AND_NUMBER.fullmatch(part) is None
+
+
+def _codes(chunk: str) -> Iterable[str]:
+    parts = _SEPARATOR.split(chunk)
+    whole = "".join(parts)
+    if len(parts) == 1:
+        parts = []
+    elif _DATE_OR_VERSION.fullmatch(chunk):
+        return
+    if _is_code(whole) and all(_may_be_of_a_code(part) for part in parts):
+        yield whole
+    yield from filter(_is_code, parts)
+
+
+def _may_be_of_a_code(part: str) -> bool:
+    return not is_measure(part) if has_digit(part) else len(part) <= _LONGEST_LETTERS
+
+
+def _is_code(text: str) -> bool:
+    if not has_digit(text) or is_measure(text) or _YEAR.fullmatch(text):
+        return False
+    return len(text) >= (_SHORTEST_NUMBER if text.isdigit() else _SHORTEST_CODE)
+
+
+def is_rich(code: str) -> bool:
+    """Return True if a code has two digits, unlike `log4j`."""
+    return len(_DIGITS.findall(code)) >= _FEWEST_DIGITS
+
+
+def variant(one: str, other: str) -> bool:
+    """Return True if one code begins or ends with the other."""
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _SHORTEST_CODE and short != long and (long.startswith(short) or long.endswith(short))
+
 
 ValueKind: TypeAlias = Literal["phone", "email", "url", "year", "price", "id", "people", "address", "text", "label"]
 """How values of an attribute are compared. `label` is any short value, `text` any long one."""
@@ -184,3 +291,168 @@ def _value(key: str, text: str) -> ProfileValue:
 def people_in(text: str) -> list[list[str]]:
     """Return the words of each person's name in a list of people."""
     return [words for part in _BETWEEN_PEOPLE.split(text) if (words := words_of(part))]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Description of an entity, to compare it with others.
+
+    Attributes:
+        name: Name as written.
+        kind: Entity type; empty if unknown.
+        attributes: Values by name of the attribute; an empty value is unknown.
+        aliases: Other names of the entity.
+    """
+
+    name: str
+    kind: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+
+
+def described(entity: Entity) -> Described:
+    """Return the description of an entity."""
+    kind = "" if entity.entity_type in UNTYPED else entity.entity_type
+    return Described(entity.name, kind, entity.attributes, tuple(entity.aliases))
+
+
+_EMPTY_WEIGHT: Final = 0.1
+_UNSEEN, _GENERIC_SHARE = 1_000, 0.02
+"""Words are weighed as if this many more names had been seen, in which every generic word stood in one of fifty."""
+
+
+_MOST_COMPARED: Final = 20
+"""Words of a name that are compared letter by letter; hardly a name has as many."""
+
+
+class Weights:
+    """Weights of words by rarity among known names and values.
+
+    Args:
+        known: All known descriptions.
+    """
+
+    def __init__(self, known: Iterable[Profile] = ()) -> None:
+        self._seen: Counter[str] = Counter()
+        self._forms: Counter[str] = Counter()
+        self._texts = 0
+        for profile in known:
+            self.add(profile)
+
+    def add(self, profile: Profile) -> None:
+        """Count the words and the names of one more description."""
+        self._texts += 1
+        self._seen.update(profile.every_word)
+        self._forms.update(profile.forms)
+
+    def remove(self, profile: Profile) -> None:
+        """Count no more what was added."""
+        self._texts -= 1
+        self._seen.subtract(profile.every_word)
+        self._forms.subtract(profile.forms)
+
+    def bearers(self, form: str) -> int:
+        """Return how many descriptions have a name of this normal form."""
+        return self._forms[form]
+
+    def seen(self, word: str) -> int:
+        """Return in how many descriptions a word is."""
+        return self._seen[word]
+
+    def of(self, word: str) -> float:
+        """Return the weight of a word, about 0.1 to 10."""
+        if word in EMPTY_WORDS:
+            return _EMPTY_WEIGHT
+        seen = self._seen.get(word, 0) + (_UNSEEN * _GENERIC_SHARE if word in GENERIC_WORDS else 0)
+        return math.log(1 + (self._texts + _UNSEEN) / (seen + 0.5))
+
+
+@dataclass(slots=True)
+class Overlap:
+    """What two lists of words share.
+
+    Attributes:
+        ours: Weight of all words of the first.
+        theirs: Weight of all words of the second.
+        ours_met: How much of `ours` is in the second, too.
+        theirs_met: How much of `theirs` is in the first, too.
+        ours_alone: Words of the first that are not.
+        theirs_alone: Words of the second that are not.
+        changed: Pairs that were taken for one word though they are not equal.
+    """
+
+    ours: float = 0.0
+    theirs: float = 0.0
+    ours_met: float = 0.0
+    theirs_met: float = 0.0
+    ours_alone: list[str] = field(default_factory=list)
+    theirs_alone: list[str] = field(default_factory=list)
+    changed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def shared(self) -> float:
+        """Share of the weight that both have, 0 to 1."""
+        whole = self.ours + self.theirs
+        return (self.ours_met + self.theirs_met) / whole if whole else 0.0
+
+    @property
+    def covered(self) -> float:
+        """Share of the better covered one in the other, 0 to 1."""
+        return max(
+            self.ours_met / self.ours if self.ours else 0.0, self.theirs_met / self.theirs if self.theirs else 0.0
+        )
+
+
+def overlap(ours: Sequence[str], theirs: Sequence[str], weights: Weights) -> Overlap:
+    """Compare two lists of words: equal, written together, then near."""
+    found = Overlap(sum(map(weights.of, ours)), sum(map(weights.of, theirs)))
+    left = Counter(theirs)
+    for word in ours:
+        if left[word] > 0:
+            left[word] -= 1
+            found.ours_met += weights.of(word)
+            found.theirs_met += weights.of(word)
+        else:
+            found.ours_alone.append(word)
+    found.theirs_alone = list(left.elements())
+    if found.ours_alone and found.theirs_alone:
+        _joined(found, ours, weights, mirrored=False)
+        _joined(found, theirs, weights, mirrored=True)
+        _near(found, weights)
+    elif found.ours_alone or found.theirs_alone:
+        _joined(found, ours, weights, mirrored=False)
+        _joined(found, theirs, weights, mirrored=True)
+    return found
+
+
+def _joined(found: Overlap, words: Sequence[str], weights: Weights, *, mirrored: bool) -> None:
+    """Match two neighbours of one side with one word of the other."""
+    parts, wholes = (found.theirs_alone, found.ours_alone) if mirrored else (found.ours_alone, found.theirs_alone)
+    if not parts or not wholes:
+        return
+    for first, second in pairwise(words):
+        whole = first + second
+        if whole in wholes and first in parts and second in parts:
+            wholes.remove(whole)
+            parts.remove(first)
+            parts.remove(second)
+            of_parts, of_whole = weights.of(first) + weights.of(second), weights.of(whole)
+            found.ours_met += of_whole if mirrored else of_parts
+            found.theirs_met += of_parts if mirrored else of_whole
+
+
+def _near(found: Overlap, weights: Weights) -> None:
+    """Match the remaining words of both sides, the nearest first."""
+    pairs: list[tuple[float, str, str, str, str]] = [
+        (-near, min(one, other), max(one, other), one, other)
+        for one in set(found.ours_alone[:_MOST_COMPARED])
+        for other in set(found.theirs_alone[:_MOST_COMPARED])
+        if one[0] == other[0] and (near := nearness(one, other))
+    ]
+    for less, _, _, one, other in sorted(pairs):
+        while one in found.ours_alone and other in found.theirs_alone:
+            found.ours_alone.remove(one)
+            found.theirs_alone.remove(other)
+            found.changed.append((one, other))
+            found.ours_met -= less * weights.of(one)
+            found.theirs_met -= less * weights.of(other)

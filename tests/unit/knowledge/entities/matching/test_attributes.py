@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities import Described
-from agent_memory.knowledge.entities.matching.attributes import weigh_attributes
-from agent_memory.knowledge.entities.matching.overlap import Weights
-from agent_memory.knowledge.entities.matching.profiles import Profile
+from agent_memory.knowledge.entities.matching.comparison import weigh_attributes
+from agent_memory.knowledge.entities.matching.profiles import Profile, Weights
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.entities.matching.evidence import NameEvidence
+    from agent_memory.knowledge.entities.matching.comparison import NameEvidence
 
 NOTES = "the quick brown fox jumps over the lazy dog that sleeps"
 KEYS = ["phone", "email", "url", "year", "price", "sku", "authors", "address", "notes", "city"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities.matching import normal_form
-from agent_memory.knowledge.entities.matching.normal import legal_forms, words_of
+from agent_memory.knowledge.entities.matching.normal_forms import legal_forms, words_of
 
 
 @pytest.mark.parametrize(

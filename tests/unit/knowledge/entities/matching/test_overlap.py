@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities import Described, described
-from agent_memory.knowledge.entities.matching.known import known_form
-from agent_memory.knowledge.entities.matching.overlap import Weights, overlap
-from agent_memory.knowledge.entities.matching.postings import NamePostings, keys_of
-from agent_memory.knowledge.entities.matching.profiles import Profile
+from agent_memory.knowledge.entities.matching.matcher import NamePostings, keys_of
+from agent_memory.knowledge.entities.matching.normal_forms import known_form
+from agent_memory.knowledge.entities.matching.profiles import Profile, Weights, overlap
 from agent_memory.models import Entity
 
 WORDS = st.lists(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.knowledge.entities.matching.people import compatible, kinship, mailbox, nickname, owns
+from agent_memory.knowledge.entities.matching.word_similarity import compatible, kinship, mailbox, nickname, owns
 
 
 @pytest.mark.parametrize(

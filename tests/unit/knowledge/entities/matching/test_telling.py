@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.knowledge.entities.matching.telling import (
+from agent_memory.knowledge.entities.matching.profiles import (
     codes_of,
     is_measure,
     is_rich,

@@ -17,12 +17,12 @@ from agent_memory.ingestion import (
     MemoryIngestor,
     Turn,
 )
-from agent_memory.knowledge.entities.entity_ids import get_entity_id
-from agent_memory.knowledge.entities.entity_reader import EntityReader
-from agent_memory.knowledge.intake.drafting import ReceivedDocument
-from agent_memory.knowledge.intake.drafting import ReceivedTurn as Said
+from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.entity_repository import EntityReader
+from agent_memory.knowledge.intake.drafts import ReceivedDocument
+from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import undo
+from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.memory import NOBODY
 from agent_memory.models import Entity
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
-from agent_memory.knowledge.intake.drafting import ReceivedTurn
+from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.entities.text_entities import extract_entities
+from agent_memory.knowledge.entities.entity_drafts import extract_entities
 
 
 def test_extract_entities_speaker_is_a_person() -> None:

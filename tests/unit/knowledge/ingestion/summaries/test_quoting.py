@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.knowledge.summaries.quoting import as_lines, lines_of, quotes_of
-from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, lines_of, quotes_of
 
 TALK = [
     SummaryTurn("1", "Hi Ada! How was your weekend?", "Ben"),

@@ -1,0 +1,307 @@
+"""Records that may be stored, made of texts that came in.
+
+Texts are bounded, normalized and redacted. An ID is made of what the record is part of, its place and its text, so that
+ingesting the same again finds the stored record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Generic
+
+from agent_memory.errors import ValidationError
+from agent_memory.knowledge.facade.shapes import is_local
+from agent_memory.models import (
+    EPISODE,
+    MAX_LINE_CHARS,
+    MAX_TEXT_CHARS,
+    PART_OF,
+    RESOURCE,
+    Episode,
+    Resource,
+    build_offset,
+    check_text,
+    derived_id,
+)
+from agent_memory.models.kind import R
+from agent_memory.store.record_redaction import Redacted, make_record, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, tzinfo
+
+    from agent_memory.models import SourceKind, Trust
+    from agent_memory.redaction import Redactor
+
+
+UNKNOWN: Final = "unknown"
+"""Role of words without a known speaker: they are untrusted."""
+PERSON: Final = "person"
+"""Role of a named person, not known to be the user."""
+FORMAT: Final = "format"
+"""Key of the metadata that names the format of a conversation."""
+_TITLE, _SPEAKER = 300, 200
+"""Characters of a title and of a name that are kept."""
+_SEEN: Final = 20
+"""How many times as many are looked at for secrets."""
+_SOURCES: Final[Mapping[str, SourceKind]] = {"user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedTurn:
+    """One turn of a conversation, or one event, as it came in.
+
+    Attributes:
+        text: What was said, at most 1,000,000 characters.
+        role: user, assistant, tool, system, person (a named person, not known to be the user) or unknown.
+        speaker: Name of the speaker.
+        said_at: When it was said.
+        event_type: Type of an event; empty for a message.
+        trust: Highest trust of the words, whatever the speaker.
+        metadata: What else is known of it, as plain JSON.
+        tags: Words it is about.
+    """
+
+    text: str
+    role: str = UNKNOWN
+    speaker: str = ""
+    said_at: datetime | None = None
+    event_type: str = ""
+    trust: Trust = "high"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedDocument:
+    """A text as it came in, at most 1,000,000 characters.
+
+    Attributes:
+        text: Whole text.
+        title: Title of the document.
+        resource_type: Type of the resource; of another type than `RESOURCE_TYPES` it has low trust.
+        said_at: When it was written.
+        tags: Words it is about.
+        metadata: What else is known of it, as plain JSON; `path` is the absolute path of its file.
+    """
+
+    text: str
+    title: str = ""
+    resource_type: str = "document"
+    said_at: datetime | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedPart:
+    """A part of a file that cannot be read; the rest of the file is ingested.
+
+    Attributes:
+        place: Where it is, such as "line 3".
+        code: Why it cannot be read.
+    """
+
+    place: str
+    code: str = "damaged_part"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What all that comes in at once has in common.
+
+    Attributes:
+        trust: Of the words at most.
+        session: In which it came.
+        group: To which it belongs: `tenant:session`.
+        file: Name of the file that it was read from; empty for what was handed over.
+        now: The present.
+        zone: Time zone of moments without an offset, or None for UTC.
+        tags, metadata: Of the resource.
+    """
+
+    trust: Trust
+    now: datetime
+    session: str = ""
+    group: str = ""
+    file: str = ""
+    zone: tzinfo | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Generic[R]):
+    """A record that may be stored.
+
+    Attributes:
+        record: It.
+        text: All of its text where that is longer than the record can hold; else empty.
+        redacted: Kinds of secrets that were taken out of it.
+        parts: Of what its id is made.
+        has_name: Whether its place alone tells it from others, whatever its text is by now: a conversation's title
+            may change.
+    """
+
+    record: Redacted[R]
+    text: str = ""
+    redacted: tuple[str, ...] = ()
+    parts: tuple[object, ...] = ()
+    has_name: bool = False
+
+
+def draft_resource(agent_id: str, given: ReceivedDocument, origin: Origin, redactor: Redactor) -> Draft[Resource]:
+    """Return the resource of a text.
+
+    Raises:
+        ValidationError: It is too long, empty, no text, or nothing but a secret.
+    """
+    whole, own, redacted = _texts(given.text, redactor)
+    values = _head(origin, given.said_at, "import" if origin.file else "user") | own
+    values |= {} if is_local(given.resource_type) else {"trust": "low"}
+    values |= {
+        "resource_type": given.resource_type,
+        "title": _cut(given.title, _TITLE, redactor),
+        "tags": [*origin.tags, *given.tags],
+    }
+    values["metadata"] = {**origin.metadata, **given.metadata}
+    record = make_record(RESOURCE, values, agent_id, redactor)
+    return _draft(
+        record, (given.resource_type, origin.group, hash_text(whole or record.value.content)), whole, redacted
+    )
+
+
+def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Resource]:
+    """Return a draft with another ID and other fields.
+
+    Args:
+        draft: Draft of a document.
+        place: What tells it from others with its text: the version before, or a path.
+        fields: Values such as `supersedes` and `metadata`.
+    """
+    parts = (*draft.parts, place)
+    record = with_fields(draft.record, id=derived_id(RESOURCE.prefix, *parts), **fields)
+    return replace(draft, record=record, parts=parts)
+
+
+def draft_conversation(
+    agent_id: str, title: str, key: str, said_at: datetime | None, origin: Origin, redactor: Redactor
+) -> Draft[Resource]:
+    """Return the resource that the turns of a conversation are part of; its text is the title alone.
+
+    Args:
+        agent_id: Whose.
+        title: Of the conversation; may be empty.
+        key: What it is called where it comes from: the same key is the same conversation.
+        said_at: When it began.
+        origin: Where it comes from.
+        redactor: Takes secrets out of the title.
+
+    Raises:
+        ValidationError: A value is wrong.
+    """
+    values = _head(origin, said_at, "import" if origin.file else "user")
+    title = _cut(title, _TITLE, redactor)
+    values |= {"content": title or "A conversation", "title": title}
+    values |= {"resource_type": "conversation", "tags": list(origin.tags), "metadata": dict(origin.metadata)}
+    record = make_record(RESOURCE, values, agent_id, redactor)
+    return replace(_draft(record, ("conversation", origin.group, key)), has_name=True)
+
+
+def draft_episode(
+    agent_id: str, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin, redactor: Redactor
+) -> Draft[Episode]:
+    """Return the episode of a turn.
+
+    Args:
+        agent_id: Whose.
+        turn: What was said.
+        part_of: Id of the resource of its conversation, if it has one.
+        order: Its place there.
+        origin: Where it comes from.
+        redactor: Takes secrets out.
+
+    Raises:
+        ValidationError: It is too long, empty, no text, or nothing but a secret.
+    """
+    whole, own, redacted = _texts(turn.text, redactor)
+    said_at = _localize(turn.said_at or origin.now, origin.zone)
+    source = "import" if origin.file else _SOURCES.get(turn.role, "import")
+    values = _head(origin, said_at if turn.said_at else None, source) | own
+    values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
+    if turn.metadata or said_at.utcoffset():
+        values["metadata"] = {**turn.metadata, **build_offset(said_at)}
+    if turn.tags:
+        values["tags"] = list(turn.tags)
+    if turn.event_type:
+        values |= {"content_type": "event", "event_type": turn.event_type}
+    if part_of is not None:
+        values["links"] = [{"rel": PART_OF, "id": part_of}]
+    record = make_record(EPISODE, values, agent_id, redactor)
+    place = (part_of, order) if part_of is not None else (origin.group, "")
+    return _draft(record, (*place, hash_text(whole or record.value.content)), whole, redacted)
+
+
+def rename_draft(draft: Draft[R], prefix: str, attempt: int) -> Draft[R]:
+    """Return a draft with another id: its own is taken by another text, as one of many millions is by chance."""
+    return replace(draft, record=with_fields(draft.record, id=derived_id(prefix, *draft.parts, attempt)))
+
+
+def _draft(record: Redacted[R], parts: tuple[object, ...], whole: str = "", redacted: tuple[str, ...] = ()) -> Draft[R]:
+    """Return a draft whose id is made of its parts, none of which holds a secret."""
+    own = with_fields(record, id=derived_id(record.value.id[:4], *parts))
+    return Draft(own, whole, tuple(dict.fromkeys((*redacted, *record.kinds))), parts)
+
+
+def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[str, Any]:
+    return {
+        "timestamp": origin.now,
+        "observed_at": said_at,
+        "created_by_session": origin.session,
+        "source": {"kind": source, "detail": origin.file},
+        "trust": origin.trust,
+        "group": origin.group,
+    }
+
+
+def _localize(moment: datetime, zone: tzinfo | None) -> datetime:
+    """Return a moment with its own offset, or that of a zone if it has none or is in UTC."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=zone) if zone else moment.astimezone()
+    return moment.astimezone(zone) if zone and not moment.utcoffset() else moment
+
+
+def _cut(text: str, most: int, redactor: Redactor) -> str:
+    """Return the beginning of a text without secrets: cut through, one is not seen to be one."""
+    bare = text.strip()
+    return bare if len(bare) <= most else redactor.redact(bare[: most * _SEEN]).text[:most]
+
+
+def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Return a long text without secrets (else nothing), the fields of it in the record, and the kinds taken out."""
+    if not isinstance(text, str):
+        raise ValidationError(f"Nothing was stored: a text was wanted, got {type(text).__name__}.")
+    if len(text) > MAX_TEXT_CHARS:
+        raise ValidationError(
+            f"Nothing was stored of a text with {len(text):,} characters; one record holds {MAX_TEXT_CHARS:,}.",
+            code="too_long",
+            recovery="Split it, at its chapters for instance, and take in the parts one by one.",
+        )
+    try:
+        normal = check_text(text.replace("\r\n", "\n"), "the text").strip()
+    except ValueError as error:
+        raise ValidationError(f"Nothing was stored: {error}.") from None
+    if len(normal) <= MAX_LINE_CHARS:
+        return "", {"content": normal, "chars": len(normal)}, ()  # the record is redacted as a whole
+    clean = redactor.redact(normal)
+    if len(clean.text) > MAX_TEXT_CHARS:  # markers are longer than what they stand for
+        raise ValidationError("Nothing was stored: without its secrets the text is too long.", code="too_long")
+    whole = clean.text if len(clean.text) > MAX_LINE_CHARS else ""
+    own = {"content": clean.text[:MAX_LINE_CHARS], "chars": len(clean.text)}
+    return whole, own | ({"blob": hash_text(whole)} if whole else {}), tuple(clean.kinds)
+
+
+def hash_text(text: str) -> str:
+    """Return the SHA-256 of a text, hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,241 @@
+"""Entries of an export, and records made of them.
+
+An entry is a record with its `kind`, its whole text, and the edited page of a topic. Other pages are rebuilt from the
+items. Entities, mentions, relations and summaries are exported, with merges, splits and wording.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.journal import PurgeList
+from agent_memory.knowledge.intake.drafts import Draft, hash_text
+from agent_memory.knowledge.intake.ingest import store_new
+from agent_memory.knowledge.pipeline.stages import Marks, with_never
+from agent_memory.knowledge.topics.page_files import TopicFiles, put_page
+from agent_memory.memory.trust import lowest
+from agent_memory.models import (
+    ENTITY,
+    ENTITY_KINDS,
+    EPISODE,
+    MARK,
+    MAX_LINE_CHARS,
+    MAX_TEXT_CHARS,
+    MERGED_INTO,
+    RESOURCE,
+    TOPIC,
+    StageCheckpoint,
+    to_text,
+)
+from agent_memory.redaction import SecretRedactor
+from agent_memory.store.record_redaction import make_record
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Topic
+    from agent_memory.models.kind import Kind
+
+
+_TEXTS: Final = (RESOURCE, EPISODE)
+"""Kinds with texts that may lie in a file of their own."""
+_CARRIED: Final[tuple[Kind[Any], ...]] = (*_TEXTS, TOPIC, *ENTITY_KINDS)
+_AT_ONCE: Final = 100
+_CHARACTERS_AT_ONCE: Final = 1 << 16
+_REDACTOR: Final = SecretRedactor()
+
+Entry = tuple[int, dict[str, Any]]
+"""The line of a file that an entry begins on, and its fields."""
+
+
+@dataclass(slots=True)
+class Brought:
+    """What became of entries.
+
+    Attributes:
+        stored, present: How many were stored, and were there already, by kind.
+        purged: How many were purged here, which they stay, by kind.
+        refused: By line, why one could not be taken.
+        redacted: Kinds of secrets that were taken out.
+    """
+
+    stored: Counter[str] = field(default_factory=Counter)
+    present: Counter[str] = field(default_factory=Counter)
+    purged: Counter[str] = field(default_factory=Counter)
+    refused: dict[int, str] = field(default_factory=dict)
+    redacted: dict[str, None] = field(default_factory=dict)
+
+
+async def entries_of(knowledge: Knowledge, forgotten: Collection[str] = ()) -> AsyncIterator[dict[str, Any]]:
+    """Yield everything that an agent was given, and its topics, as entries.
+
+    Args:
+        knowledge: What it was given.
+        forgotten: Ids of items that somebody forgot: they are not drawn again elsewhere.
+
+    Raises:
+        StorageError: A record or a long text cannot be read.
+    """
+    for kind in _TEXTS:
+        async for record in knowledge.of(kind.name).iter_all():
+            entry = {"kind": kind.name, "id": record.id, **record.to_record()}
+            if entry.pop("blob", ""):
+                entry["content"] = await knowledge.text_of(record)
+            yield entry
+    files = TopicFiles(knowledge.folder.topics)
+    async for topic in knowledge.topics.iter_all():
+        saved = await asyncio.to_thread(files.read, topic.name)
+        yield _topic_entry(topic, saved.text if saved is not None and saved.is_edited else "")
+    for kind in ENTITY_KINDS:
+        async for record in knowledge.of(kind.name).iter_all():
+            yield {"kind": kind.name, "id": record.id, **record.to_record()}
+    async for mark in knowledge.marks.iter_all():
+        if never := sorted({*mark.never, *forgotten}):
+            yield {
+                "kind": MARK.name,
+                "id": mark.id,
+                "stage": mark.stage,
+                "source_kind": mark.source_kind,
+                "never": never,
+            }
+
+
+async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool, dry_run: bool) -> Brought:
+    """Store entries that are not there yet; their ids stay, and what is there stays as it is.
+
+    Args:
+        knowledge: Where to.
+        entries: As `entries_of` gave them.
+        trusted: Believe what they claim of trust and origin, and the edits of pages. What somebody forgot is forgotten,
+            whoever says so.
+        dry_run: Store nothing.
+
+    Raises:
+        StorageError: What was stored before is there; doing it again does the rest.
+    """
+    done = Brought()
+    for kind in _CARRIED:
+        own = [entry for entry in entries if entry[1].get("kind") == kind.name]
+        for at in range(0, len(own), _AT_ONCE):
+            await _store(knowledge, kind, own[at : at + _AT_ONCE], done, trusted=trusted, dry_run=dry_run)
+    for _, entry in entries:
+        if entry.get("kind") == MARK.name and not dry_run:
+            await _forget(knowledge, entry, trusted=trusted)
+    return done
+
+
+async def _store(
+    knowledge: Knowledge, kind: Kind[Any], some: Sequence[Entry], done: Brought, *, trusted: bool, dry_run: bool
+) -> None:
+    drafts: list[Draft[Any]] = []
+    purged = PurgeList(knowledge.folder.path)
+    size, names = 0, {topic.name async for topic in knowledge.topics.iter_all()} if kind is TOPIC else set()
+    for line, given in some:
+        entry = given if trusted or kind is not ENTITY else await _unmerged(knowledge, given)
+        entry = dict(await asyncio.to_thread(purged.readable, entry.get("id"), entry))
+        try:
+            draft = await asyncio.to_thread(_draft, knowledge, kind, entry, trusted=trusted)
+        except ValidationError as error:
+            done.refused[line] = error.message
+            continue
+        record = draft.record.value
+        # An entry that does not say when it was stored counts as older than any purge.
+        if await asyncio.to_thread(purged.bars, record.id, {**record.to_record(), "timestamp": entry.get("timestamp")}):
+            done.purged[kind.name] += 1
+            continue
+        is_there = await knowledge.of(kind.name).get(record.id) is not None or getattr(record, "name", None) in names
+        (done.present if is_there else done.stored)[kind.name] += 1
+        done.redacted |= dict.fromkeys((*draft.redacted, *draft.record.kinds))
+        if is_there or dry_run:
+            continue
+        drafts.append(draft)
+        size += len(draft.text) or len(kind.text_of(record))
+        if size > _CHARACTERS_AT_ONCE:
+            await store_new(knowledge, knowledge.of(kind.name), drafts)
+            drafts, size = [], 0
+        if trusted and kind is TOPIC and isinstance(page := entry.get("page"), str) and page:
+            clean = await asyncio.to_thread(_REDACTOR.redact, page)
+            await asyncio.to_thread(put_page, knowledge.folder.topics, record.name, clean.text)
+    if drafts:
+        await store_new(knowledge, knowledge.of(kind.name), drafts)
+
+
+def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trusted: bool) -> Draft[Any]:
+    """Return what is to be stored of an entry.
+
+    Raises:
+        ValidationError: It is no record of its kind, or nothing but a secret.
+    """
+    values = {name: value for name, value in entry.items() if name in kind.model.model_fields and name != "agent_id"}
+    whole, kinds = "", tuple[str, ...]()
+    text = values.get("content")
+    if kind in _TEXTS and isinstance(text, str):
+        if len(text) > MAX_TEXT_CHARS:
+            raise ValidationError(f"One record holds {MAX_TEXT_CHARS:,} characters, this has {len(text):,}.")
+        if len(text) > MAX_LINE_CHARS:
+            clean = _REDACTOR.redact(text)
+            text, kinds = clean.text, tuple(clean.kinds)
+            whole = text if len(text) > MAX_LINE_CHARS else ""
+        values |= {"content": text[:MAX_LINE_CHARS], "blob": hash_text(whole) if whole else ""}
+        values["chars"] = len(text) if entry.get("chars") else 0  # of a conversation the record has the title alone
+    if not trusted:
+        values |= _lowered(values, knowledge)
+        if kind is TOPIC:  # the words of a page are its own only where a person wrote them
+            values |= {"body": "", "edited_by": ""}
+    record = make_record(kind, values, knowledge.agent_id, _REDACTOR)
+    return Draft(record, whole, kinds, (record.value.id,), has_name=True)
+
+
+def _lowered(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any]:
+    """Return what is believed of a file that anybody may have written."""
+    source = values.get("source")
+    own = dict(source) if isinstance(source, dict) else {}
+    if own.get("kind") == "user":
+        own["kind"] = "import"
+    trust = values.get("trust", "medium")
+    now = to_text(knowledge.clock())
+    return {
+        "trust": lowest(trust, "medium") if trust in {"high", "medium", "low"} else trust,
+        "timestamp": min(str(values.get("timestamp") or now), now),
+        **({"source": own} if own else {}),
+    }
+
+
+async def _unmerged(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entity that is not said to be one that was there before; between entities of a file it stays."""
+    links = entry.get("links")
+    if not isinstance(links, list) or not all(isinstance(link, dict) for link in links):
+        return entry  # which is no record
+    merged = [str(link.get("id")) for link in links if link.get("rel") == MERGED_INTO]
+    known = {one for one in merged if await knowledge.entities.get(one) is not None}
+    return {**entry, "links": [link for link in links if str(link.get("id")) not in known]} if known else entry
+
+
+async def _forget(knowledge: Knowledge, entry: dict[str, Any], *, trusted: bool) -> None:
+    """Have a step not make again what somebody forgot elsewhere."""
+    named = [one for one in entry.get("never") or () if isinstance(one, str)]
+    ids = [one for one in named if one.startswith(("mem-", "epi-", "res-"))]
+    people = [one for one in named if one.startswith(ENTITY.prefix)]
+    known_here = set() if trusted else set(await knowledge.entities.valid_among(people))
+    ids += [one for one in people if one not in known_here]  # a stranger's file silences nobody who is known
+    marks, known = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
+    if known is None:
+        try:
+            values = {name: entry[name] for name in ("id", "stage", "source_kind")}
+            known = make_record(MARK, values, knowledge.agent_id).value
+        except (KeyError, ValidationError):
+            return
+    assert isinstance(known, StageCheckpoint)
+    await marks.keep(with_never(known, ids))
+
+
+def _topic_entry(topic: Topic, page: str) -> dict[str, Any]:
+    record = topic.to_record()
+    made = {"item_ids", "consolidated_at"} if topic.edited_by else {"item_ids", "consolidated_at", "body"}
+    own = {name: value for name, value in record.items() if name not in made}
+    return {"kind": TOPIC.name, "id": topic.id, **own, **({"page": page} if page else {})}

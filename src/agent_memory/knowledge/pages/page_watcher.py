@@ -1,0 +1,80 @@
+"""Watcher that removes forgotten and reworded memories from the pages of topics."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import UnknownIdError
+from agent_memory.files.layout import folder_of
+from agent_memory.models import EPISODE, TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import Memory
+
+
+PAGES: Final = "pages"
+"""Name of the watcher of a service that rebuilds pages."""
+
+
+def keep_pages(service: MemoryService) -> MemoryService:
+    """Add a `PageWatcher` to a service; return the service."""
+    watcher = PageWatcher(service)
+    service.monitor.add_watcher(PAGES, watcher.withdraw, watcher.close)
+    return service
+
+
+class PageWatcher:
+    """Removes texts from pages; open until the service closes.
+
+    Args:
+        service: Service of the agent's memory.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._knowledge: Knowledge | None = None
+
+    async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
+        """Take items off the pages."""
+        settings = self._service.settings
+        if settings.backend == "server":
+            return
+        folder = folder_of(self._service.agent_id, settings.storage_root)
+        if not (folder.path / TOPIC.journal).exists():
+            return
+        from agent_memory.knowledge.intake.withdrawal import find_turns_saying, forget_retold, forget_titles
+        from agent_memory.knowledge.pages.page_stage import tell
+        from agent_memory.knowledge.pages.pages import Pages, requoted  # only for those who were given something
+        from agent_memory.knowledge.passages.items import list_source_ids
+        from agent_memory.knowledge.records import Knowledge
+
+        self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)
+        forgotten = await self._forgotten(memory_ids)
+        gone = [memory for memory in forgotten if memory.is_item]
+        renamed = await forget_titles(gone, self._knowledge)
+        pages = Pages(self._knowledge, self._service)
+        for made in [*await pages.withdraw(memory_ids), *await requoted(pages, renamed)]:
+            await tell(self._service, made, caller)
+        sources = dict.fromkeys(source for item in gone for source in list_source_ids(item))
+        if (folder.path / EPISODE.journal).exists():
+            notes = [memory.content for memory in forgotten if not memory.is_item]
+            sources |= dict.fromkeys(await find_turns_saying(notes, self._knowledge))
+        await forget_retold([*sources], self._knowledge)
+
+    async def _forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
+        """Return the forgotten memories, without changed ones."""
+        memories: list[Memory] = []
+        for memory_id in memory_ids:
+            with contextlib.suppress(UnknownIdError):
+                memories += await self._service.storage.forgotten_with(memory_id)
+        return memories
+
+    async def close(self) -> None:
+        """Close what is open."""
+        if self._knowledge is not None:
+            await self._knowledge.close()

@@ -1,0 +1,218 @@
+"""Background stage that stores passages as items.
+
+An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
+words in the first of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import StorageError
+from agent_memory.knowledge.intake.document_index import without_key
+from agent_memory.knowledge.passages.forgotten_texts import list_forgotten_words
+from agent_memory.knowledge.passages.items import (
+    REPLACES,
+    STAGE,
+    Preceding,
+    drawn_from,
+    is_as_drawn,
+    is_forgotten,
+    is_passage,
+    joined,
+    leave_answered,
+    list_source_ids,
+    with_sources,
+)
+from agent_memory.knowledge.passages.replaced_items import REPLACED_IN, hide_replaced, note_missing_source, shown_again
+from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
+from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from agent_memory.knowledge.pipeline.stages import Batch
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import Memory
+
+
+class ItemStage:
+    """Draws items from the records of one kind. See `agent_memory.knowledge.pipeline.stages.Stage`.
+
+    Args:
+        knowledge: What came in.
+        service: Stores items.
+        source: Name of the kind: resources or episodes.
+        caller: For events.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = STAGE
+    version = 3
+
+    def __init__(self, knowledge: Knowledge, service: MemoryService, source: str, caller: Caller) -> None:
+        self._knowledge, self._service, self.source, self._caller = knowledge, service, source, caller
+
+    async def gone(self) -> Collection[str]:
+        """See `Stage.gone`."""
+        return await self._service.writer.list_forgotten_items()
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """See `Stage.do`."""
+        began, failed = time.perf_counter(), dict[str, str]()
+        preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
+        texts = await self._texts(batch.records, failed)
+        has_documents = any(isinstance(each, Resource) for each in batch.records)
+        gone = [memory for memory, _ in await self._service.history.forgotten()] if has_documents else []
+        sources = [
+            (record, texts[record.id], await preceding.of(record) if isinstance(record, Episode) else [])
+            for record in batch.records
+            if record.id in texts
+        ]
+        items = await batch.run(_draw_each, sources, list_forgotten_words(gone))
+        linked = await self._service.storage.linked_to_each([record.id for record, *_ in sources])
+        statements = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
+        drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
+        drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
+        stamp = {"timestamp": to_text(self._knowledge.clock())}
+        stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
+        for record in batch.records:
+            if isinstance(record, Resource) and record.id in texts:
+                await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
+                await note_missing_source(self._knowledge, self._service, record, self._caller)
+        await self._tell(stored, batch.records, began)
+        return failed
+
+    async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
+        """Return the whole texts of records by their ids; note why one cannot be read."""
+        texts: dict[str, str] = {}
+        for record in records:
+            try:
+                texts[record.id] = await self._knowledge.text_of(record)
+            except StorageError as error:
+                if error.code not in RECORD_ERRORS:
+                    raise
+                failed[record.id] = error.code
+        return texts
+
+    async def _replace_questions(self, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return items whose exchanges supersede stored questions."""
+        seen = set[str]()
+        for item in new:
+            asked = item["metadata"].get(REPLACES)
+            if asked is None or asked in seen:
+                continue
+            seen.add(asked)
+            stored = await self._service.storage.linked_to(asked)
+            older = [memory for memory in stored if is_passage(memory) and REPLACES not in memory.metadata]
+            if len(older) == 1 and _may_replace(item, older[0], asked):
+                item["supersedes"] = older[0].id
+        return new
+
+    async def _store(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[Memory]:
+        """Keep what is new, what replaces something after what it replaces; return it."""
+        stored: list[Memory] = []
+        new = await self._with_more(drawn, never)
+        plain = [each for each in new if "supersedes" not in each]
+        if plain:
+            stored += (await self._service.writer.store_items(plain, self._caller)).stored
+        for each in new:
+            if "supersedes" in each:
+                older = await self._service.storage.get(each["supersedes"])
+                own = {**each, "supersedes": older.id if older is not None else None}
+                stored += (await self._service.writer.store_items([own], self._caller)).stored
+        return stored
+
+    async def _with_more(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[dict[str, Any]]:
+        """Give items that are known their new sources; return the others."""
+        new: list[dict[str, Any]] = []
+        full: set[str] = set()
+        waiting = joined(drawn, never)
+        while waiting:
+            left: list[dict[str, Any]] = []
+            changes: dict[str, dict[str, Any]] = {}
+            stored = await self._service.storage.texts_of([item["id"] for item in waiting])
+            for each in waiting:
+                known = await self._service.storage.get(each["id"]) if each["id"] in stored else None
+                if known is None:
+                    new.append(each)
+                elif is_as_drawn(known):
+                    more, rest = with_sources(known, each)
+                    more = _show(known, more)
+                    if more:
+                        changes[known.id] = more
+                    if rest:
+                        full.add(known.id)
+                        left += rest
+            await self._service.writer.update_items(changes, self._caller)
+            waiting = joined(left, never, full)
+        return joined(new, never)
+
+    async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
+        """Report what was drawn, conversation by conversation."""
+        whole = {each.id: (each.conversation or each.id) if isinstance(each, Episode) else each.id for each in records}
+        groups: dict[str, list[Memory]] = {}
+        for item in stored:
+            groups.setdefault(whole[list_source_ids(item)[0]], []).append(item)
+        spent = round((time.perf_counter() - began) * 1000, 3)
+        for resource_id, items in groups.items():
+            if not all(sees(self._caller.may_hear, item.facets) for item in items):
+                continue  # they are of one source, and so of one group
+            await self._service.report(
+                "memory:items_extracted",
+                self._caller,
+                resource_id=resource_id,
+                item_ids=[item.id for item in items],
+                item_count=len(items),
+                categories=sorted({item.topic for item in items if item.topic}),
+                extraction_time_ms=spent,
+                by_model=0,
+            )
+
+
+def _show(known: Memory, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return changes that also show an item that was hidden."""
+    shown = shown_again(known)
+    if not shown:
+        return changes
+    metadata = without_key(changes.get("metadata", known.metadata), REPLACED_IN)
+    return changes | shown | {"metadata": metadata}
+
+
+def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
+    """Return True if an item may supersede an untouched passage."""
+    is_untouched = is_as_drawn(older) and not older.pinned and list_source_ids(older) == [source_id]
+    return is_untouched and may_stand_for(item["trust"], older.trust)
+
+
+def _draw_each(
+    sources: Sequence[tuple[Resource | Episode, str, Sequence[Episode]]], forgotten: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the items of some records; each has its text and the turns before it."""
+    return [item for record, text, before in sources for item in drawn_from(record, text, before, forgotten)]
+
+
+def _get_statement(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the ID of an item's own source, and its text."""
+    return item["links"][0]["id"], item["content"]
+
+
+def _list_answered(items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]]) -> set[str]:
+    """Return the turns whose questions are in stored exchanges."""
+    return {
+        item["metadata"][REPLACES]
+        for item in items
+        if REPLACES in item["metadata"] and _get_statement(item) in statements
+    }
+
+
+def _leave_known(
+    items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]], never: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return items that are neither stored for their source nor forgotten."""
+    return [item for item in items if _get_statement(item) not in statements and not is_forgotten(item, never)]

@@ -1,0 +1,436 @@
+"""Passages of turns and documents as fields of memories.
+
+The ID of an item is made of its text, its group, its trust and, for talk, its day: the same passage of two sources is
+one item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.capture.typed_text import typed_part
+from agent_memory.knowledge.intake.document_index import PATH
+from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN
+from agent_memory.knowledge.intake.turns import find_past_day
+from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
+from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, leave_out
+from agent_memory.knowledge.passages.structure import LINE
+from agent_memory.language.sentences import names_time
+from agent_memory.language.words import fold
+from agent_memory.memory.trust import lowest
+from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
+from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata
+from agent_memory.models.memory import ALSO, FROM, PASSAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from agent_memory.knowledge.passages.sections import TextPassage
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory, Resource, Trust
+
+
+STAGE: Final = "items"
+REPLACES: Final = "answers"
+"""Key of the metadata that has the turn of which an exchange holds all words."""
+_SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
+"""Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
+_SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
+BEFORE: Final = 4
+"""Turns before one in which it is searched what it answers."""
+_AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
+MOST_LINKS: Final = 90
+"""Sources of one item, of the 100 links that a record may have; more of them are of another item that says the same."""
+PART: Final = "part"
+"""Key of the metadata that tells such an item from the first, from 2."""
+
+
+def is_talk(record: Episode) -> bool:
+    """Tell whether a record is a turn of people or of an agent."""
+    return record.role in _SAID and record.content_type == "message"
+
+
+def is_passage(item: Memory) -> bool:
+    """Return True if an item is a passage, rather than a statement."""
+    return item.is_item and item.source.detail == PASSAGE
+
+
+def is_drawn_from(record: Resource | Episode) -> bool:
+    """Tell whether statements are drawn from a record: not from what tools answered, and not from a title."""
+    return (
+        is_talk(record) if isinstance(record, Episode) else record.resource_type != "conversation" or record.chars > 0
+    )
+
+
+def drawn_from(
+    record: Resource | Episode, text: str, before: Sequence[Episode] = (), forgotten: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the passages of a record as fields of items.
+
+    Args:
+        record: Document or turn.
+        text: Whole text of the record.
+        before: Few turns before it, oldest first.
+        forgotten: Words of forgotten passages, which a document does not bring back.
+    """
+    if not is_drawn_from(record):
+        return []
+    if isinstance(record, Episode):
+        items = _cut_episode(record, text, before)
+    elif record.resource_type == "conversation":
+        items = _cut_conversation(record, text)
+    else:
+        path = str(record.metadata.get(PATH, ""))
+        cut = cut_passages(text, is_settings=record.resource_type == "config")
+        folded = fold(text) if forgotten else ""
+        unwanted = [words for words in forgotten if fold(words) in folded]
+        passages = [left for passage in cut for left in leave_out(passage, text, unwanted)] if unwanted else cut
+        items = [_passage_item(record, passage, tags=list(record.tags), path=path) for passage in passages]
+    return list({item["id"]: item for item in items}.values())
+
+
+def leave_answered(items: Sequence[dict[str, Any]], stored: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return items without the questions whose exchange is among them.
+
+    Args:
+        items: Passages of several records.
+        stored: IDs of turns whose exchange is stored.
+    """
+    answered = {*stored, *(item["metadata"].get(REPLACES) for item in items)} - {None}
+    return [item for item in items if item["links"][0]["id"] not in answered or item["metadata"].get(REPLACES)]
+
+
+def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[dict[str, Any]]:
+    """Return the passages of a turn, pasted text with medium trust."""
+    earlier = [_spoken(turn, turn.content) for turn in before]
+    trusts = {turn.id: turn.trust for turn in before}
+    items: list[dict[str, Any]] = []
+    for own, start, end in _split_origins(record, text):
+        exchange = cut_turn(replace(_spoken(record, text[start:end]), start=start), earlier)
+        answered = exchange.answered
+        trust = own.trust if answered is None else lowest(own.trust, trusts[answered.id])
+        replaced = ""
+        if answered is not None and exchange.is_whole and (asks(answered.text) or trusts[answered.id] == own.trust):
+            replaced = answered.id
+        more = {"speaker": exchange.speaker, REPLACES: replaced}
+        own_items = [_passage_item(own, passage, trust, **more) for passage in exchange.passages]
+        items += own_items if answered is None else [_with_asked(item, answered) for item in own_items]
+    return items
+
+
+def _with_asked(item: dict[str, Any], asked: SpokenTurn) -> dict[str, Any]:
+    """Return an exchange with the answered turn as a second source."""
+    links = [*item["links"], {"rel": FROM, "id": asked.id}]
+    return item | {"links": links, "metadata": {**item["metadata"], ALSO: {asked.id: [0, len(asked.text)]}}}
+
+
+def _cut_conversation(record: Resource, text: str) -> list[dict[str, Any]]:
+    """Return the passages of a conversation that is one text."""
+    turns = split_turns(text)
+    items: dict[int, list[dict[str, Any]]] = {}
+    answers = set[int]()
+    for place, turn in enumerate(turns):
+        exchange = cut_turn(turn, turns[max(0, place - BEFORE) : place])
+        if exchange.answered is not None and exchange.is_whole and exchange.answered.start not in answers:
+            items.pop(exchange.answered.start, None)  # the exchange has its words
+        if exchange.answered is not None:
+            answers.add(turn.start)
+        items[turn.start] = [_passage_item(record, passage, speaker=exchange.speaker) for passage in exchange.passages]
+    return [item for own in items.values() for item in own]
+
+
+def _passage_item(
+    record: Resource | Episode,
+    passage: TextPassage,
+    trust: Trust | None = None,
+    *,
+    tags: Sequence[str] = (),
+    **more: str,
+) -> dict[str, Any]:
+    """Return a passage as fields of an item."""
+    metadata = {
+        "at": [passage.start, passage.end],
+        **{name: value for name, value in ({"heading": passage.heading} | more).items() if value},
+    }
+    item = item_of(record, passage.text, (passage.start, passage.end), PASSAGE, trust, metadata)
+    headings = reversed(passage.heading.split(SEPARATOR))
+    if day := next(filter(None, (find_past_day(heading, record.timestamp) for heading in headings)), None):
+        item["observed_at"] = to_text(as_utc(day))
+        item["metadata"].pop(FILE_TIME, None)
+    return item | ({"tags": list(tags)} if tags else {})
+
+
+def _spoken(turn: Episode, text: str) -> SpokenTurn:
+    return SpokenTurn(text, turn.speaker or turn.role.title(), is_named=bool(turn.speaker), id=turn.id)
+
+
+def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]:
+    """Return typed and pasted parts of a turn, with their trust."""
+    if record.trust != "high" or record.source.kind != "user":
+        return [(record, 0, len(text))]
+    typed = frozenset(" ".join(line.split()) for line in typed_part(text).splitlines())
+    pasted = record.model_copy(update={"trust": "medium"})
+    parts: list[tuple[Episode, int, int]] = []
+    for line in LINE.finditer(text):
+        own = record if " ".join(line[0].split()) in typed else pasted
+        if not line[0].strip() and parts:
+            own = parts[-1][0]
+        if parts and parts[-1][0] is own:
+            parts[-1] = (own, parts[-1][1], line.end())
+        else:
+            parts.append((own, line.start(), line.end()))
+    return parts
+
+
+def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
+    """Tell whether somebody forgot what an item says, from a source that was trusted as much or more."""
+    if not never:
+        return False
+    own = TRUST_ORDER.index(item["trust"])
+    return any(_id_of({**item, "trust": trust}) in never for trust in TRUST_ORDER[own:])
+
+
+def item_of(
+    record: Resource | Episode,
+    content: str,
+    at: tuple[int, int],
+    rule: str,
+    trust: Trust | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return an item of a record as fields of a memory."""
+    values: dict[str, Any] = {
+        "content": content,
+        "observed_at": to_text(record.moment),
+        "source": {"kind": "extraction", "detail": rule},
+        "trust": trust or record.trust,
+        "links": [{"rel": FROM, "id": record.id}],
+        "metadata": {**(metadata or {"at": [*at]})},
+        "group": record.group,
+    }
+    if isinstance(record, Episode):
+        values["metadata"].setdefault("speaker", get_speaker(record))
+    values["metadata"] |= get_saying_metadata(record.metadata)
+    return {"id": _id_of(values), **values}
+
+
+def get_speaker(record: Episode) -> str:
+    """Return who spoke in a turn; without a name, in the agent's own sessions, the agent."""
+    if record.speaker:
+        return record.speaker
+    if record.role == "assistant" and record.source.kind == "assistant":
+        return record.agent_id
+    return "an unknown speaker" if record.role in {PERSON, UNKNOWN} else f"the {record.role}"
+
+
+def is_as_drawn(item: Memory) -> bool:
+    """Tell whether an item still says what was drawn, rather than what somebody made of it."""
+    if item.source.detail == DIGEST:
+        return is_as_stated(item)
+    sources = list_source_ids(item)
+    return item.id == _own_id(item) or any(item.id == _first_id(source, item.content) for source in sources)
+
+
+def list_source_ids(item: Memory) -> list[str]:
+    """Return the ids of all that an item was drawn from."""
+    return [link.id for link in item.links if link.rel == FROM]
+
+
+def with_sources(item: Memory, other: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the changes that give an item the sources of another one that says the same, and what finds no room.
+
+    Args:
+        item: As it is stored.
+        other: As `joined` returns it.
+
+    Returns:
+        No changes where it has them all; for each source without room an item, for `joined`.
+    """
+    links, also = [link.model_dump() for link in item.links], _also(item.metadata)
+    left: list[dict[str, Any]] = []
+    for one in _each_source(other):
+        link = one["links"][0]
+        if link["id"] in {each["id"] for each in links}:
+            continue
+        if len(links) >= MOST_LINKS:
+            left.append(one)
+            continue
+        links.append(link)
+        also[link["id"]] = one["metadata"]["at"]
+    if len(links) == len(item.links):
+        return {}, left
+    return {"links": links, "metadata": {**item.metadata, ALSO: also}}, left
+
+
+def with_link(item: Memory, link: Mapping[str, str], at: object) -> dict[str, Any]:
+    """Return the changes that give an item one source more, with the place of its words there, if that is known."""
+    changes: dict[str, Any] = {"links": [*(each.model_dump() for each in item.links), dict(link)]}
+    if at is not None:
+        changes["metadata"] = {**item.metadata, ALSO: {**_also(item.metadata), link["id"]: at}}
+    return changes
+
+
+def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:
+    """Return the changes that take sources from an item; None where none would be left, so that it goes with them."""
+    names = set(gone)
+    left = [source for source in list_source_ids(item) if source not in names]
+    return keep_sources(item, left) if left else None
+
+
+def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
+    """Return the changes that leave an item these sources, in order."""
+    also = _also(item.metadata)
+    first = list_source_ids(item)[0]
+    places = {source: item.metadata.get("at") if source == first else also.get(source) for source in sources}
+    at = places.pop(sources[0])
+    also = {source: place for source, place in places.items() if place is not None}
+    own = {key: value for key, value in item.metadata.items() if key not in {ALSO, "at"}}
+    own |= {key: value for key, value in (("at", at), (ALSO, also)) if value}
+    others = [link.model_dump() for link in item.links if link.rel != FROM]
+    return {"links": [*({"rel": FROM, "id": source} for source in sources), *others], "metadata": own}
+
+
+def joined(
+    items: Iterable[Mapping[str, Any]], never: Collection[str] = (), full: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return items each once: what several sources say has them all, in as many items as have links for them.
+
+    Args:
+        items: As they were drawn.
+        never: Ids that were forgotten: of the items behind the first one they are left out.
+        full: Ids of items that are stored and have room for no source more.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for item in items:
+        for one in _each_source(item):
+            while not _has_room(found.get(one["id"]), one) or one["id"] in full:
+                one = _next_part(one, never)  # noqa: PLW2901 - the same for the next item that says it
+            known = found.get(one["id"])
+            if known is None:
+                found[one["id"]] = one
+            elif one["links"][0] not in known["links"]:
+                known["links"] = [*known["links"], *one["links"]]
+                also = {**_also(known["metadata"]), one["links"][0]["id"]: one["metadata"]["at"]}
+                known["metadata"] = {**known["metadata"], ALSO: also}
+    return list(found.values())
+
+
+def _each_source(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return an item once for each of its sources."""
+    also = _also(item["metadata"])
+    own = {key: value for key, value in item["metadata"].items() if key != ALSO}
+    return [
+        {**item, "links": [link], "metadata": {**own, "at": also.get(link["id"], own["at"])}} for link in item["links"]
+    ]
+
+
+def _has_room(known: Mapping[str, Any] | None, one: Mapping[str, Any]) -> bool:
+    return known is None or len(known["links"]) < MOST_LINKS or one["links"][0] in known["links"]
+
+
+def _next_part(item: Mapping[str, Any], never: Collection[str]) -> dict[str, Any]:
+    """Return an item as the next one that says the same, for sources that find no room in those before."""
+    part, base = item["metadata"].get(PART, 1) + 1, _id_of(item)
+    while _part_id(base, part) in never:
+        part += 1
+    own = {key: value for key, value in item.items() if key != "supersedes"}
+    return {**own, "id": _part_id(base, part), "metadata": {**item["metadata"], PART: part}}
+
+
+def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
+    """Return where the words of an item stand in one of its sources."""
+    at = _also(item.metadata).get(source_id, item.metadata.get("at"))
+    match at:
+        case [int(begin), int(end)]:
+            return begin, end
+    return None
+
+
+def _id_of(values: Mapping[str, Any]) -> str:
+    """Return the id of an item, made of its text."""
+    is_turn = values["links"][0]["id"].startswith(EPISODE.prefix)
+    if values["source"]["detail"] == PASSAGE:
+        day = values["observed_at"][:10] if is_turn else ""
+        digest = hashlib.sha256(values["content"].encode()).hexdigest()
+        return derived_id(MEMORY.prefix, PASSAGE, values["group"], values["trust"], day, digest)
+    words = (word.strip(_AROUND) or word for word in values["content"].casefold().split())
+    said = " ".join(word for word in words if word not in _SAYS_NOTHING)
+    day = values["observed_at"][:10] if is_turn or names_time(values["content"]) else ""
+    return derived_id(
+        MEMORY.prefix, STAGE, values["group"], values["trust"], day, hashlib.sha256(said.encode()).hexdigest()
+    )
+
+
+def _base_id(item: Memory) -> str:
+    """Return the id of the first item that says what this one does."""
+    values = item.model_dump(mode="json")
+    values["observed_at"] = to_text(item.moment)
+    return _id_of(values)
+
+
+def _own_id(item: Memory) -> str:
+    """Return the id that an item has as long as it says what was drawn."""
+    base, part = _base_id(item), item.metadata.get(PART)
+    return base if part is None else _part_id(base, part)
+
+
+def _part_id(base: str, part: object) -> str:
+    return derived_id(MEMORY.prefix, STAGE, base, part)
+
+
+def _first_id(source_id: str, content: str) -> str:
+    """Return the id that the first version of the stage gave: of the source and the very words."""
+    return derived_id(MEMORY.prefix, STAGE, source_id, hashlib.sha256(content.encode()).hexdigest())
+
+
+def _also(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    also = metadata.get(ALSO)
+    return dict(also) if isinstance(also, dict) else {}
+
+
+class Preceding:
+    """Finds the turns before one: among those at hand, and where these begin with it, in the storage.
+
+    Args:
+        knowledge: Where the turns are.
+        at_hand: Records of a portion and those before it.
+    """
+
+    def __init__(self, knowledge: Knowledge, at_hand: Iterable[object]) -> None:
+        self._knowledge = knowledge
+        self._turns: dict[str, list[Episode]] = {}
+        self._whole: set[str] = set()
+        for record in at_hand:
+            if isinstance(record, Episode) and record.conversation:
+                self._turns.setdefault(record.conversation, []).append(record)
+        for turns in self._turns.values():
+            turns.sort(key=lambda turn: turn.order)
+
+    async def of(self, turn: Episode) -> list[Episode]:
+        """Return the few turns of the same conversation and group before one, the first first.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        conversation = turn.conversation
+        if not conversation:
+            return []
+        found = self._before(turn, self._turns.get(conversation, ()))
+        if not found and turn.order and conversation not in self._whole:
+            self._whole.add(conversation)
+            every = reversed(await self._knowledge.episodes.linked_to(conversation))
+            self._turns[conversation] = sorted(every, key=lambda each: each.order)
+            found = self._before(turn, self._turns[conversation])
+        return found
+
+    @staticmethod
+    def _before(turn: Episode, turns: Iterable[Episode]) -> list[Episode]:
+        earlier: list[Episode] = []
+        for each in turns:
+            if each.id == turn.id or each.order > turn.order:
+                break
+            if is_talk(each) and each.group == turn.group:
+                earlier.append(each)
+        return earlier[-BEFORE:]

@@ -1,0 +1,101 @@
+"""Settings of ingestion: entities, summaries and the queue."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from agent_memory.settings import Settings
+
+
+class EntityExtractionConfig(Settings):
+    """How entities are drawn from episodes.
+
+    `llm_provider`, `model`, `max_tokens` and `temperature` are accepted and change nothing: whoever gives a language
+    model has chosen it. Without one entities are drawn by rules, and nobody is asked.
+    """
+
+    enabled: bool = True
+    llm_provider: str = "anthropic"
+    model: str = "haiku"
+    max_tokens: int = Field(default=1024, ge=1)
+    temperature: float = Field(default=0.3, ge=0, le=2)
+    batch_size: int = Field(default=10, ge=1, le=1000)
+    timeout_ms: int = Field(
+        default=3000, ge=1, description="Has no effect: rules have no timeout, and no model is asked."
+    )
+    min_confidence: Literal["high", "medium", "low"] = "medium"
+
+
+class EntityDeduplicationConfig(Settings):
+    """Which stages compare a new entity with those that are known, and from which likeness on."""
+
+    exact_match_enabled: bool = True
+    fuzzy_match_enabled: bool = True
+    fuzzy_threshold: float = Field(default=0.85, ge=0, le=1)
+    embedding_match_enabled: bool = True
+    embedding_threshold: float = Field(
+        default=0.80,
+        ge=0,
+        le=1,
+        description="Likeness by meaning from which one is compared; it merges nothing.",
+    )
+    rule_based_enabled: bool = True
+
+
+class WindowConfig(Settings):
+    """Summaries of turns that follow each other, of `max_tokens` at most.
+
+    `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
+    """
+
+    turns_per_summary: int = Field(default=20, ge=2, le=90)
+    llm_provider: str = "anthropic"
+    model: str = "haiku"
+    max_tokens: int = Field(default=256, ge=16)
+    temperature: float = Field(default=0.5, ge=0, le=2)
+
+
+class MetaConfig(Settings):
+    """Summaries of summaries, of conversations that are long; of `max_tokens` at most.
+
+    `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
+    """
+
+    summaries_per_meta: int = Field(default=5, ge=2, le=90)
+    enabled_at_turn_count: int = Field(default=100, ge=2)
+    llm_provider: str = "anthropic"
+    model: str = "haiku"
+    max_tokens: int = Field(default=512, ge=16)
+    temperature: float = Field(default=0.5, ge=0, le=2)
+
+
+class SummarizationConfig(Settings):
+    """How conversations are summarised."""
+
+    enabled: bool = True
+    window: WindowConfig = Field(default_factory=WindowConfig)
+    meta: MetaConfig = Field(default_factory=MetaConfig)
+
+
+class MemoryIngestionConfig(Settings):
+    """What is made of what is taken in."""
+
+    enabled: bool = True
+    embedding_enabled: bool = True
+    entity_extraction_enabled: bool = True
+    summarization_enabled: bool = True
+    async_extraction: bool = Field(default=True, description="Draw entities in the background, else before the answer.")
+    async_summarization: bool = Field(default=True, description="Summarise in the background, else before the answer.")
+    queue_backend: Literal["redis", "inmemory"] = Field(
+        default="inmemory",
+        description="What tells other processes that there is work; the backlog is the journal, whatever is set here.",
+    )
+    redis_url: str = Field(default="redis://127.0.0.1:6379/0", description="Of the server, with `redis`.")
+    max_ingestion_latency_ms: int = Field(
+        default=500, ge=1, description="A turn that took longer to take in is logged as slow."
+    )
+    entity_extraction: EntityExtractionConfig = Field(default_factory=EntityExtractionConfig)
+    deduplication: EntityDeduplicationConfig = Field(default_factory=EntityDeduplicationConfig)
+    summarization: SummarizationConfig = Field(default_factory=SummarizationConfig)

@@ -1,1 +1,0 @@
-"""What wakes the background work of ingestion, in this process or between processes, and the work itself."""

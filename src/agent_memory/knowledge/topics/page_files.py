@@ -1,0 +1,504 @@
+"""Files of pages in `topics/`: read, write, propose, and remove items.
+
+A rendering swaps places with the file. What comes out is removed only if it is what was read before; else it is put
+back, so a save is never overwritten. After a crash in between the next read puts it back. The checksum in the front
+matter tells whether a person changed the file. Blocking: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.encryption import is_encrypted
+from agent_memory.files.aside import set_aside
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.files.exchange import move_if_free, put_in_place
+from agent_memory.files.names import PAGE_INDEX
+from agent_memory.files.settled import read_settled
+from agent_memory.files.temporary import remove_leftovers
+from agent_memory.knowledge.topics.markdown import EDITED, escaped, fold, joined, parse, render, split, unfold
+from agent_memory.logs import get_logger
+from agent_memory.models import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from agent_memory.knowledge.topics.consolidation import TopicConsolidation
+    from agent_memory.knowledge.topics.page import Page
+
+
+_ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
+_NOTE: Final = re.compile(rf"\[\^(\d+)\]: .*?\((?:({_ID}), )?({_ID}) at \d+-\d+(?:, ({_ID}))?\)")
+_CLAIM: Final = re.compile(r"- .* ((?:\[\^\d+\])+)")
+_NUMBER: Final = re.compile(r"\[\^(\d+)\]")
+_EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")
+_EDITED_CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?(?<!\s)\s*")
+"""A footnote and a claim of a page that a person changed."""
+_FOOTER: Final = re.compile(r"^\*Items: \d+ \| Resources: \d+\*$", re.MULTILINE)
+_NOTHING: Final = "\0"
+"""Line that was removed, until it is known whether something is left below its heading."""
+_EMPTY_SECTION: Final = re.compile(rf"^## [^\n]*\n\n(?:{_NOTHING}\n)+\n(?=## |---\n)", re.MULTILINE)
+_EMPTY_BLOCK: Final = re.compile(rf"(?<=\n\n)(?:{_NOTHING}\n)+\n")
+
+
+def list_items(text: str) -> set[str]:
+    """Return the IDs of the items on a rendered page."""
+    return {note[4] for note in _notes(text.split("\n")).values() if note[4]}
+
+
+def cut_rendered(text: str, gone: Collection[str]) -> str | None:
+    """Remove the footnotes and claims of items from a page.
+
+    Args:
+        text: Rendered page, with front matter or without it.
+        gone: IDs of the items.
+
+    Returns:
+        None if that is not enough: nothing is left, a person's line is concerned, or a claim has other footnotes, too.
+    """
+    lines = fold(text).split("\n")
+    notes = _notes(lines)
+    lost = {number for number, note in notes.items() if note[4] in gone}
+    left = {number: note for number, note in notes.items() if number not in lost}
+    if not left or _NOTHING in text:
+        return None
+    kept_lines = list[str]()
+    for line in lines:
+        if "[^" not in line or lost.isdisjoint(_NUMBER.findall(line)):
+            kept_lines.append(line)
+        elif _NOTE.match(line) is None:
+            references = _references(line)
+            if not references or not lost.issuperset(references):
+                return None
+            kept_lines.append(_NOTHING)
+    text = _EMPTY_BLOCK.sub("", _EMPTY_SECTION.sub("", "\n".join(kept_lines))).replace(f"{_NOTHING}\n", "")
+    items = {note[4] for note in left.values() if note[4]}
+    resources = {note[2] or note[3] for note in left.values()}
+    return unfold(_FOOTER.sub(f"*Items: {len(items)} | Resources: {len(resources)}*", text))
+
+
+def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> str:
+    """Remove footnotes of items, and claims without others, from an edited page.
+
+    A claim whose words are a person's stays without these footnotes: what they quote is theirs.
+
+    Args:
+        text: Whole text of a file.
+        gone: IDs of the items.
+        rendered: Claims as they were rendered, in Markdown; all others are a person's.
+    """
+    lines = fold(text).split("\n")
+    notes = {line: note for line in lines if (note := _EDITED_NOTE.match(line))}
+    numbers = {note[1] for note in notes.values() if note[2] in gone}
+    if not numbers:
+        return text
+    left = (line for line in lines if line not in notes or notes[line][1] not in numbers)
+    cut_lines = (_cut_line(line, numbers, rendered) for line in left)
+    return unfold("\n".join(line for line in cut_lines if line is not None))
+
+
+def _notes(lines: Sequence[str]) -> dict[str, re.Match[str]]:
+    """Return all footnotes by their number."""
+    return {note[1]: note for line in lines if line.startswith("[^") and (note := _NOTE.match(line))}
+
+
+def _references(line: str) -> list[str]:
+    """Return the numbers of the footnotes of a rendered claim."""
+    claim = _CLAIM.fullmatch(line) if line.startswith("- ") and line.endswith("]") else None
+    return _NUMBER.findall(claim[1]) if claim else []
+
+
+def _cut_line(line: str, numbers: Collection[str], rendered: Collection[str]) -> str | None:
+    """Return a line without references to footnotes, None if nothing is left."""
+    references = set(_NUMBER.findall(line))
+    if references.isdisjoint(numbers):
+        return line
+    claim = _EDITED_CLAIM.fullmatch(line)
+    if claim and references <= set(numbers) and not line.rstrip().endswith(EDITED) and claim[1] in rendered:
+        return None
+    return _NUMBER.sub(lambda number: "" if number[1] in numbers else number[0], line).rstrip()
+
+
+FORMAT_VERSION: Final = "0.2"
+"""Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
+PROPOSED: Final = ".proposed.md"
+_RESERVED: Final = frozenset({"index", "log"})
+_NAME: Final = re.compile(r"\.?([a-z0-9_]+?)_?(?:-\d+)?(?:\.proposed|\.saved-[0-9a-f]+)?\.md")
+_FRONT: Final = re.compile(r"\A---\n(?:.*\n)*?---\n+")
+_RENDERED: Final = re.compile(r"^rendered: ([0-9a-f]{16})\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """What a page's file says: the page, and whether it is as it was rendered."""
+
+    page: Page
+    is_edited: bool
+
+
+def file_name(topic: str, part: int = 1) -> str:
+    """Return the name of the file of one part of a topic's page."""
+    stem = f"{topic}_" if topic in _RESERVED else topic
+    return f"{stem}.md" if part == 1 else f"{stem}-{part}.md"
+
+
+def proposal_name(topic: str) -> str:
+    """Return the name of the file with what would be rendered if nobody had changed the page."""
+    return file_name(topic).removesuffix(".md") + PROPOSED
+
+
+def topic_of(name: str) -> str:
+    """Return the topic that a file's name is made of; empty if it is no page's."""
+    found = _NAME.fullmatch(name)
+    return found[1] if found else ""
+
+
+def body_of(text: str) -> str:
+    """Return what a file says without its front matter."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT.match(text)
+    return text[front.end() :] if front else text
+
+
+def page_file(page: Page, description: str) -> str:
+    """Return the whole file of a page."""
+    front = ["type: Topic", f"title: {_quoted(page.title)}", f"description: {_quoted(description)}"]
+    if page.consolidated_at is not None:
+        front.append(f"generated: {{by: agent-memory, at: {_quoted(to_text(page.consolidated_at))}}}")
+    text = "\n".join(["---", *front, "---", "", render(page)])
+    return _marked(text)
+
+
+def _marked(text: str) -> str:
+    return text.replace("\n---\n", f"\nrendered: {_checksum(text)}\n---\n", 1)
+
+
+def read_page_file(text: str) -> PageFile:
+    """Return what a file says. Without its checksum it counts as edited."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT.match(text)
+    mark = _RENDERED.search(front[0]) if front else None
+    is_edited = mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]
+    return PageFile(parse(text[front.end() :] if front else text), is_edited)
+
+
+def shortened_file(text: str, gone: Collection[str]) -> str | None:
+    """Return a rendered file without some items, or None."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT.match(text)
+    mark = _RENDERED.search(front[0]) if front else None
+    if mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]:
+        return None
+    short = cut_rendered(text[: mark.start()] + text[mark.end() :], gone)
+    return None if short is None else _marked(short)
+
+
+def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:
+    """Return the page that lists the topics.
+
+    Args:
+        topics: Name, title, description and number of items of each.
+    """
+    lines = [
+        f"- [{escaped(title)}]({file_name(name)}) - {escaped(description)} ({items} items)"
+        for name, title, description, items in sorted(topics)
+    ]
+    return "\n".join(
+        ["---", f'okf_version: "{FORMAT_VERSION}"', "---", "", "# Topics", "", *(lines or ["None yet."]), ""]
+    )
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML writes it between quotes, in one line."""
+    shown = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(each if each.isprintable() else f"\\U{ord(each):08X}" for each in shown) + '"'
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+log = get_logger(__name__)
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+NO_PAGE: Final = ".no-page"
+"""Behind the name of what was moved out of the place of a page."""
+_CAME_OUT: Final = ".old"
+_PATIENCE: Final = 0.5
+"""Seconds to wait for a program that is writing a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    """A topic's page as it lies there.
+
+    Attributes:
+        page: Whole, all its parts joined.
+        is_edited: A person changed one of them.
+        contents: What is in each file, by its name.
+    """
+
+    page: Page
+    is_edited: bool
+    contents: Mapping[str, bytes]
+
+    @property
+    def text(self) -> str:
+        """Contents of the files, joined, without front matter."""
+        return "\n".join(body_of(content.decode("utf-8", "replace")) for content in self.contents.values())
+
+
+@dataclass(frozen=True, slots=True)
+class PageFiles:
+    """Files of a page in order, with edits and proposals."""
+
+    files: tuple[Path, ...] = ()
+    is_edited: bool = False
+    proposed: Path | None = None
+
+
+class TopicFiles:
+    """The folder with the pages of one agent.
+
+    Args:
+        folder: `topics` in the agent's folder; made with the first page.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, topic: str) -> SavedPage | None:
+        """Return a topic's page, None if there is none.
+
+        Raises:
+            BusyError: A program is writing it at this moment.
+            StorageError: It cannot be read.
+        """
+        contents: dict[str, bytes] = {}
+        for name, came_out in self._names(topic).items():
+            if came_out:
+                self._put_back(name)
+            with contextlib.suppress(FileNotFoundError):
+                contents[name] = self._content(name)
+        if not contents:
+            return None
+        files = [read_page_file(content.decode("utf-8", "replace")) for content in contents.values()]
+        if files[0].page.parts == 1 and not files[0].is_edited:
+            files = files[:1]  # whole: a proposal that was moved here, beside what it was made of
+        return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
+
+    def kept(self, topic: str) -> PageFiles:
+        """Return where a topic's page lies.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        saved, proposed = self.read(topic), self._folder / proposal_name(topic)
+        files = tuple(self._folder / name for name in saved.contents) if saved else ()
+        return PageFiles(files, saved is not None and saved.is_edited, proposed if proposed.exists() else None)
+
+    def write(self, topic: str, made: TopicConsolidation, description: str, read: SavedPage | None) -> bool:
+        """Write a page over the read one, or a proposal.
+
+        Returns:
+            False if something else was there meanwhile: read again, and consolidate that.
+
+        Raises:
+            StorageError: It could not be written; what was there is there.
+        """
+        if is_encrypted(self._folder.parent):  # the record has the page
+            return True
+        make_private_folder(self._folder)
+        if made.is_proposal:
+            text = page_file(made.page, description)
+            with translated(self._folder, "write"):
+                replace_file(self._folder / proposal_name(topic), text.encode(), durable=False)
+            return True
+        (self._folder / proposal_name(topic)).unlink(missing_ok=True)
+        known = dict(read.contents) if read else {}
+        parts = {file_name(topic, part.part): page_file(part, description) for part in split(made.page)}
+        done = [self._replace(name, text.encode(), known.pop(name, None)) for name, text in parts.items()]
+        done += [self._remove(name, content) for name, content in known.items()]
+        return all(done)
+
+    def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
+        """Write the list of topics with titles, descriptions and counts."""
+        if is_encrypted(self._folder.parent):
+            return
+        make_private_folder(self._folder)
+        remove_leftovers(self._folder)  # of a process that was killed while it wrote a page
+        with translated(self._folder, "write"):
+            replace_file(self._folder / PAGE_INDEX, index_file(topics).encode(), durable=False)
+
+    def remove(self, topic: str) -> bool:
+        """Remove an unedited page with proposals; return False if it is edited."""
+        (self._folder / proposal_name(topic)).unlink(missing_ok=True)
+        saved = self.read(topic)
+        if saved is None or saved.is_edited:
+            return saved is None
+        gone = [self._remove(name, content) for name, content in saved.contents.items()]
+        return all(gone)
+
+    def withdraw(self, gone: Collection[str], rendered: Callable[[], Collection[str]]) -> dict[str, bool]:
+        """Remove the words of deleted items from all files.
+
+        Args:
+            gone: Ids of the items.
+            rendered: Returns the claims as they were rendered: see `cut_edited`.
+
+        Returns:
+            The topics in whose files such words stood, and whether they are out: else the page must be rebuilt.
+
+        Raises:
+            StorageError: A file cannot be read or written.
+        """
+        found: dict[str, bool] = {}
+        contents: dict[str, bytes] = {}
+        for path in _pages_in(self._folder):
+            with contextlib.suppress(FileNotFoundError):
+                contents[path.name] = self._content(path.name)
+        named = [name for name, content in contents.items() if any(one.encode() in content for one in gone)]
+        for name in named:
+            text, topic, is_out = contents[name].decode("utf-8", "replace"), topic_of(name), False
+            if name.endswith(PROPOSED):
+                (self._folder / name).unlink(missing_ok=True)
+            elif (short := shortened_file(text, gone)) is not None:
+                is_out = self._replace(name, short.encode(), contents[name])
+            elif _is_changed(topic, contents):  # no part of such a page is rendered anew
+                self._replace(name, cut_edited(text, gone, rendered()).encode(), contents[name])
+            found[topic] = found.get(topic, True) and is_out
+        return found
+
+    def _replace(self, name: str, content: bytes, expected: bytes | None) -> bool:
+        path, new = self._folder / name, self._came_out(name)
+
+        def spare() -> Path:
+            olds.append(self._came_out(name))
+            return olds[-1]
+
+        with translated(path, "write"):
+            try:
+                if self._content(name) != expected:
+                    return False
+            except FileNotFoundError:
+                if expected is not None:
+                    return False
+            if content == expected:
+                return True
+            replace_file(new, content, durable=False)
+            olds = [new]
+            put_in_place(new, path, spare)
+            return self._settle(name, (content, expected), olds)
+
+    def _remove(self, name: str, expected: bytes) -> bool:
+        path = self._folder / name
+        with translated(path, "remove"), contextlib.suppress(FileNotFoundError):
+            old = path.rename(self._came_out(name))
+            return self._settle(name, (expected,), [old])
+        return True
+
+    def _settle(self, name: str, known: Collection[bytes | None], olds: Sequence[Path]) -> bool:
+        """Remove a moved file if its content was known, else restore it."""
+        nothing_else = True
+        for old in filter(Path.exists, olds):
+            content = self._content(old.name)
+            if content in known:
+                old.unlink(missing_ok=True)
+                continue
+            nothing_else = False
+            self._put_back(name)
+        return nothing_else
+
+    def _put_back(self, name: str) -> None:
+        """Restore what a person saved during a rendering, also after a crash."""
+        path = self._folder / name
+        for old in self._olds(name):
+            with contextlib.suppress(FileNotFoundError):
+                if not _is_edited(self._content(old.name)):
+                    old.unlink()
+                elif move_if_free(old, path):
+                    continue
+                elif _is_edited(self._content(name)):  # two saves: both are a person's
+                    old.rename(path.with_name(f"{path.stem}.saved-{secrets.token_hex(4)}.md"))
+                else:
+                    put_in_place(old, path, lambda: self._came_out(name))
+                    old.unlink(missing_ok=True)
+
+    def _content(self, name: str) -> bytes:
+        path = self._folder / name
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            _move_away(path)
+        return read_settled(path, _PATIENCE, MAX_BYTES)[0]
+
+    def _names(self, topic: str) -> dict[str, bool]:
+        """Return the files of a topic in order; True for moved ones."""
+        stem = re.escape(file_name(topic).removesuffix(".md"))
+        pattern = re.compile(rf"\.?({stem}(?:-(\d+))?\.md)(?:\.[0-9a-f]{{8}}\{_CAME_OUT})?")
+        with contextlib.suppress(FileNotFoundError):
+            found = [match for each in self._folder.iterdir() if (match := pattern.fullmatch(each.name))]
+            olds = {match[1] for match in found if match[0] != match[1]}
+            return {match[1]: match[1] in olds for match in sorted(found, key=lambda match: int(match[2] or 1))}
+        return {}
+
+    def _olds(self, name: str) -> list[Path]:
+        pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\{_CAME_OUT}")
+        with contextlib.suppress(FileNotFoundError):
+            return [each for each in self._folder.iterdir() if pattern.fullmatch(each.name)]
+        return []
+
+    def _came_out(self, name: str) -> Path:
+        return self._folder / f".{name}.{secrets.token_hex(4)}{_CAME_OUT}"
+
+
+def _move_away(path: Path) -> None:
+    """Move away a pipe, a link or a large file.
+
+    The page is rebuilt, and what is forgotten can be taken out of everything else.
+
+    Raises:
+        StorageError: It cannot be moved.
+    """
+    with translated(path, "read"), contextlib.suppress(FileNotFoundError):
+        aside = set_aside(path, path.with_name(f"{path.name}{NO_PAGE}"))
+        log.warning("no_page_set_aside", name=aside.name)
+
+
+def _pages_in(folder: Path) -> list[Path]:
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != PAGE_INDEX)
+    return []
+
+
+def _is_changed(topic: str, contents: Mapping[str, bytes]) -> bool:
+    """Return True if a person changed any part of a page."""
+    parts = (content for name, content in contents.items() if topic_of(name) == topic and not name.endswith(PROPOSED))
+    return any(map(_is_edited, parts))
+
+
+def _is_edited(content: bytes) -> bool:
+    return read_page_file(content.decode("utf-8", "replace")).is_edited
+
+
+def put_page(folder: Path, topic: str, text: str) -> bool:
+    """Write a page as a person made it, where there is none; tell whether there was none, and pages may be written.
+
+    Raises:
+        StorageError: It could not be written.
+    """
+    if is_encrypted(folder.parent):
+        return False
+    make_private_folder(folder)
+    path = folder / file_name(topic)
+    with translated(path, "write"):
+        if path.exists():
+            return False
+        replace_file(path, text.encode(), durable=False)
+    return True
