@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.doctor.examine import examine_agent
-from agent_memory.care.doctor.findings import Severity
+from agent_memory.care.checks.codes import Severity
+from agent_memory.care.checks.examination import examine_agent
 from agent_memory.models import MEMORY, Memory, utc_now
 from agent_memory.storage import folder_of
 from benchmarks._crash_check import age

@@ -29,7 +29,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.entry_types import ENTRY_TYPES
+from agent_memory.care.importance import ENTRY_TYPES
 from agent_memory.lifecycle import MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings

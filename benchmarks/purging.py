@@ -20,7 +20,7 @@ from typing import Final
 from agent_memory.care.archive import Archive
 from agent_memory.care.backups import create_backup, list_backups, verify_backup
 from agent_memory.care.privacy import Purging
-from agent_memory.care.privacy.watching import go_on_with_purges
+from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
 from agent_memory.journal import PurgeList
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService

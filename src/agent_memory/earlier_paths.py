@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 EARLIER: Final[Mapping[str, str]] = {
-    "agent_memory.doctor": "agent_memory.care.doctor",
+    "agent_memory.doctor": "agent_memory.care.checks",
     "agent_memory.entities": "agent_memory.knowledge.entities",
     "agent_memory.lifecycle.archive": "agent_memory.care.archive",
     "agent_memory.lifecycle.backups": "agent_memory.care.backups",
-    "agent_memory.lifecycle.health": "agent_memory.care.health",
+    "agent_memory.lifecycle.health": "agent_memory.care.checks",
     "agent_memory.lifecycle.statistics": "agent_memory.care.statistics",
     "agent_memory.lifecycle.tidying": "agent_memory.care.tidying",
     "agent_memory.privacy.account": "agent_memory.care.account",

@@ -68,10 +68,10 @@ class RegisteredCheck(NamedTuple):
 
 
 CHECKS: Final[Mapping[str, RegisteredCheck]] = {
-    "speakers": RegisteredCheck("episodes.yaml", "agent_memory.care.doctor.checks_knowledge:examine_speakers"),
-    "entities": RegisteredCheck("entities.yaml", "agent_memory.care.doctor.checks_knowledge:examine_guesses"),
-    "hidden_topics": RegisteredCheck("knowledge.yaml", "agent_memory.care.doctor.checks_knowledge:examine_topics"),
-    "topics": RegisteredCheck("topics", "agent_memory.care.doctor.checks_knowledge:examine_pages"),
+    "speakers": RegisteredCheck("episodes.yaml", "agent_memory.care.checks.journal_checks:examine_speakers"),
+    "entities": RegisteredCheck("entities.yaml", "agent_memory.care.checks.journal_checks:examine_guesses"),
+    "hidden_topics": RegisteredCheck("knowledge.yaml", "agent_memory.care.checks.journal_checks:examine_topics"),
+    "topics": RegisteredCheck("topics", "agent_memory.care.checks.journal_checks:examine_pages"),
 }
 """Checks of the doctor by name."""
 
@@ -149,7 +149,7 @@ KNOWLEDGE: Final = FeaturePackage(
 )
 ARCHIVE: Final = FeaturePackage(
     _ARCHIVE,
-    {"watcher": "watching:ArchiveWatcher", "retention": "retention:archive_expired"},
+    {"watcher": "archive_retention:ArchiveWatcher", "retention": "archive_retention:archive_expired"},
     "archive",
 )
 ENGINES: Final = FeaturePackage(
@@ -161,9 +161,9 @@ ENGINES: Final = FeaturePackage(
     },
 )
 PRIVACY: Final = FeaturePackage(
-    "agent_memory.care.privacy", {"unfinished": "watching:go_on_with_purges", "purging": "purging:Purging"}
+    "agent_memory.care.privacy", {"unfinished": "unfinished_purges:go_on_with_purges", "purging": "purge:Purging"}
 )
-HEALTH: Final = FeaturePackage("agent_memory.care.health", {"checks": "watching:find_checks"})
+HEALTH: Final = FeaturePackage("agent_memory.care.checks", {"checks": "health_checks:find_checks"})
 FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, PRIVACY, HEALTH)
 
 

@@ -49,14 +49,14 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "integrations/amplifier/session_notes.py": "_sessions",
-    "care/privacy/erasing.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
+    "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",
     "workspace/carrying.py": "what a person names to be written to",
     "workspace/copying.py": "copies of the database that no snapshot names",
-    "care/doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
+    "care/checks": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }
 WRITING_CALLS = {

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.doctor.examine import examine_agent
-from agent_memory.care.doctor.reading import JournalReading
-from agent_memory.care.doctor.survey import JournalSurvey
+from agent_memory.care.checks.examination import examine_agent
+from agent_memory.care.checks.journal_survey import JournalReading, JournalSurvey
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build

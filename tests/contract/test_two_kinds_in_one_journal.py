@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.doctor.examine import examine_agent
+from agent_memory.care.checks.examination import examine_agent
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.layout import folder_of

@@ -30,12 +30,12 @@ _EXEMPT = {
     "agent_memory.cli.running": "the command line's own usage",
     "agent_memory.files.names": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.files.blobs": "names of files in an agent's folder, at most 255 bytes",
-    "agent_memory.care.backups.shape": "names of files in an archive",
+    "agent_memory.care.backups.manifest": "names of files in an archive",
     "agent_memory.knowledge.topics.page_files": "names of pages, at most 255 bytes",
     "agent_memory.times.grammar._ELEMENT": "rules of our own grammar, read at its first use",
     "agent_memory.encryption.person": "the key of an agent, typed by its user",
     "agent_memory.settings.installation": "names of packages",
-    "agent_memory.care.doctor.checks_home": "names of packages",
+    "agent_memory.care.checks.examination": "names of packages",
     "agent_memory.settings.schema": "the settings of a user",
 }
 """Modules, and names of patterns in modules, that never meet foreign text, with the reason."""

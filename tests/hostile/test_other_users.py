@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from typer.testing import CliRunner
 
-from agent_memory.care.doctor import examine
+from agent_memory.care.checks import examine
 from agent_memory.care.privacy import opened_inbox
 from agent_memory.cli.app import build
 from agent_memory.errors import StorageError

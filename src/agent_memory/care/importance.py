@@ -1,15 +1,15 @@
-"""How important a memory is: one number of its type, age, use, length and relations. Pure functions; no storage.
+"""Importance of a memory: one number of its type, age, use, length and relations. Pure functions.
 
-The weights are those of the contract of `MemoryStore`; they sum to 1.10, so what is best in everything is clipped to 1.
-With `normalised` the sum is divided by 1.10, and nothing is clipped.
+The weights are those of the contract of `MemoryStore`; they sum to 1.10, so the best value is clipped to 1. If
+`normalised`, the sum is divided by 1.10 instead. An entry type is a view of a record: it is derived by `type_of`, not
+stored.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from agent_memory.care.entry_types import ImportanceLevel, MemoryEntryType, type_of
-from agent_memory.models import as_utc, is_told, utc_now
+from agent_memory.models import EPISODE, RESOURCE, SUMMARY, as_utc, is_told, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,60 +17,145 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Clock, Record
 
+ENTRY_TYPE: Final = "entry_type"
+"""Key of `metadata` with the type if no field of the record decides it."""
+OUTCOME: Final = "outcome"
+"""Key of `metadata` with the outcome of an action: `error` or `success`."""
+
+
+class MemoryEntryType:
+    """The ten types of entries.
+
+    An interaction is an episode and a context a resource; all others are memories. Insight, pattern and preference are
+    categories, learning is a discovery, knowledge a note. An error is a bugfix and a success a discovery with that
+    `outcome` in `metadata`. A correction is a memory that supersedes another.
+    """
+
+    INTERACTION: Final = "interaction"
+    INSIGHT: Final = "insight"
+    CORRECTION: Final = "correction"
+    CONTEXT: Final = "context"
+    LEARNING: Final = "learning"
+    ERROR: Final = "error"
+    SUCCESS: Final = "success"
+    PATTERN: Final = "pattern"
+    PREFERENCE: Final = "preference"
+    KNOWLEDGE: Final = "knowledge"
+
+
+class ImportanceLevel:
+    """Five values of an importance, 0..1; critical and pinned memories are never proposed for deletion."""
+
+    CRITICAL: Final = 1.0
+    HIGH: Final = 0.8
+    MEDIUM: Final = 0.6
+    LOW: Final = 0.4
+    MINIMAL: Final = 0.2
+
+
+_Type = MemoryEntryType
+ENTRY_TYPES: Final = tuple(value for name, value in vars(MemoryEntryType).items() if name.isupper())
+"""All entry types."""
+CATEGORY_OF: Final[Mapping[str, str]] = {
+    _Type.INSIGHT: "insight",
+    _Type.CORRECTION: "note",
+    _Type.LEARNING: "discovery",
+    _Type.ERROR: "bugfix",
+    _Type.SUCCESS: "discovery",
+    _Type.PATTERN: "pattern",
+    _Type.PREFERENCE: "preference",
+    _Type.KNOWLEDGE: "note",
+}
+"""Category of a memory by the type of its entry; an interaction and a context are not memories."""
+_BY_CATEGORY: Final[Mapping[str, str]] = {
+    "insight": _Type.INSIGHT,
+    "pattern": _Type.PATTERN,
+    "preference": _Type.PREFERENCE,
+    "discovery": _Type.LEARNING,
+    "bugfix": _Type.ERROR,
+    "note": _Type.KNOWLEDGE,
+    "decision": _Type.KNOWLEDGE,
+}
+"""Other categories, such as a task or a question, are a context."""
+_BY_KIND: Final[Mapping[str, str]] = {
+    EPISODE.prefix: _Type.INTERACTION,
+    RESOURCE.prefix: _Type.CONTEXT,
+    SUMMARY.prefix: _Type.CONTEXT,
+}
 CRITICAL: Final = "critical"
-"""The weight of what is pinned, whatever its type."""
+"""Type of pinned records for their weight."""
 TYPE_WEIGHTS: Final[Mapping[str, float]] = {
     CRITICAL: 1.0,
-    MemoryEntryType.CORRECTION: 0.9,
-    MemoryEntryType.INSIGHT: 0.8,
-    MemoryEntryType.LEARNING: 0.7,
-    MemoryEntryType.INTERACTION: 0.6,
-    MemoryEntryType.CONTEXT: 0.5,
-    MemoryEntryType.PATTERN: 0.7,
-    MemoryEntryType.PREFERENCE: 0.6,
-    MemoryEntryType.KNOWLEDGE: 0.8,
+    _Type.CORRECTION: 0.9,
+    _Type.INSIGHT: 0.8,
+    _Type.LEARNING: 0.7,
+    _Type.INTERACTION: 0.6,
+    _Type.CONTEXT: 0.5,
+    _Type.PATTERN: 0.7,
+    _Type.PREFERENCE: 0.6,
+    _Type.KNOWLEDGE: 0.8,
 }
 OTHER_WEIGHT: Final = 0.5
-"""Of a type without a weight, such as an error or a success."""
+"""Weight of other types, such as an error or a success."""
 TYPE, RECENCY, ACCESS, CONTENT, RELATION = 0.4, 0.25, 0.2, 0.1, 0.15
 DECAY_DAYS: Final = 30
 LEAST_RECENCY: Final = 0.1
 FULL_ACCESSES: Final = 10
 FULL_CHARS: Final = 1000
 FULL_RELATED: Final = 5
-"""From which count each of them is full."""
+"""Count from which each part is full."""
 TOTAL: Final = TYPE + RECENCY + ACCESS + CONTENT + RELATION
 
 
-class Rated(Protocol):
-    """What an importance is calculated of, such as a `MemoryEntry`."""
+def type_of(record: Record) -> str:
+    """Return the entry type of a record.
+
+    `entry_type` in `metadata` comes first, then a superseding memory is a correction, then the outcome decides, then
+    the category.
+    """
+    by_kind = _BY_KIND.get(record.id[: len(EPISODE.prefix)])
+    if by_kind is not None:
+        return by_kind
+    stated = record.metadata.get(ENTRY_TYPE)
+    if stated in ENTRY_TYPES:
+        return str(stated)
+    if record.supersedes is not None:
+        return _Type.CORRECTION
+    outcome = record.metadata.get(OUTCOME)
+    if outcome in {_Type.ERROR, _Type.SUCCESS}:
+        return str(outcome)
+    return _BY_CATEGORY.get(str(getattr(record, "category", "")), _Type.CONTEXT)
+
+
+class RatedEntry(Protocol):
+    """Entry with an importance, such as a `MemoryEntry`."""
 
     @property
     def entry_type(self) -> str:
-        """One of `MemoryEntryType`, or another one."""
+        """Value of `MemoryEntryType`, or another one."""
 
     @property
     def timestamp(self) -> datetime:
-        """When it was so; a naive one is taken as local time."""
+        """Moment of the content; a naive one is local time."""
 
     @property
     def access_count(self) -> int:
-        """How often it was used."""
+        """Number of accesses."""
 
     @property
     def content(self) -> Any:
-        """What it says; its length as text counts."""
+        """Content, whose length as text counts."""
 
     @property
     def related_entries(self) -> Sequence[str]:
-        """The ids of entries that it has to do with."""
+        """IDs of related entries."""
 
 
 class ImportanceCalculator:
-    """Calculates importances.
+    """Calculates importances of entries.
 
     Args:
-        normalised: Divide by what the weights sum to, instead of clipping.
+        normalised: True to divide by the sum of the weights instead of clipping.
         clock: Source of the present.
     """
 
@@ -85,12 +170,12 @@ class ImportanceCalculator:
     def __init__(self, *, normalised: bool = False, clock: Clock = utc_now) -> None:
         self._normalised, self._clock = normalised, clock
 
-    async def calculate_importance(self, entry: Rated, *, normalised: bool | None = None) -> float:
-        """Return the importance of an entry by the formula, 0..1, whatever importance it says it has.
+    async def calculate_importance(self, entry: RatedEntry, *, normalised: bool | None = None) -> float:
+        """Return the importance of an entry by the formula, 0..1, ignoring its own.
 
         Args:
-            entry: Which; if it has `pinned` and that is true, its type weighs as `critical`.
-            normalised: Instead of that of the calculator.
+            entry: Entry; the type of a pinned one weighs as `critical`.
+            normalised: Overrides the calculator's own setting.
         """
         return formula(
             CRITICAL if getattr(entry, "pinned", False) else entry.entry_type,
@@ -105,14 +190,14 @@ class ImportanceCalculator:
 def importance_of(
     record: Record, now: datetime, *, related: int | None = None, normalised: bool = False, explicit: bool = True
 ) -> float:
-    """Return the importance of a record, 0..1: 1 if it is pinned, else what was said of it, else the formula's.
+    """Return the importance of a record, 0..1: 1 if pinned, else its own, else the formula's.
 
     Args:
-        record: Which; a memory, most often.
+        record: Record of any kind, usually a memory.
         now: The present, aware.
-        related: How many records it has to do with; None counts its own links.
-        normalised: Divide the formula by what its weights sum to.
-        explicit: Whether a pin and a given importance win; without, the formula's alone.
+        related: Number of related records; None counts its own links.
+        normalised: True to divide the formula by the sum of the weights.
+        explicit: False to ignore a pin and a stored importance.
     """
     if explicit and record.pinned:
         return ImportanceLevel.CRITICAL
@@ -133,12 +218,12 @@ def formula(entry_type: str, days: int, accesses: int, chars: int, related: int,
     """Return .4 type + .25 recency + .2 access + .1 content + .15 relation, clipped to 0..1.
 
     Args:
-        entry_type: One of `MemoryEntryType`, or `critical`; another one weighs .5.
-        days: Whole days since then, of which 27 use up all but .1 of recency; those to come count as none.
-        accesses: Full at 10.
-        chars: Full at 1,000.
-        related: Full at 5.
-        normalised: Divide by 1.10, which the weights sum to.
+        entry_type: Value of `MemoryEntryType`, or `critical`; another one weighs .5.
+        days: Age in whole days; after 27 days recency is .1. A future moment counts as now.
+        accesses: Number of accesses, full at 10.
+        chars: Length of the text, full at 1,000.
+        related: Number of related records, full at 5.
+        normalised: True to divide by 1.10, the sum of the weights.
     """
     score = (
         TYPE * TYPE_WEIGHTS.get(entry_type, OTHER_WEIGHT)

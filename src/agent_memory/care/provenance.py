@@ -26,7 +26,6 @@ from agent_memory.models import (
     PART_OF,
     SUBJECT,
     ArchivedMemory,
-    Entity,
     Listing,
     Topic,
     as_utc,
@@ -34,6 +33,7 @@ from agent_memory.models import (
     rests_on,
     utc_now,
 )
+from agent_memory.models.knowledge import Entity
 from agent_memory.redaction import quoted
 from agent_memory.store.lookups import find_current
 

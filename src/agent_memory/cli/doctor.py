@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.care.doctor import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
+from agent_memory.care.checks import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import show_beside
@@ -152,11 +152,11 @@ def _conclude(screen: Screen, report: HomeReport) -> None:
     if not open_ones:
         screen.show("Nothing wants your attention.", style="green")
         return
-    mendable = [finding for finding in open_ones if finding.mendable]
+    repairable = [finding for finding in open_ones if finding.is_repairable]
     many = len(open_ones) > 1
     words = f"{len(open_ones)} findings want your attention" if many else "One finding wants your attention"
-    if mendable:
-        what = "all" if len(mendable) == len(open_ones) else str(len(mendable))
+    if repairable:
+        what = "all" if len(repairable) == len(open_ones) else str(len(repairable))
         words += f"; `agent-memory doctor --repair` mends {what if many else 'it'}"
     screen.show(screen.complete(f"{words}."), style="bold")
 

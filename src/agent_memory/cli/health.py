@@ -5,9 +5,8 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.care.doctor import Severity, examine
-from agent_memory.care.health import AgentHealth, Check, Level, by_gravity, health_of, worst
-from agent_memory.care.health.looks import unreadable
+from agent_memory.care.checks import AgentHealth, Check, Level, Severity, by_gravity, examine, health_of, worst
+from agent_memory.care.checks.health_checks import report_unreadable
 from agent_memory.cli.options import Anyone, choose_agent, opened
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import Watch, command
@@ -68,7 +67,7 @@ async def _looked_at(watch: Watch, name: str, settings: HealthSettings, *, deep:
         async with opened(name, watch.root) as service:
             each = await health_of(service, settings, utc_now())
     except AgentMemoryError as error:
-        return AgentHealth(name, watch.root / name, (unreadable(error.message, error.recovery),))
+        return AgentHealth(name, watch.root / name, (report_unreadable(error.message, error.recovery),))
     return _deepened(watch, each) if deep else each
 
 

@@ -256,7 +256,7 @@ def _listed(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
-    from agent_memory.care.privacy.watching import go_on_with_purges
+    from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
     from agent_memory.memory import open_service
     from agent_memory.memory.features import add_waiting_notes, attach_features
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agent_memory.care.health.backlog import backlog_of
+from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.cli.archive import count_archived
 from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
 from agent_memory.cli.render import row, show_status
@@ -70,7 +70,7 @@ async def status(run: Run) -> None:
 async def _background(run: Run) -> "tuple[list[Backlog], str]":
     """Return what waits or has failed, and why that cannot be told."""
     try:
-        return await backlog_of(run.service), ""
+        return await list_backlog(run.service), ""
     except StorageError as error:
         return [], error.message
 

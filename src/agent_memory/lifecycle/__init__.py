@@ -9,8 +9,7 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.care.archive import Archive
-    from agent_memory.care.entry_types import ImportanceLevel, MemoryEntryType
-    from agent_memory.care.importance import ImportanceCalculator, importance_of
+    from agent_memory.care.importance import ImportanceCalculator, ImportanceLevel, MemoryEntryType, importance_of
     from agent_memory.care.tidying import LifecycleSettings, Tidying, TidyingPlan
     from agent_memory.compat.memory_store.configs import (
         ArchivalConfig,

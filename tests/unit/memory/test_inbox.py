@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.doctor.examine import examine_agent
-from agent_memory.care.doctor.findings import Severity
+from agent_memory.care.checks.codes import Severity
+from agent_memory.care.checks.examination import examine_agent
 from agent_memory.care.privacy import Inbox, Purging, inbox_exists, keep_inbox
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList

@@ -1,7 +1,5 @@
-"""The archive: memories that were put away, each whole; searched on request, and brought back as they were."""
+"""The archive: memories that are kept whole outside of search and restored on request."""
 
-from agent_memory.care.archive.archive import Archive
-from agent_memory.care.archive.chains import Chains
-from agent_memory.care.archive.reading import ArchiveStats, archive_exists
+from agent_memory.care.archive.memory_archive import Archive, ArchiveStats, Chains, archive_exists
 
 __all__ = ["Archive", "ArchiveStats", "Chains", "archive_exists"]

@@ -1,19 +1,18 @@
 """Backups of agents: one file each, made beside those who write, read again, and put back as a whole."""
 
-from agent_memory.care.backups.admitting import Admission
-from agent_memory.care.backups.keeping import BackupSummary, last_backup, list_backups, prune_backups, to_prune
-from agent_memory.care.backups.purges import restore_purges
-from agent_memory.care.backups.reading import Verified, verify_backup
-from agent_memory.care.backups.restoring import (
+from agent_memory.care.backups.admission import Admission, restore_purges
+from agent_memory.care.backups.archive_reader import Verified, verify_backup
+from agent_memory.care.backups.archive_writer import Backup, create_backup
+from agent_memory.care.backups.backup_list import BackupSummary, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.care.backups.manifest import Manifest, folder_of_backups
+from agent_memory.care.backups.restoration import (
     RestoredBackup,
     RestorePreview,
     drop_derived,
     preview_restore,
     restore_backup,
 )
-from agent_memory.care.backups.shape import Manifest, folder_of_backups
-from agent_memory.care.backups.taking import Backup, create_backup
-from agent_memory.care.backups.withdrawing import encrypt_backup, withdraw
+from agent_memory.care.backups.withdrawal import encrypt_backup, withdraw
 
 __all__ = [
     "Admission",

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.entry_types import (
+from agent_memory.care.importance import (
     CATEGORY_OF,
     ENTRY_TYPE,
     ENTRY_TYPES,
     OUTCOME,
     MemoryEntryType,
+    importance_of,
     type_of,
 )
-from agent_memory.care.importance import importance_of
 from agent_memory.errors import ValidationError
 from agent_memory.language.words import STOP_WORDS
 from agent_memory.models import as_utc, check_id, derived_id, is_memory_id, is_told, utc_now

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.archive import Archive, archive_exists
-from agent_memory.care.entry_types import MemoryEntryType
+from agent_memory.care.importance import MemoryEntryType
 from agent_memory.compat.memory_store.entries import (
     EXTERNAL_ID,
     fields_of,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from agent_memory.care.entry_types import ENTRY_TYPES, type_of
-from agent_memory.care.importance import importance_of
+from agent_memory.care.importance import ENTRY_TYPES, importance_of, type_of
 from agent_memory.care.tidying import Budget, Cleanup, LifecycleSettings, Tidying
 from agent_memory.compat.memory_store.entries import record_id_of
 from agent_memory.errors import ConfigurationError, ValidationError

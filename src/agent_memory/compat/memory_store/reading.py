@@ -6,8 +6,7 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.entry_types import CATEGORY_OF, MemoryEntryType, type_of
-from agent_memory.care.importance import importance_of
+from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, importance_of, type_of
 from agent_memory.compat.memory_store.entries import check_entry_id, entry_of
 from agent_memory.compat.memory_store.retrieving import checked_types, entries_of, period_of, relevant, wanted
 from agent_memory.errors import ValidationError

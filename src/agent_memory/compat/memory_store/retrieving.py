@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_memory.care.entry_types import CATEGORY_OF, ENTRY_TYPES, MemoryEntryType, type_of
-from agent_memory.care.importance import importance_of
+from agent_memory.care.importance import CATEGORY_OF, ENTRY_TYPES, MemoryEntryType, importance_of, type_of
 from agent_memory.compat.memory_store.entries import entry_of
 from agent_memory.compat.memory_store.keeping import is_entry
 from agent_memory.errors import ValidationError

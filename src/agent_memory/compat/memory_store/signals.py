@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from agent_memory.care.entry_types import MemoryEntryType
+from agent_memory.care.importance import MemoryEntryType
 from agent_memory.compat.memory_store.entries import TEXT, MemoryEntry
 from agent_memory.errors import ValidationError
 from agent_memory.models import utc_now

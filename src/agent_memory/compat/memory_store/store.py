@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from agent_memory.care.entry_types import MemoryEntryType
-from agent_memory.care.importance import ImportanceCalculator
+from agent_memory.care.importance import ImportanceCalculator, MemoryEntryType
 from agent_memory.compat.memory_store.configs import MemoryStoreConfig, settings_of
 from agent_memory.compat.memory_store.entries import (
     CHANGED_AT,

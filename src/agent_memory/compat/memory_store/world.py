@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent_memory.care.entry_types import ENTRY_TYPES, MemoryEntryType
+from agent_memory.care.importance import ENTRY_TYPES, MemoryEntryType
 from agent_memory.compat.memory_store.entries import TEXT, MemoryEntry
 from agent_memory.models import to_text, utc_now
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups.admitting import Admission, barring, without_records
+from agent_memory.care.backups.admission import Admission, barring, without_records
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import encode_line, sealed

@@ -15,9 +15,9 @@ from agent_memory.care.backups import (
     list_backups,
     preview_restore,
     restore_backup,
-    restoring,
     verify_backup,
 )
+from agent_memory.care.backups import restoration as restoring
 from agent_memory.errors import BusyError, DiskFullError, StorageError, ValidationError
 from agent_memory.files import changeover
 from agent_memory.files.lock import archive_lock, folder_lock

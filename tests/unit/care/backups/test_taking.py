@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.backups import create_backup, taking, verify_backup
+from agent_memory.care.backups import archive_writer as taking
+from agent_memory.care.backups import create_backup, verify_backup
 from agent_memory.errors import DiskFullError, StorageError, ValidationError
 from agent_memory.files.layout import folder_of
 from tests.support import memory_of, raises

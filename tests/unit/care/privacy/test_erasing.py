@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.backups import create_backup, restore_backup
-from agent_memory.care.privacy import Purging, erasing
-from agent_memory.care.privacy.hiding import Hiding
+from agent_memory.care.privacy import Purging
+from agent_memory.care.privacy import erasure as erasing
+from agent_memory.care.privacy.erasure import Hiding
 from agent_memory.errors import StorageError
 from agent_memory.journal import Journal
 from agent_memory.knowledge.intake.drafts import ReceivedTurn

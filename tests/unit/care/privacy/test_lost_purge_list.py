@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.care.agents import copy_agent, reset_agent
 from agent_memory.care.backups import create_backup, restore_backup
-from agent_memory.care.doctor import examine, repair_all
+from agent_memory.care.checks import examine, repair_all
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import AGENT, PURGE_KEY, PURGED

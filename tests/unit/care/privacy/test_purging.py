@@ -14,9 +14,8 @@ import pytest
 from agent_memory.care.archive import Archive
 from agent_memory.care.backups import create_backup, restore_backup, verify_backup
 from agent_memory.care.privacy import Purging
-from agent_memory.care.privacy.erasing import Erased, erase_beside
-from agent_memory.care.privacy.hiding import Hiding
-from agent_memory.care.privacy.searching import search
+from agent_memory.care.privacy.erasure import Erased, Hiding, erase_beside
+from agent_memory.care.privacy.text_search import search
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.journal import PurgeList, keep_lost

@@ -10,8 +10,8 @@ import pytest
 
 from agent_memory.care.backups import create_backup, verify_backup
 from agent_memory.care.privacy import Purging
-from agent_memory.care.privacy.gathering import PurgeSurvey
-from agent_memory.care.privacy.hiding import Hiding
+from agent_memory.care.privacy.erasure import Hiding
+from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest

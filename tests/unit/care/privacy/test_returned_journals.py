@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.backups import create_backup, restore_backup
-from agent_memory.care.doctor import examine
+from agent_memory.care.checks import examine
 from agent_memory.care.privacy import Purging
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.privacy.erasing import Erased, erase_beside
-from agent_memory.care.privacy.hiding import Hiding
-from agent_memory.care.privacy.searching import search
-from agent_memory.care.privacy.wording import Wording
+from agent_memory.care.privacy.erasure import Erased, Hiding, erase_beside
+from agent_memory.care.privacy.text_search import Wording, search
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal.withholding import BAR
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-from agent_memory.care.statistics import Embedded, Statistics, Week
-from agent_memory.care.statistics.figures import MOST_WEEKS, by_weeks, monday_of
+from agent_memory.care.statistics import MOST_WEEKS, Embedded, Statistics, Week, by_weeks, monday_of
 from tests.support import NOON
 
 DAY = timedelta(days=1)

@@ -9,9 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from agent_memory.care.statistics import Statistics, as_svg, as_text
-from agent_memory.care.statistics.figures import by_weeks
-from agent_memory.care.statistics.picture import round_step
+from agent_memory.care.statistics import Statistics, as_svg, as_text, by_weeks, round_step
 from tests.support import NOON
 
 SVG = "{http://www.w3.org/2000/svg}"

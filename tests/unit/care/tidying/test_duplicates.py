@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.care.tidying.suggesting import duplicates, words_of
+from agent_memory.care.tidying.suggestions import duplicates, words_of
 from agent_memory.models import BESIDE, DISTINCT, SUSPECT, Link, Memory
 from tests.support import NOON, memory_of
 

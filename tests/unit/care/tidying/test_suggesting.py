@@ -9,8 +9,7 @@ import pytest
 
 from agent_memory.care.importance import importance_of
 from agent_memory.care.tidying import Budget, LifecycleSettings, Suggestion
-from agent_memory.care.tidying.plan import within
-from agent_memory.care.tidying.suggesting import Suggesting
+from agent_memory.care.tidying.suggestions import Suggesting, within
 from agent_memory.models import SUSPECT, ArchivedMemory, Link, Memory
 from tests.support import NOON, memory_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.entry_types import ENTRY_TYPES
+from agent_memory.care.importance import ENTRY_TYPES
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.lifecycle import ImportanceLevel, MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.memory import Caller

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.doctor.examine import examine_agent
+from agent_memory.care.checks.examination import examine_agent
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.knowledge.pipeline.runner import Runner
 from agent_memory.knowledge.pipeline.stages import ATTEMPTS, Backlog, Batch, Marks, Ran

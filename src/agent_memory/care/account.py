@@ -1,0 +1,459 @@
+"""The archive of an account: `README.md`, a page for each kind of record, `records.jsonl` for programs, other files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import unicodedata
+import zipfile
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.encryption import AgentBlobs
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_file, translated
+from agent_memory.files.names import AUDIT, OLDER_AUDIT, PURGE_KEY, PURGED, VECTORS, sort_of
+from agent_memory.files.wording import counted
+from agent_memory.journal import PurgeList, Records, apply_change, texts_in
+from agent_memory.journal.reader import JournalReader
+from agent_memory.language.prompt_text import fence, get_fence
+from agent_memory.language.words import fold
+from agent_memory.models import ENTITY, MERGED_INTO, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import IO
+
+    from agent_memory.files.blobs import Blobs
+    from agent_memory.files.layout import AgentFolder
+
+
+_PAGES: Final[dict[str, tuple[str, str]]] = {
+    "memory": ("memories.md", "Memories: what the agent remembers"),
+    "archived": ("archive.md", "The archive: memories that were put away"),
+    "candidate": ("inbox.md", "The inbox: what waits for a person's yes"),
+    "resource": ("documents.md", "Documents and conversations that the agent was given"),
+    "episode": ("turns.md", "What was said, and what happened"),
+    "summary": ("summaries.md", "Summaries of conversations"),
+    "entity": ("entities.md", "Persons, places and things"),
+    "mentions": ("mentions.md", "Which text names whom"),
+    "relation": ("relations.md", "How these have to do with each other"),
+    "topic": ("topics.md", "Pages of topics"),
+}
+"""By kind of record: the name of its page, and its title. Other kinds have nothing to read: JSON alone has them."""
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_FIRST: Final = ("content", "body", "name", "description", "title")
+"""Fields that are shown as text; all others stand below, a line each."""
+NOT_LOOKED_INTO: Final = (
+    "backups in `_backups/`, which have what there was when they were made",
+    "workspaces, the tables that agents share (`agent-memory workspace export`)",
+    "transcripts of the host, and what a model or a provider of one was shown",
+    "earlier exports, copies of the folder in other places, earlier states kept by the file system",
+    "vectors and indexes, which hold numbers made of these texts and no text",
+    "other agents: each has a memory of its own",
+)
+"""What every account says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an archive has.
+
+    Attributes:
+        names: What was looked for; empty where all of an agent is told.
+        by_kind: How many records there are of each kind.
+        gone: How many of all of them were forgotten, and stand in the files still.
+        lines: How many lines of other files.
+    """
+
+    names: tuple[str, ...]
+    by_kind: Counter[str]
+    gone: int
+    lines: int
+
+
+def write_account(folder: AgentFolder, target: IO[bytes], at: str, names: SearchedNames | None = None) -> Account:
+    """Write an account as a zip file. Blocking; reads every journal whole.
+
+    Args:
+        folder: Of the agent.
+        target: Where to.
+        at: The moment, as text.
+        names: Tell only what concerns these; everything if None.
+
+    Raises:
+        StorageError: A journal cannot be read.
+    """
+    every = holdings_in(folder)
+    chosen = every if names is None else [each for each in every if names.concern(each)]
+    ids = None if names is None else {each.id for each in chosen} | names.entities
+    beside = _beside(folder, names)
+    audit = audit_of(folder, ids)
+    by_kind = Counter(each.kind for each in chosen)
+    account = Account(
+        () if names is None else names.names,
+        by_kind,
+        sum(each.is_gone for each in chosen),
+        sum(len(each.lines) for each in beside),
+    )
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.md", _readme(folder.agent_id, at, account, beside, audit))
+        for kind, (name, title) in _PAGES.items():
+            if some := [each for each in chosen if each.kind == kind]:
+                archive.writestr(name, f"# {title}\n\n" + "\n".join(map(_section, some)))
+        archive.writestr("records.jsonl", "".join(f"{_as_json(each)}\n" for each in chosen))
+        if audit:
+            archive.writestr("events.jsonl", "".join(f"{line}\n" for line in audit))
+        for each in beside:
+            archive.writestr(f"files/{each.file}", _of_file(each, is_whole=names is None))
+    return account
+
+
+def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[Lines]:
+    found = [lines_of(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
+    if names is not None:
+        found = [Lines(each.file, tuple(line for line in each.lines if names.are_in(line[1]))) for each in found]
+    return [each for each in found if each.lines]
+
+
+def _of_file(each: Lines, *, is_whole: bool) -> str:
+    return "".join(f"{text}\n" if is_whole else f"{number}: {text}\n" for number, text in each.lines)
+
+
+def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], audit: Sequence[str]) -> str:
+    whom = f"about {_quote_inline(account.names[0])}" if account.names else ""
+    lines = [
+        f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}",
+        "",
+        f"Written {_moment(at)} by agent-memory.",
+        "",
+    ]
+    if account.names:
+        lines.append(
+            "Looked for as words of their own, in capital and small letters: "
+            f"{', '.join(map(_quote_inline, account.names))}. Texts that speak of the same one by other words, such as "
+            '"she" or a misspelt name, are not found. What is here may name others, too.\n'
+        )
+    if not account.by_kind and not beside:
+        lines += ["Nothing was found.", ""]
+    else:
+        lines += ["| file | what it has | how many |", "|---|---|---|"]
+        for kind, (name, title) in _PAGES.items():
+            if account.by_kind[kind]:
+                lines.append(f"| {name} | {title} | {account.by_kind[kind]} |")
+        lines.append(
+            f"| records.jsonl | all records with all fields, one a line, as JSON | {account.by_kind.total()} |"
+        )
+        if audit:
+            lines.append(f"| events.jsonl | when these were stored, changed or forgotten: no texts | {len(audit)} |")
+        part = "lines that have the name, with their numbers" if account.names else "the file as it is"
+        lines += [f"| files/{each.file} | {part} | {len(each.lines)} |" for each in beside]
+        lines.append("")
+    if account.gone:
+        lines.append(
+            f"Forgotten: {counted(account.gone, 'record')} of these. No search finds them; their texts stay in the "
+            "files for 30 days at least, and are marked here.\n"
+        )
+    return "\n".join([*lines, *_ENDING])
+
+
+_ENDING: Final = (
+    "## Not looked into",
+    "",
+    *(f"- {each}" for each in NOT_LOOKED_INTO),
+    "",
+    "## To have something gone",
+    "",
+    "`agent-memory forget ID` has it found no more; `agent-memory purge ID` takes it out of every file, backups too.",
+    "",
+)
+
+
+def _section(each: Holding) -> str:
+    """Return a record for a person: its texts as blocks that nothing in them can end, then its other fields."""
+    gone = f" (forgotten {_moment(each.at)}, in the file still)" if each.is_gone else ""
+    lines = [f"## {each.id}{gone}", ""]
+    for name in _FIRST:
+        if isinstance(text := each.data.get(name), str) and text:
+            lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), _quote_block(text), ""]
+    lines += [
+        f"- {name}: {_quote_inline(_plain(name, value))}" for name, value in each.data.items() if name not in _FIRST
+    ]
+    lines += [f"- last change: {_moment(each.at)}", f"- file: {each.journal}", ""]
+    if each.earlier:
+        lines += ["Said before:", ""]
+        for text in each.earlier:
+            lines += [_quote_block(text), ""]
+    return "\n".join(lines)
+
+
+def _quote_block(text: str) -> str:
+    """Return a text as a code block: nothing in it is a link, picture or HTML."""
+    return fence("\n".join(map(visible, text.splitlines())), "text")
+
+
+def _quote_inline(text: str) -> str:
+    """Return a text as code within a line."""
+    text = visible(text)
+    marks = get_fence(text, 1)
+    space = " " if "`" in text else ""
+    return f"{marks}{space}{text}{space}{marks}".replace("|", "\\|") if text else "``"
+
+
+def _plain(name: str, value: Any) -> str:
+    """Return a field in words; `records.jsonl` has it to the letter."""
+    match value:
+        case str():
+            return _moment(value)
+        case {"kind": str(kind), **more} if name == "source":
+            return ", ".join([kind, *map(str, more.values())])
+        case [*some] if some and all(isinstance(each, str) for each in some):
+            return ", ".join(some)
+        case [*some] if some and all(isinstance(each, dict) and {"rel", "id"} <= each.keys() for each in some):
+            return ", ".join(f"{each['rel']} {each['id']}" for each in some)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _moment(text: str) -> str:
+    """Return a moment to the minute; any other text as it is."""
+    found = _MOMENT.fullmatch(text)
+    return f"{found[1]} {found[2]} UTC" if found else text
+
+
+def _as_json(each: Holding) -> str:
+    head = {"kind": each.kind, "id": each.id, "file": each.journal, "last_change": each.at}
+    state = {"forgotten": True} if each.is_gone else {}
+    before = {"earlier_texts": list(each.earlier)} if each.earlier else {}
+    return json.dumps({**head, **state, **before, "fields": each.data}, ensure_ascii=False)
+
+
+_UNSPACED: Final = "\u2e80"
+"""From here on scripts have no spaces: a name may stand directly beside another word."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedNames:
+    """What is looked for.
+
+    Attributes:
+        names: The name that was asked for first, then others by which the agent knows the same one.
+        entities: The ids of the entities that are called so.
+    """
+
+    names: tuple[str, ...]
+    entities: frozenset[str] = frozenset()
+
+    def are_in(self, text: str) -> bool:
+        """Tell whether a text has one of the names as words of their own, in capital or small letters."""
+        return _pattern(self.names).search(_normal(text)) is not None
+
+    def concern(self, holding: Holding) -> bool:
+        """Tell whether a record has one of the names, is one of the entities, or points to one."""
+        if holding.id in self.entities:
+            return True
+        pattern = _pattern(self.names)
+        return any(text in self.entities or pattern.search(_normal(text)) for text in holding.strings())
+
+
+def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
+    """Return by which names the one is known that is called so: other names of the entity, and of those merged into it.
+
+    Args:
+        name: The name, or the id of an entity.
+        holdings: All records.
+    """
+    entities = {each.id: each for each in holdings if each.kind == ENTITY.name}
+    called = {one for one, each in entities.items() if one == name or fold(name) in map(fold, _names_in(each))}
+    while (
+        more := {
+            other
+            for one, each in entities.items()
+            for target in _merged_into(each)
+            for other in ({one} if target in called else {target} & entities.keys() if one in called else set())
+        }
+        - called
+    ):
+        called |= more
+    also = [other for one in sorted(called) for other in _names_in(entities[one])]
+    given = [] if name in entities else [name]
+    unique: dict[str, str] = {}
+    for each in filter(str.strip, [*given, *also]):
+        unique.setdefault(fold(each), each)
+    return SearchedNames(tuple(unique.values()), frozenset(called))
+
+
+def _names_in(entity: Holding) -> Sequence[str]:
+    aliases = entity.data.get("aliases")
+    found = [entity.data.get("name"), *(aliases if isinstance(aliases, list) else [])]
+    return [each for each in found if isinstance(each, str)]
+
+
+def _merged_into(entity: Holding) -> set[str]:
+    links = entity.data.get("links")
+    found = [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
+    return {str(link.get("id")) for link in found if link.get("rel") == MERGED_INTO}
+
+
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds a name, also with the `s` of a genitive behind it."""
+    known = _PATTERNS.get(names)
+    if known is None:
+        known = re.compile("|".join(_one(name) for name in names), re.IGNORECASE)
+        _PATTERNS.clear()
+        _PATTERNS[names] = known
+    return known
+
+
+_PATTERNS: Final[dict[tuple[str, ...], re.Pattern[str]]] = {}
+"""The last one: compiled once for all texts."""
+
+
+def _one(name: str) -> str:
+    words = r"\s+".join(map(re.escape, _normal(name).split()))
+    if any(character >= _UNSPACED for character in name):
+        return words
+    return rf"(?<!\w){words}(?:['\u2019]?s)?(?!\w)"
+
+
+def _normal(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+_IDS: Final = re.compile(r"\b[a-z]{3}-[0-9a-f]{12}\b")
+_READ: Final = frozenset(
+    {"rejected", "lost", "rewritten", "before_repair", "broken_pad", "broken", "conflict", "copy", "stray"}
+)
+"""Sorts of files beside the journals in which words may stand; see `agent_memory.files.names`."""
+_NO_WORDS: Final = frozenset({PURGED, PURGE_KEY})
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One record that a journal has.
+
+    Attributes:
+        kind, id, journal: Of which kind, its id, and the name of the file.
+        data: Its fields as they are, or were last; of a long text all of it.
+        at: When it was changed last, as the journal says it.
+        earlier: What its text was before, the oldest first, as far as the file still has it.
+        is_gone: It was forgotten, and stands in the file still.
+    """
+
+    kind: str
+    id: str
+    journal: str
+    data: Mapping[str, Any]
+    at: str
+    earlier: tuple[str, ...] = ()
+    is_gone: bool = False
+
+    def strings(self) -> Iterator[str]:
+        """Yield every text of it: of its fields, whatever they are, and what it said before."""
+        yield from _strings(self.data)
+        yield from self.earlier
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of a file that is no journal, each with its number, from 1 on."""
+
+    file: str
+    lines: tuple[tuple[int, str], ...]
+
+
+def holdings_in(folder: AgentFolder) -> list[Holding]:
+    """Return all records that the journals of an agent have, those that were forgotten too. Blocking; reads them whole.
+
+    Raises:
+        StorageError: One cannot be read.
+    """
+    with translated(folder.path, "list"):
+        journals = folder.journals()
+    found = [each for journal in journals for each in _in_journal(journal, AgentBlobs(folder))]
+    live = {each.id for each in found if not each.is_gone}
+    purged = PurgeList(folder.path)  # that may be unfinished
+    return [
+        each
+        for each in found
+        if not (each.is_gone and (each.id in live or purged.names(each.id)))  # moved to another journal and back
+    ]
+
+
+def other_files(folder: AgentFolder) -> list[Path]:
+    """Return the files beside the journals in which words may stand: the scratchpad, pages, what was kept aside."""
+    with translated(folder.path, "list"):
+        journals = {path.name for path in folder.journals()}
+        beside = [path for path in sorted(folder.path.iterdir()) if path.name not in journals | _NO_WORDS]
+        chosen = [
+            path
+            for path in beside
+            if path == folder.scratchpad or (sort_of(path.name) in _READ and not path.name.startswith(VECTORS))
+        ]
+        pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
+    return [path for path in (*chosen, *pages) if path.is_file() and not path.is_symlink()]
+
+
+def lines_of(path: Path, name: str) -> Lines:
+    """Return all lines of a file.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    with translated(path, "read"):
+        text = read_file(path).decode("utf-8", "replace")
+    return Lines(name, tuple(enumerate(text.splitlines(), start=1)))
+
+
+def audit_of(folder: AgentFolder, ids: Iterable[str] | None) -> list[str]:
+    """Return the lines of the audit log about some records; all of them where None is given."""
+    wanted = None if ids is None else set(ids)
+    found = []
+    for name in (OLDER_AUDIT, AUDIT):
+        with contextlib.suppress(StorageError):
+            if (path := folder.path / name).is_file() and not path.is_symlink():
+                lines = lines_of(path, name).lines
+                found += [line for _, line in lines if wanted is None or wanted & set(_IDS.findall(line))]
+    return found
+
+
+def _in_journal(path: Path, blobs: Blobs) -> Iterator[Holding]:
+    records: Records = {}
+    last: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
+    texts: dict[str, dict[str, None]] = {}
+    for entry in JournalReader(path).poll().entries:
+        for change in entry.changes:
+            apply_change(records, change, entry.at)
+            if change.id in records:
+                kind = last[change.id][0] if change.op != "put" and change.id in last else change.kind
+                last[change.id] = kind, entry.at, records[change.id]
+                texts.setdefault(change.id, {}).update(dict.fromkeys(texts_in(change.data)))
+            elif change.id in last and change.op == "delete":
+                kind, _, data = last[change.id]
+                last[change.id] = kind, entry.at, data
+    for record_id, (kind, at, data) in last.items():
+        said = texts_in(data)
+        earlier = tuple(text for text in texts[record_id] if text not in said)
+        yield Holding(kind, record_id, path.name, _whole(data, blobs), at, earlier, record_id not in records)
+
+
+def _whole(data: Mapping[str, Any], blobs: Blobs) -> Mapping[str, Any]:
+    """Return fields with the whole of a long text instead of its beginning."""
+    if isinstance(name := data.get("blob"), str) and name:
+        with contextlib.suppress(StorageError):  # the doctor tells of it; its beginning is here
+            return {**data, "content": blobs.read(name)}
+    return data
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _strings(key)
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)

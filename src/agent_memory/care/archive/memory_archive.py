@@ -1,0 +1,492 @@
+"""`Archive`: archived memories of one agent, in `archive.yaml`.
+
+A memory is archived in two steps: it is stored whole in the archive and synced, then it is moved out of
+`memories.yaml`. It is restored in the opposite order, so it is in one of both files at any moment. After a crash it may
+be in both: then it counts as live, and the next change of the archive deletes it there. Changes of an archive wait for
+each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ConfigurationError, UnknownIdError, ValidationError
+from agent_memory.files.layout import folder_of
+from agent_memory.files.lock import archive_lock
+from agent_memory.journal import GRACE
+from agent_memory.memory import NOBODY
+from agent_memory.models import (
+    ANY_STATE,
+    ARCHIVED,
+    EVERYTHING,
+    MEMORY,
+    TIDY_RUN,
+    ArchivedMemory,
+    Listing,
+    Memory,
+    TidyRun,
+    filters_of,
+    utc_now,
+)
+from agent_memory.redaction import quoted
+from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import MemoryStorage
+from agent_memory.store.record_storage import RecordStorage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import Clock, SearchFilters, SearchResults
+    from agent_memory.settings import ServiceSettings
+
+_MATCHES: Final = 20
+"""Archived memories that are compared with a request to forget."""
+_BATCH: Final = 100
+"""Memories that move as one change: a line of at most some megabytes."""
+ASKED: Final = "asked"
+"""Rule of memories that were archived on request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStats:
+    """Counts of an archive.
+
+    Attributes:
+        memories: Number of memories, older versions included.
+        first, last: Moments of the first and the last archiving, or None.
+        by_rule, by_category: Number of memories by each.
+        file_bytes: Size of `archive.yaml`.
+    """
+
+    memories: int
+    first: datetime | None
+    last: datetime | None
+    by_rule: dict[str, int]
+    by_category: dict[str, int]
+    file_bytes: int
+
+
+def archive_exists(agent_id: str, settings: ServiceSettings) -> bool:
+    """Return True if an agent has an archive, without opening it."""
+    if settings.backend == "server":
+        return False
+    return (folder_of(agent_id, settings.storage_root).path / ARCHIVED.journal).exists()
+
+
+class Chains:
+    """Memories and the older ones that they replaced, which move together.
+
+    An older version would count again if the newer one moved alone, and would survive a forget of it.
+
+    Args:
+        memories: All live memories.
+        replaced: ID of the newer memory, by ID of each replaced one.
+    """
+
+    def __init__(self, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
+        self.memories = {memory.id: memory for memory in memories}
+        self.replaced = replaced
+
+    def heads(self) -> list[Memory]:
+        """Return memories that no other one replaces, expired ones too."""
+        return [memory for memory in self.memories.values() if memory.id not in self.replaced]
+
+    def of(self, head: Memory) -> list[Memory]:
+        """Return a memory and all older ones that it replaced, newest first."""
+        chain, older = {head.id: head}, head.supersedes
+        while older is not None and older in self.memories and older not in chain:
+            if self.replaced.get(older) not in chain:
+                break  # it counts, or another memory has replaced it
+            chain[older] = self.memories[older]
+            older = self.memories[older].supersedes
+        return list(chain.values())
+
+
+def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory]) -> list[str]:
+    """Return IDs with those of all newer and older versions.
+
+    A version that is restored alone would count, though another one had replaced it.
+    """
+    newer: dict[str, list[str]] = {}
+    for memory in memories.values():
+        if memory.supersedes in memories:
+            newer.setdefault(memory.supersedes or "", []).append(memory.id)
+    ids: dict[str, None] = {}
+    pending = [memory_id for memory_id in wanted if memory_id in memories]
+    while pending:
+        memory_id = pending.pop()
+        if memory_id in ids:
+            continue
+        ids[memory_id] = None
+        older = memories[memory_id].supersedes
+        pending += [*newer.get(memory_id, ()), *([older] if older in memories and older is not None else [])]
+    return list(ids)
+
+
+class Archive:
+    """Archive of one agent. Opens nothing until the first call and creates nothing until the first write.
+
+    Args:
+        service: Service of the agent's memories.
+        clock: Source of the present.
+        grace: Time in which a deletion from the archive can be undone.
+
+    Attributes:
+        service, clock: As given.
+        runs: Storage of the runs that archived memories.
+
+    Raises:
+        ConfigurationError: The memories are on a server, which has no archive.
+    """
+
+    def __init__(self, service: MemoryService, *, clock: Clock = utc_now, grace: timedelta = GRACE) -> None:
+        settings = service.settings
+        if settings.backend == "server":
+            raise ConfigurationError(
+                "A server keeps no archive; nothing was changed.",
+                code="archive_needs_files",
+                recovery="Set backend to auto, file or vector for agents whose memories are to be archived.",
+            )
+        self.service, self.clock = service, clock
+        self._folder = folder_of(service.agent_id, settings.storage_root)
+        self._file = self._folder.path / ARCHIVED.journal
+        self._alone = partial(alone, self._folder.path, settings.lock_timeout)
+        files = Files(ARCHIVED, self._folder, settings, clock, None, grace)
+        self._archived = MemoryStorage(files.backend())  # type: ignore[arg-type]
+        plain = Files(TIDY_RUN, self._folder, settings.model_copy(update={"embedder": "none"}), clock, None, grace)
+        self.runs: RecordStorage[TidyRun] = RecordStorage(plain.backend())
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Return True if anything was ever archived, without opening it."""
+        return self._file.exists()
+
+    async def find_matches(self, words: str) -> list[ArchivedMemory]:
+        """Return archived memories that strongly match a request to forget.
+
+        Raises:
+            StorageError: The archive cannot be read.
+        """
+        strong = {hit.memory.id for hit in await self.search(words, _MATCHES) if hit.match == "strong"}
+        return [archived for archived in await self.everything() if archived.id in strong]
+
+    async def search(
+        self, query: str, limit: int = 5, filters: SearchFilters | dict[str, Any] | None = None, caller: Caller = NOBODY
+    ) -> SearchResults:
+        """Return the best matches in the archive; counts no access.
+
+        Raises:
+            ValidationError: The limit or a filter is wrong.
+            StorageError: The archive cannot be read.
+        """
+        results = await self._archived.search(query, limit, filters_of(filters).within(caller.group))
+        live_ids = await self._find_live(hit.memory.id for hit in results)
+        for hit in [hit for hit in results if hit.memory.id in live_ids]:
+            results.remove(hit)
+        return results
+
+    async def get(self, memory_id: str) -> ArchivedMemory | None:
+        """Return the archived memory of an ID; None if live."""
+        if not self.exists() or await self._find_live([memory_id]):
+            return None
+        memory = await self._archived.get(memory_id)
+        return memory if isinstance(memory, ArchivedMemory) else None
+
+    async def everything(self) -> list[ArchivedMemory]:
+        """Return all archived memories that are not live, oldest entry first."""
+        archived = await self._list_file()
+        live_ids = await self._find_live(memory.id for memory in archived)
+        return [memory for memory in archived if memory.id not in live_ids]
+
+    async def browse(self, offset: int = 0, limit: int | None = None) -> list[ArchivedMemory]:
+        """Return a page of archived memories, the last archived first."""
+        archived = sorted(
+            await self.everything(), key=lambda memory: (memory.archived_at, memory.timestamp), reverse=True
+        )
+        return archived[offset : None if limit is None else offset + limit]
+
+    async def beginning_with(self, beginning: str) -> list[str]:
+        """Return IDs of archived memories with this beginning."""
+        if not self.exists():
+            return []
+        listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=beginning)
+        ids = [memory.id for memory in (await self._archived.browse(listing)).records]
+        live_ids = await self._find_live(ids)
+        return [memory_id for memory_id in ids if memory_id not in live_ids]
+
+    async def stats(self) -> ArchiveStats:
+        """Return counts of the archive."""
+        archived = await self.everything()
+        moments = [memory.archived_at for memory in archived]
+        return ArchiveStats(
+            len(archived),
+            min(moments, default=None),
+            max(moments, default=None),
+            dict(Counter(memory.rule for memory in archived)),
+            dict(Counter(memory.category for memory in archived)),
+            self._file.stat().st_size if self._file.exists() else 0,
+        )
+
+    async def _list_file(self) -> list[ArchivedMemory]:
+        """Return all memories of the file, live ones too."""
+        if not self.exists():
+            return []
+        return [memory async for memory in self._archived.iter_all() if isinstance(memory, ArchivedMemory)]
+
+    async def _find_live(self, memory_ids: Iterable[str]) -> Collection[str]:
+        return (await self.service.storage.texts_of(list(memory_ids))).keys()
+
+    # -- archiving ----------------------------------------------------------------------------------------------------
+
+    async def add(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, why: str = "") -> list[ArchivedMemory]:
+        """Archive memories on request, each with the older ones that it replaced.
+
+        Args:
+            memory_ids: IDs of live memories.
+            caller: Session that makes the request.
+            why: Reason for people, at most 300 characters.
+
+        Raises:
+            UnknownIdError: There is no such memory; none was archived.
+            ValidationError: Another memory replaces one of them and must be archived instead; or the caller may not
+                archive it (`needs_user`). None was archived.
+            StorageError: Memories that were archived before it stay archived.
+        """
+        chains: dict[str, Memory] = {}
+        for memory_id in dict.fromkeys(memory_ids):
+            await self.service.get(memory_id)
+            if newer := (await self.service.storage.replaced_by([memory_id])).get(memory_id):
+                raise ValidationError(
+                    f"{memory_id} is replaced by {newer}; nothing was archived.",
+                    code="replaced",
+                    recovery=f"Archive {newer}: what it replaced goes with it.",
+                )
+            chains |= {memory.id: memory for memory in await _load_chain(self.service, memory_id)}
+        await self.service.writer.check_moving(list(chains), caller)
+        now = self.clock()
+        records = [ArchivedMemory.of(memory, archived_at=now, rule=ASKED, why=why) for memory in chains.values()]
+        return await self.put(records, caller)
+
+    async def put(self, records: Sequence[ArchivedMemory], caller: Caller = NOBODY) -> list[ArchivedMemory]:
+        """Archive memories and return them, except those used or changed meanwhile.
+
+        Args:
+            records: Memories as archived; those that replace each other are neighbours.
+            caller: Session that makes the request.
+
+        Raises:
+            StorageError: Memories that were archived before it stay archived; none is lost.
+        """
+        async with self._alone():
+            await self._delete_live()
+            live_ids = await self._find_live(record.id for record in records)
+            archived: list[ArchivedMemory] = []
+            for batch in _split_chains([record for record in records if record.id in live_ids]):
+                await self._archived.store_many(batch)
+                moved = set(
+                    await self.service.writer.move_out(
+                        [record.memory for record in batch],
+                        ARCHIVED.journal,
+                        caller,
+                        rules={record.id: record.rule for record in batch},
+                        run=batch[0].run,
+                    )
+                )
+                await self._drop(record.id for record in batch if record.id not in moved)
+                archived += [record for record in batch if record.id in moved]
+            return archived
+
+    async def mend(self) -> list[str]:
+        """Delete live memories from the archive, as left by a crash; return their IDs.
+
+        Raises:
+            StorageError: None was deleted.
+        """
+        async with self._alone():
+            return await self._delete_live()
+
+    async def _delete_live(self) -> list[str]:
+        if not self.exists():
+            return []
+        archived = await self._list_file()
+        live_ids = await self._find_live(memory.id for memory in archived)
+        return await self._drop(memory.id for memory in archived if memory.id in live_ids)
+
+    # -- restoring ----------------------------------------------------------------------------------------------------
+
+    async def restore(self, memory_ids: Iterable[str], caller: Caller = NOBODY) -> list[Memory]:
+        """Restore memories with all fields, with those that they replaced or that replaced them.
+
+        Returns:
+            All restored memories, the requested ones first.
+
+        Raises:
+            UnknownIdError: One is not in the archive; none was restored.
+            ValidationError: Another text has the ID of one by now; none was restored.
+            StorageError: Memories that were restored before it stay restored; none is lost.
+        """
+        wanted = list(dict.fromkeys(memory_ids))
+        async with self._alone():
+            archived = {memory.id: memory for memory in await self._list_file()}
+            for memory_id in wanted:
+                if memory_id not in archived:
+                    raise UnknownIdError(
+                        f"{quoted(memory_id)} is not in the archive; nothing was brought back.",
+                        recovery="`agent-memory archive list` shows what is.",
+                    )
+            restored = [archived[memory_id].memory for memory_id in whole_chains(wanted, archived)]
+            for batch in _split_chains(restored):
+                await self.service.writer.put_back(batch, caller, was="archived")
+                await self._drop(memory.id for memory in batch)
+            return sorted(restored, key=lambda memory: memory.id not in wanted)
+
+    async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Any:
+        """Forget an archived memory like a live one (`MemoryService.forget`).
+
+        It is restored first, so capture does not store it again, and the grace period and the reason apply.
+
+        Raises:
+            UnknownIdError: It is not in the archive.
+            ValidationError: The caller may not forget it (`needs_user`), or the reason is too long.
+            StorageError: It is not forgotten.
+        """
+        await self.restore([memory_id], caller)
+        return await self.service.forget(memory_id, caller, reason=reason)
+
+    # -- changing -----------------------------------------------------------------------------------------------------
+
+    async def untag(self, memory_id: str, tags: Collection[str]) -> None:
+        """Remove tags from an archived memory, if it exists."""
+        async with self._alone():
+            memory = await self._archived.get(memory_id)
+            if memory is not None:
+                await self._archived.update(memory_id, {"tags": [tag for tag in memory.tags if tag not in tags]})
+
+    async def take_in(self, records: Sequence[ArchivedMemory], *, dry_run: bool = False) -> int:
+        """Import archived memories of an export; return their number.
+
+        Memories that are live, archived or forgotten here are skipped.
+
+        Raises:
+            StorageError: None was imported.
+        """
+        async with self._alone():
+            await self._delete_live()
+            known_ids = {memory.id for memory in await self._list_file()}
+            known_ids |= set(await self._find_live(record.id for record in records))
+            forgotten = await self.service.storage.forgotten_among([record.content for record in records])
+            new = {
+                record.id: record
+                for record in records
+                if record.id not in known_ids and record.content not in forgotten
+            }
+            if new and not dry_run:
+                await self._archived.store_many(list(new.values()))
+            return len(new)
+
+    async def delete(self, memory_ids: Collection[str]) -> list[str]:
+        """Delete memories from the archive; return IDs of existing ones. `undelete` reverses it for a time.
+
+        Raises:
+            StorageError: None was deleted.
+        """
+        async with self._alone():
+            await self._delete_live()
+            known = [
+                memory_id for memory_id in dict.fromkeys(memory_ids) if await self._archived.get(memory_id) is not None
+            ]
+            if known:
+                await self._archived.forget_many(known)
+            return known
+
+    async def undelete(self, memory_id: str) -> bool:
+        """Restore a deletion from the archive; return True if it was possible."""
+        async with self._alone():
+            try:
+                deleted = await self._archived.forgotten_with(memory_id)
+            except UnknownIdError:
+                return False
+            await self._archived.store_many(deleted)
+            return True
+
+    async def compact(self, grace: timedelta | None = None) -> None:
+        """Drop deleted and restored memories older than `grace`, default 30 days.
+
+        Raises:
+            StorageError: The file is as it was.
+        """
+        if self.exists():
+            await self._archived.compact(grace)
+
+    async def close(self) -> None:
+        """Close the storages; the service stays open. May be called more than once."""
+        await self._archived.close()
+        await self.runs.close()
+
+    async def _drop(self, memory_ids: Iterable[str]) -> list[str]:
+        """Move live memories out of the archive."""
+        memories = [await self._archived.get(memory_id) for memory_id in memory_ids]
+        known = [memory for memory in memories if memory is not None]
+        return await self._archived.move_out(known, MEMORY.journal, whole=False) if known else []
+
+
+async def _load_chain(service: MemoryService, memory_id: str) -> list[Memory]:
+    """Return a memory and the older ones that it replaced."""
+    head = await service.get(memory_id)
+    older = [await service.storage.get(older_id) for older_id in await service.storage.older_versions(memory_id)]
+    known = [memory for memory in older if memory is not None]
+    replaced = await service.storage.replaced_by([memory.id for memory in known])
+    return [head, *(memory for memory in known if memory.id in replaced)]
+
+
+def _split_chains(records: Sequence[Any]) -> list[list[Any]]:
+    """Return batches of records that keep chains of replacements together."""
+    batches: list[list[Any]] = [[]]
+    ids: set[str] = set()
+    for record in records:
+        is_joined = record.id in ids or (record.supersedes is not None and record.supersedes in ids)
+        if len(batches[-1]) >= _BATCH and not is_joined:
+            batches.append([])
+            ids = set()
+        batches[-1].append(record)
+        ids |= {record.id, *([record.supersedes] if record.supersedes else [])}
+    return [batch for batch in batches if batch]
+
+
+@contextlib.asynccontextmanager
+async def alone(folder: Path, wait: float) -> AsyncIterator[None]:
+    """Hold the lock of an archive, which a dying process releases.
+
+    Waits in a thread.
+
+    Args:
+        folder: Folder of the agent.
+        wait: Seconds to wait for another process.
+
+    Raises:
+        BusyError: Another process held it all the time; nothing was moved.
+        StorageError: The lock file cannot be opened.
+    """
+    locks = contextlib.ExitStack()
+    entering = asyncio.ensure_future(asyncio.to_thread(locks.enter_context, archive_lock(folder, wait)))
+    try:
+        await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        entering.add_done_callback(lambda entered: _release(entered, locks))  # the thread may get it still
+        raise
+    with locks:
+        yield
+
+
+def _release(entered: asyncio.Future[None], locks: contextlib.ExitStack) -> None:
+    entered.exception()  # marks an error as retrieved: no caller is left
+    locks.close()

@@ -1,0 +1,379 @@
+"""Read a backup, which anybody may have made: only what its manifest names is read, and no more bytes than it says.
+
+Nothing is unpacked by the names in the archive. Files are read block by block and held against their checksums.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.care.backups.manifest import (
+    MANIFEST,
+    MOST_BYTES_OF_MANIFEST,
+    README,
+    BackupFile,
+    HeldJournal,
+    Manifest,
+    agent_in,
+    foreign,
+)
+from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
+from agent_memory.files.atomic import translated
+from agent_memory.files.entries import kind_of
+from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, decode_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+_BLOCK: Final = 1 << 20
+_BROKEN: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError,
+    OverflowError, KeyError, IndexError,
+)  # fmt: skip
+"""What the reader of zip files raises for what is damaged, encrypted or packed in another way."""
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a backup is found to be.
+
+    Attributes:
+        manifest: What it says of itself.
+        problems: In which it is not what it says, a sentence each; none for a whole one.
+        ids: Of all records in it, by kind.
+    """
+
+    manifest: Manifest
+    problems: tuple[str, ...]
+    ids: dict[str, set[str]]
+
+
+class BackupArchive:
+    """An open backup.
+
+    Attributes:
+        path: The file.
+        manifest: What it says of itself.
+        missing: Names in the manifest that are not in the archive, or have another size there.
+    """
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self.path = path
+        self._archive = archive
+        members = _members(path, archive)
+        if MANIFEST not in members:
+            raise foreign(path, "it has no manifest")
+        if members[MANIFEST].file_size > MOST_BYTES_OF_MANIFEST:
+            raise foreign(path, "its manifest is too long")
+        self.manifest = Manifest.decode(b"".join(self._blocks(members[MANIFEST])), path)
+        held = {each.name: each for each in (*self.manifest.journals, *self.manifest.files)}
+        if strange := sorted(members.keys() - held.keys() - {MANIFEST, README}):
+            raise foreign(path, f"its manifest does not name {strange[0][:60]!r}, which is in it")
+        self.missing = sorted(
+            name for name, each in held.items() if name not in members or members[name].file_size != each.size
+        )
+        self._members = members
+
+    def blocks(self, held: BackupFile) -> Iterator[bytes]:
+        """Yield what a file holds.
+
+        Raises:
+            StorageError: It cannot be read, or is longer than it should be.
+        """
+        try:
+            left = held.size
+            for block in self._blocks(self._members[held.name]):
+                left -= len(block)
+                if left < 0:
+                    raise zipfile.BadZipFile("it is longer than it says")
+                yield block
+        except _BROKEN as error:
+            raise damaged(self.path, [f"{held.name} cannot be read: {_words(error)}"]) from error
+
+    def _blocks(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
+        left = member.file_size
+        with self._archive.open(member) as source:
+            while block := source.read(min(_BLOCK, left + 1)):
+                left -= len(block)
+                if left < 0:
+                    raise zipfile.BadZipFile("it is longer than it says")
+                yield block
+
+
+@contextlib.contextmanager
+def opened_backup(path: Path) -> Iterator[BackupArchive]:
+    """Yield an open backup of which no byte but the manifest was looked at.
+
+    Raises:
+        ValidationError: There is no such file (`no_file`), or it is none of ours (`not_a_backup`).
+        StorageError: It cannot be read, or a newer version made it.
+    """
+    kind = kind_of(path, follow=True)
+    if kind in {"missing", "link"}:
+        raise ValidationError(
+            f"There is no file {path}.", code="no_file", recovery="`agent-memory backup list` shows backups."
+        )
+    if kind not in {"file", "hidden"}:
+        raise foreign(path, "it is no file")
+    with contextlib.ExitStack() as ending:
+        with translated(path, "read"):
+            file = ending.enter_context(path.open("rb"))
+        try:
+            found = BackupArchive(path, ending.enter_context(zipfile.ZipFile(file)))
+        except AgentMemoryError:
+            raise
+        except _BROKEN as error:
+            if agent_in(path.name) is not None:
+                raise damaged(path, [f"it cannot be opened: {_words(error)}"]) from error
+            raise foreign(path, f"it is no zip file that can be read ({_words(error)})") from error
+        yield found
+
+
+def verify_backup(path: Path) -> Verified:
+    """Read a backup whole, and say in which it is not what it says.
+
+    Raises:
+        ValidationError: It is none.
+        StorageError: It cannot be read, or a newer version made it.
+    """
+    with opened_backup(path) as archive:
+        return verify_open(archive)
+
+
+def verify_open(archive: BackupArchive, *, deep: bool = True) -> Verified:
+    """Do as `verify_backup` with one that is open; unless `deep`, no line is looked into, only the checksums."""
+    problems = [f"{name} is missing, or of another size than the manifest says" for name in archive.missing]
+    ids: dict[str, set[str]] = {}
+    for held in (*archive.manifest.journals, *archive.manifest.files):
+        if held.name in archive.missing:
+            continue
+        try:
+            if isinstance(held, HeldJournal):
+                problems += _of_journal(archive, held, ids, deep=deep)
+            else:
+                problems += _of(archive, held)
+        except StorageError as error:
+            problems.append(f"{held.name} cannot be read ({_words(error.__cause__ or error)})")
+    return Verified(archive.manifest, tuple(problems), ids)
+
+
+def check_written(path: Path, manifest: Manifest) -> None:
+    """Read a backup again that was just written, by its checksums.
+
+    Raises:
+        StorageError: It is not what was written.
+    """
+    with opened_backup(path) as archive:
+        found = verify_open(archive, deep=False)
+    if found.problems or found.manifest != manifest:
+        raise damaged(path, found.problems or ["its manifest is not what was written"])
+
+
+def damaged(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
+    """Return the error for a backup that is not what it says."""
+    more = f" And {len(problems) - _SHOWN} more." if len(problems) > _SHOWN else ""
+    return StorageError(
+        f"{path.name} is damaged: {'; '.join(each.rstrip('.') for each in problems[:_SHOWN])}.{more} "
+        "Nothing was changed.",
+        code="backup_damaged",
+        recovery="Take another one; `agent-memory backup list --check` reads all there are.",
+        path=path,
+    )
+
+
+def _of_journal(archive: BackupArchive, held: HeldJournal, ids: dict[str, set[str]], *, deep: bool) -> Iterator[str]:
+    tally = LineTally(deep=deep)
+    try:
+        for block in archive.blocks(held):
+            tally.take(block)
+    except (StorageError, MalformedLineError) as error:
+        cause = error.__cause__ or error
+        whole = f", behind line {tally.lines:,} of {held.lines:,}" if deep else ""
+        yield f"{held.name} cannot be read to its end ({_words(cause)}){whole}{_where(tally, held)}"
+        return
+    if tally.sha256 != held.sha256:
+        yield f"{held.name} has another checksum than the manifest says{_where(tally, held)}"
+    elif deep and (tally.lines, tally.last_seq, tally.records) != (held.lines, held.last_seq, held.records):
+        yield f"{held.name} has other counts than the manifest says"
+    for kind, found in tally.ids.items():
+        ids.setdefault(kind, set()).update(found)
+
+
+def _where(tally: LineTally, held: HeldJournal) -> str:
+    new = len(tally.damaged) - held.damaged
+    if new <= 0:
+        return ""
+    numbers = ", ".join(map(str, tally.damaged[:_SHOWN]))
+    return f": line {numbers} is damaged" if len(tally.damaged) == 1 else f": among others, lines {numbers} are damaged"
+
+
+def _of(archive: BackupArchive, held: BackupFile) -> Iterator[str]:
+    summed, size = hashlib.sha256(), 0
+    for block in archive.blocks(held):
+        summed.update(block)
+        size += len(block)
+    if (summed.hexdigest(), size) != (held.sha256, held.size):
+        yield f"{held.name} has another checksum than the manifest says"
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return what is in an archive by name, refusing what no backup of ours has."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    end = 0
+    for member in sorted(archive.infolist(), key=lambda each: each.header_offset):
+        mode = member.external_attr >> 16
+        if member.filename in found:
+            raise foreign(path, f"it has {member.filename[:60]!r} twice")
+        if member.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
+            raise foreign(path, f"{member.filename[:60]!r} in it is no file")
+        if member.flag_bits & 0x1:
+            raise foreign(path, "it is encrypted")
+        if member.header_offset < end:
+            raise foreign(path, "files in it overlap")
+        end = member.header_offset + member.compress_size
+        found[member.filename] = member
+    return found
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split())[:80].rstrip(".") or type(error).__name__
+
+
+_PLAIN: Final = re.compile(
+    rb'--- {"seq": ([1-9][0-9]{0,14}), "at": "[^"\\]*", "op": "(put|patch|delete|touch|mark)", "kind": "([a-z_]+)", '
+    rb'"id": "([a-z]{3}-[0-9a-f]{12})"[,}]'
+)
+"""How nearly all lines begin that this package wrote; with a checksum that matches, nothing has changed them since, and
+they need not be parsed, which takes ten times as long."""
+_SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\n\Z')
+_SEAL_BYTES: Final = 21
+LONGEST: Final = 256 << 20
+"""Bytes of a line; what a program of ours writes at once takes a hundredth of that at most."""
+
+
+class LineTally:
+    """Takes the blocks of a journal, one behind the other.
+
+    Args:
+        deep: Look into each line; otherwise only bytes and their checksum are counted.
+
+    Attributes:
+        size: Bytes.
+        header: None where the first line is none.
+        last_seq: The highest number, in the header or in an entry.
+        lines: With the header and damaged ones.
+        damaged: Numbers of the lines that are no entries.
+        ids: Of the records that are there, by kind.
+    """
+
+    def __init__(self, *, deep: bool = True) -> None:
+        self._deep = deep
+        self._sum = hashlib.sha256()
+        self._rest: list[bytes] = []
+        self._waiting = 0
+        self.size = self.last_seq = self.lines = 0
+        self.header: Header | None = None
+        self.damaged: list[int] = []
+        self.ids: dict[str, set[str]] = {}
+
+    @property
+    def sha256(self) -> str:
+        """Of all bytes so far."""
+        return self._sum.hexdigest()
+
+    @property
+    def records(self) -> dict[str, int]:
+        """How many records there are of each kind."""
+        return {kind: len(ids) for kind, ids in sorted(self.ids.items()) if ids}
+
+    def take(self, block: bytes) -> list[bytes]:
+        """Count a block; return the whole lines that it ends, none where they are not looked into.
+
+        Raises:
+            MalformedLineError: A line is longer than any of ours.
+        """
+        self._sum.update(block)
+        self.size += len(block)
+        if not self._deep:
+            return []
+        end = block.rfind(b"\n") + 1
+        lines: list[bytes] = []
+        if end:
+            lines = _split(b"".join((*self._rest, block[:end])))
+            self._rest, self._waiting = [], 0
+        self._rest.append(block[end:])
+        self._waiting += len(block) - end
+        if self._waiting > LONGEST:
+            raise MalformedLineError(f"line {self.lines + len(lines) + 1} has no end")
+        for line in lines:
+            self._count(line)
+        return lines
+
+    def _count(self, line: bytes) -> None:
+        self.lines += 1
+        if self.lines > 1 and (plain := _PLAIN.match(line)) is not None and _is_sealed(line):
+            self.last_seq = max(self.last_seq, int(plain[1]))
+            self._note(plain[2].decode(), plain[3].decode(), plain[4].decode())
+            return
+        try:
+            if self.lines == 1 and self._is_header(line):
+                return
+            if line.strip():
+                self._apply(decode_entry(line, self.header.format if self.header else 1))
+        except MalformedLineError:
+            self.damaged.append(self.lines)
+
+    def _is_header(self, line: bytes) -> bool:
+        try:
+            self.header = decode_header(line)
+        except MalformedLineError:
+            return False
+        self.last_seq = self.header.last_seq
+        return True
+
+    def _apply(self, entry: Entry) -> None:
+        self.last_seq = max(self.last_seq, entry.seq)
+        for change in entry.changes:
+            self._note(change.op, change.kind, change.id)
+
+    def _note(self, op: str, kind: str, record_id: str) -> None:
+        if op == "put":
+            self.ids.setdefault(kind, set()).add(record_id)
+        elif op == "delete":
+            self.ids.get(kind, set()).discard(record_id)
+
+
+def _is_sealed(line: bytes) -> bool:
+    """Return True if a line ends with the checksum that it has."""
+    seal = _SEAL.search(line, max(0, len(line) - _SEAL_BYTES - 1))
+    return seal is not None and zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
+
+
+def _split(whole: bytes) -> list[bytes]:
+    """Return whole lines with their ends; nothing but a newline ends one."""
+    return [line + b"\n" for line in whole[:-1].split(b"\n")]
+
+
+def tally_of(path: Path) -> LineTally:
+    """Return what is in a journal.
+
+    Raises:
+        OSError: It cannot be read.
+        MalformedLineError: A line is longer than any of ours.
+    """
+    tally = LineTally()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            tally.take(block)
+    return tally

@@ -1,0 +1,266 @@
+"""Make a backup of an agent beside those who write.
+
+Journals only grow, and a compaction puts another file in the place of one: so a backup notes, within the lock of the
+folder, where each ends, and reads what is before that from the open files afterwards. Writers wait milliseconds. Files
+are the truth; what is derived from them is not kept: vectors would be nine tenths of a backup, and are made anew from
+the texts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import zipfile
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.care.backups.archive_reader import LineTally, check_written
+from agent_memory.care.backups.manifest import (
+    ASKED,
+    MANIFEST,
+    ON_FILE,
+    PURGES,
+    README,
+    BackupFile,
+    HeldJournal,
+    Manifest,
+    folder_of_backups,
+    is_beside,
+    name_of,
+)
+from agent_memory.encryption import AgentBlobs
+from agent_memory.errors import StorageError, ValidationError
+from agent_memory.files.atomic import (
+    PRIVATE_FILE,
+    blocks_of,
+    make_private_folder,
+    open_private,
+    read_file,
+    sync_file,
+    sync_folder,
+    translated,
+)
+from agent_memory.files.exchange import move_if_free
+from agent_memory.files.held import unlock_and_close
+from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import ENCRYPTION
+from agent_memory.files.temporary import claim, remove_leftovers
+from agent_memory.journal import rewrite_returned
+from agent_memory.journal.presence import check_all_present
+from agent_memory.models import Clock, utc_now
+from agent_memory.settings import PERSON_SECONDS
+from agent_memory.settings.installation import installed_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+    from typing import IO
+
+    from agent_memory.files.layout import AgentFolder
+
+
+_BLOCK: Final = 1 << 20
+_AT_ONCE: Final = 1 << 16
+_MOST_NAMES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that lies on the disk.
+
+    Attributes:
+        path: The file.
+        size: Its bytes.
+        manifest: What it says of itself.
+    """
+
+    path: Path
+    size: int
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where the files of an agent ended at one moment.
+
+    Attributes:
+        journals: The name of each, its open file, and how many bytes count.
+    """
+
+    journals: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
+    """Create a backup of an agent and verify it.
+
+    A journal that was put back after a purge is rewritten first, without what was purged.
+
+    Raises:
+        ValidationError: There is nothing to back up.
+        BusyError: A process has been writing for too long.
+        StorageError: Writing or verifying failed, or a journal is missing. No backup was created.
+    """
+    check_all_present(folder.path)
+    if folder.path.is_dir():
+        rewrite_returned(folder.journals())
+    with contextlib.ExitStack() as reading:
+        with folder_lock(folder.path, PERSON_SECONDS):
+            moment, cut = clock(), reading.enter_context(cut_of(folder))
+        return take(folder, cut, ASKED, moment)
+
+
+@contextlib.contextmanager
+def cut_of(folder: AgentFolder) -> Iterator[Cut]:
+    """Yield where the files of an agent end now, to be called with its lock held; the lock need not be held on.
+
+    Raises:
+        StorageError: A journal cannot be opened.
+        ValidationError: There is none.
+    """
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(AgentBlobs(folder).unswept())
+        cut = Cut()
+        with translated(folder.path, "back up"):
+            for journal in folder.journals():
+                descriptor = open_private(journal, os.O_RDONLY)
+                opened.callback(os.close, descriptor)
+                cut.journals.append((journal.name, descriptor, _whole(descriptor)))
+        if not cut.journals:
+            raise ValidationError(
+                f"{folder.agent_id} has stored nothing yet; there is nothing to back up.",
+                code="nothing_to_back_up",
+                recovery="`agent-memory agents` lists who has memories.",
+            )
+        yield cut
+
+
+def take(folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Backup:
+    """Write what was in an agent's folder at one moment to a backup; see `create_backup`.
+
+    Args:
+        folder: The agent's.
+        cut: What is open there.
+        reason: `asked` or `before_restore`.
+        moment: That of the cut, UTC.
+    """
+    place = folder_of_backups(folder.path.parent)
+    make_private_folder(place)
+    remove_leftovers(place)
+    name = name_of(folder.agent_id, moment, reason)
+    temporary = place / f".{name}.{secrets.token_hex(4)}.tmp"
+    with translated(place / name, "write"):
+        descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            claim(descriptor)
+            with os.fdopen(descriptor, "w+b", closefd=False) as file:
+                manifest = _write(file, folder, cut, reason, moment)
+            sync_file(descriptor)
+            check_written(temporary, manifest)
+            path = _put(temporary, place / name)
+            sync_folder(place)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        finally:
+            unlock_and_close(descriptor)
+        return Backup(path, path.stat().st_size, manifest)
+
+
+def _write(file: IO[bytes], folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Manifest:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, README, moment, iter([ON_FILE.encode()]))
+        journals = []
+        for name, descriptor, end in cut.journals:
+            tally = LineTally()
+            _add(archive, name, moment, _counted(blocks_of(descriptor, 0, end, _BLOCK), tally), end)
+            if tally.size != end:
+                raise StorageError(f"{name} became shorter while it was read: another program cut it. No backup.")
+            journals.append(journal_of(name, tally))
+        files = [_copied(archive, folder, name, moment) for name in _beside(folder)]
+        manifest = Manifest(
+            agent_id=folder.agent_id,
+            made_at=moment,
+            made_by=installed_version(),
+            reason=reason,
+            journals=tuple(journals),
+            files=tuple(each for each in files if each is not None),
+        )
+        _add(archive, MANIFEST, moment, iter([manifest.encode()]))
+    return manifest
+
+
+def journal_of(name: str, tally: LineTally) -> HeldJournal:
+    """Return what a manifest says of a journal that was counted."""
+    return HeldJournal(
+        name=name,
+        size=tally.size,
+        sha256=tally.sha256,
+        generation=tally.header.generation if tally.header else "",
+        last_seq=tally.last_seq,
+        lines=tally.lines,
+        records=tally.records,
+        damaged=len(tally.damaged),
+    )
+
+
+def _counted(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
+    for block in blocks:
+        tally.take(block)
+        yield block
+
+
+def _beside(folder: AgentFolder) -> list[str]:
+    """Return the names of all other files that a backup has."""
+    texts = [f"{folder.blobs.name}/{name}" for name in sorted(AgentBlobs(folder).names())]
+    pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
+    names = [
+        *texts,
+        *(f"{folder.topics.name}/{page.name}" for page in pages),
+        folder.scratchpad.name,
+        ENCRYPTION,
+        *sorted(PURGES),
+    ]
+    return [name for name in names if is_beside(name)]
+
+
+def _copied(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
+    """Copy a file that is replaced as a whole when it changes; None where it is gone by now, or is a link."""
+    path = folder.path / name
+    if path.is_symlink() or not path.is_file():
+        return None
+    content = read_file(path)
+    _add(archive, name, moment, iter([content]), len(content))
+    return BackupFile(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+
+def _add(archive: zipfile.ZipFile, name: str, moment: datetime, blocks: Iterator[bytes], size: int = 0) -> None:
+    member = zipfile.ZipInfo(name, moment.timetuple()[:6])
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.external_attr = PRIVATE_FILE << 16
+    with archive.open(member, "w", force_zip64=size > zipfile.ZIP64_LIMIT // 2) as target:
+        for block in blocks:
+            target.write(block)
+
+
+def _whole(descriptor: int) -> int:
+    """Return how many bytes of an open journal are whole lines."""
+    end = os.fstat(descriptor).st_size
+    while end:
+        start = max(0, end - _AT_ONCE)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _put(temporary: Path, place: Path) -> Path:
+    """Give a backup its name, or the first free one like it: two may be made within a second."""
+    for number in range(1, _MOST_NAMES):
+        free = place if number == 1 else place.with_name(f"{place.stem}-{number}.zip")
+        if move_if_free(temporary, free):
+            return free
+    raise StorageError(f"There is no free name for {place.name}.")

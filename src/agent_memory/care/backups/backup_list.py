@@ -1,0 +1,145 @@
+"""Which backups there are, and which may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from agent_memory.care.backups.archive_reader import opened_backup, verify_open
+from agent_memory.care.backups.manifest import Manifest, agent_in, folder_of_backups, moment_in
+from agent_memory.errors import AgentMemoryError
+from agent_memory.files.atomic import sync_folder, translated
+from agent_memory.files.temporary import remove_leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class BackupSummary:
+    """A backup in the folder of backups.
+
+    Attributes:
+        path: The file.
+        agent_id: Whose it is, by its name.
+        made_at: Of when it is; by its name, where it says nothing itself.
+        size: Bytes.
+        manifest: What it says of itself; None where that cannot be read.
+        problem: Why it cannot be used, as far as was looked; empty if nothing is wrong.
+        is_checked: Whether all of it was read.
+    """
+
+    path: Path
+    agent_id: str
+    made_at: datetime
+    size: int
+    manifest: Manifest | None
+    problem: str = ""
+    is_checked: bool = False
+
+
+def list_backups(root: Path, agent: str | None = None, *, check: bool = False) -> list[BackupSummary]:
+    """Return the backups of one agent, or of all, the newest first.
+
+    Args:
+        root: The folder of all agents.
+        agent: Whose; everybody's when omitted.
+        check: Read each whole. Otherwise only whether it opens and says what it is.
+
+    Raises:
+        StorageError: The folder cannot be listed.
+    """
+    found = [_listed(path, check=check) for path in files_of(root, agent)]
+    return sorted(found, key=lambda each: (each.made_at, each.path.name), reverse=True)
+
+
+def files_of(root: Path, agent: str | None = None) -> list[Path]:
+    """Return the files in the folder of backups whose names are those of backups.
+
+    Raises:
+        StorageError: The folder cannot be listed.
+    """
+    folder = folder_of_backups(root)
+    with translated(folder, "list"):
+        entries = sorted(folder.iterdir()) if folder.is_dir() else []
+        return [
+            path
+            for path in entries
+            if (whose := agent_in(path.name)) is not None
+            and moment_in(path.name) is not None
+            and (agent is None or whose.lower() == agent.lower())
+            and path.is_file()
+            and not path.is_symlink()
+        ]
+
+
+def last_backup(root: Path, agent: str) -> tuple[datetime, int] | None:
+    """Return when the last backup of an agent was made, and how many there are; None where there is none.
+
+    Goes by the names alone.
+
+    Raises:
+        StorageError: The folder cannot be listed.
+    """
+    moments = [moment for path in files_of(root, agent) if (moment := moment_in(path.name)) is not None]
+    return (max(moments), len(moments)) if moments else None
+
+
+def to_prune(
+    listed: Sequence[BackupSummary], now: datetime, *, keep: int | None = None, older_than: timedelta | None = None
+) -> list[BackupSummary]:
+    """Return which backups may go; never the newest whole one of an agent, which is read for that.
+
+    Args:
+        listed: Of one agent or several, the newest first.
+        now: The present, UTC.
+        keep: So many of each agent stay.
+        older_than: Only what is older than that goes.
+    """
+    gone = []
+    for agent in dict.fromkeys(each.agent_id.lower() for each in listed):
+        own = [each for each in listed if each.agent_id.lower() == agent]
+        whole = next((each.path for each in own if not _listed(each.path, check=True).problem), None)
+        gone += [
+            each
+            for place, each in enumerate(own)
+            if each.path != whole
+            and (keep is None or place >= keep)
+            and (older_than is None or now - each.made_at > older_than)
+        ]
+    return gone
+
+
+def prune_backups(root: Path, gone: Iterable[BackupSummary]) -> int:
+    """Remove backups, and what makers of them that died have left; return how many bytes that freed.
+
+    Raises:
+        StorageError: One could not be removed.
+    """
+    folder, freed = folder_of_backups(root), 0
+    for each in gone:
+        with translated(each.path, "remove"):
+            each.path.unlink(missing_ok=True)
+        freed += each.size
+    if folder.is_dir():
+        remove_leftovers(folder)
+        with translated(folder, "sync"):
+            sync_folder(folder)
+    return freed
+
+
+def _listed(path: Path, *, check: bool) -> BackupSummary:
+    agent, moment = agent_in(path.name) or "", moment_in(path.name) or datetime.fromtimestamp(0, UTC)
+    size, manifest = 0, None
+    try:
+        with translated(path, "read"):
+            size = path.stat().st_size
+        with opened_backup(path) as archive:
+            manifest = archive.manifest
+            moment = manifest.made_at
+            problems = verify_open(archive).problems if check else tuple(archive.missing)
+    except AgentMemoryError as error:
+        return BackupSummary(path, agent, moment, size, manifest, error.message, check)
+    return BackupSummary(path, agent, moment, size, manifest, "; ".join(problems), check)

@@ -1,0 +1,508 @@
+"""Restore a backup; the present state is backed up first.
+
+Everything is unpacked beside the journals before their lock is taken. Within the lock a backup of that moment is made,
+and then all journals are replaced together (`files/changeover.py`): who dies before that has changed nothing, and what
+one that dies later has begun, the next process to open the agent finishes.
+
+The numbers of changes go on behind the last one that was given, as after a compaction, so that sessions under way read
+everything anew, and take it for no damage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_memory.care.agents import new_folder
+from agent_memory.care.backups.admission import Admission, add_purges, barring, bring_purges
+from agent_memory.care.backups.archive_reader import BackupArchive, damaged, opened_backup, tally_of, verify_open
+from agent_memory.care.backups.archive_writer import Backup, cut_of, take
+from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
+from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
+from agent_memory.encryption.keys import key_in
+from agent_memory.encryption.plain import remove_views
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import (
+    PRIVATE_FOLDER,
+    make_private_folder,
+    open_private,
+    opened,
+    sync_folder,
+    sync_tree,
+    translated,
+    write_all,
+)
+from agent_memory.files.blobs import name_of, named_in
+from agent_memory.files.changeover import settle, staging
+from agent_memory.files.filesystem import locks_keep_readers_out
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.layout import AgentFolder, folder_of
+from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
+from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, PAGE_INDEX, SHORTLIST, TOPICS
+from agent_memory.journal import IDENTITY, rewrite_returned
+from agent_memory.journal.agent_file import encode_states, states_in
+from agent_memory.journal.codec import decoded_entry, encoded_entry
+from agent_memory.journal.format import (
+    ENCRYPTED_FORMAT,
+    FORMAT,
+    Header,
+    MalformedLineError,
+    decode_entry,
+    decode_header,
+    encode_entry,
+    sealed,
+)
+from agent_memory.models import Clock, utc_now
+from agent_memory.settings import PERSON_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from agent_memory.care.backups.archive_reader import BackupArchive
+    from agent_memory.care.backups.manifest import BackupFile, HeldJournal, Manifest
+    from agent_memory.encryption import DataKey
+    from agent_memory.journal import Codec
+
+_LARGEST: Final = 2**53 - 1
+
+
+class _Begun(NamedTuple):
+    """Header and last number of an unpacked journal."""
+
+    header: Header
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePreview:
+    """What restoring a backup would do.
+
+    Attributes:
+        agent_id: Whose memory would be replaced.
+        manifest: Of the backup.
+        back: Memories that would be there again: forgotten, or gone otherwise, since.
+        gone: Memories that would not be there any more, since they were stored later.
+        is_new: There is nothing yet that would be replaced.
+    """
+
+    agent_id: str
+    manifest: Manifest
+    back: int
+    gone: int
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredBackup:
+    """What a restoring did.
+
+    Attributes:
+        folder: The agent's.
+        manifest: Of the backup.
+        before: The backup of what was there; None where nothing was.
+    """
+
+    folder: AgentFolder
+    manifest: Manifest
+    before: Backup | None
+
+
+def preview_restore(path: Path, root: Path, agent: str | None = None, new: str | None = None) -> RestorePreview:
+    """Read a backup whole, and return what restoring it would do now.
+
+    Args:
+        path: The backup.
+        root: The folder of all agents.
+        agent: Whose memory is replaced; that of the agent it was made of when omitted.
+        new: Begin an agent of this name instead.
+
+    Raises:
+        ValidationError: It is no backup, or there is an agent of the new name.
+        StorageError: It is damaged, cannot be read, or was made by a newer version.
+    """
+    with opened_backup(path) as archive:
+        found = verify_open(archive)
+        if found.problems:
+            raise damaged(path, found.problems)
+        then = found.ids.get("memory", set())
+        if new is not None:
+            new_folder(new, root)
+            return RestorePreview(new, found.manifest, 0, 0, is_new=True)
+        folder = folder_of(agent or found.manifest.agent_id, root)
+        now = _ids_now(folder)
+        if now is None:
+            return RestorePreview(folder.agent_id, found.manifest, 0, 0, is_new=True)
+        return RestorePreview(folder.agent_id, found.manifest, len(then - now), len(now - then), is_new=False)
+
+
+def restore_backup(
+    path: Path,
+    root: Path,
+    *,
+    agent: str | None = None,
+    new: str | None = None,
+    clock: Clock = utc_now,
+    admission: Admission | None = None,
+) -> RestoredBackup:
+    """Put a backup in the place of what an agent remembers; see `preview_restore`.
+
+    Args:
+        path: The backup.
+        root: The folder of all agents.
+        agent: Whose memory is replaced.
+        new: Begin an agent of this name instead.
+        clock: Source of the present.
+        admission: Judges what comes back. When omitted, what was purged from the agent of the backup, or from the one
+            that is replaced, does not.
+
+    Raises:
+        ValidationError: As there.
+        BusyError: A process has been writing for too long; nothing was changed.
+        StorageError: As there; or it could not be written, and what was there still is.
+    """
+    with opened_backup(path) as archive:
+        found = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
+        if found.problems:
+            raise damaged(path, found.problems)
+        check_room(archive, root)
+        folder = folder_of(agent or archive.manifest.agent_id, root)
+        if new is None:
+            add_purges(archive, folder)
+        admission = admission or barring(root, {archive.manifest.agent_id, folder.agent_id})
+        if new is not None:
+            return RestoredBackup(_begin(archive, new, root, admission), archive.manifest, None)
+        rewrite_returned(folder.journals())
+        return _replace(archive, folder, clock, admission)
+
+
+def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admission: Admission) -> RestoredBackup:
+    with contextlib.ExitStack() as ending:
+        with translated(folder.path, "restore into"):
+            staged = ending.enter_context(staging(folder.path))
+        coding = coding_of(archive, folder)
+        with translated(folder.path, "restore into"):
+            headers = _unpack(archive, staged, admission, coding)
+            if coding.key_file is not None and state_of(folder.path) is None:
+                _write(staged / ENCRYPTION, coding.key_file)
+        ending.enter_context(_texts_of(archive, folder, staged, admission, coding))
+        ending.enter_context(archive_lock(folder.path, PERSON_SECONDS))
+        lock = ending.enter_context(folder_lock(folder.path, PERSON_SECONDS))
+        present = folder.journals()
+        for journal in present if not locks_keep_readers_out(folder.path) else ():
+            ending.enter_context(_journal_lock(journal))
+        if not lock.is_in_place():
+            raise StorageError("The lock file was deleted meanwhile; nothing was changed. Try again.", code="busy")
+        before = _backup_of_now(folder, clock()) if present else None
+        with translated(folder.path, "restore into"):
+            _number(staged, headers, before)
+            _write(staged / AGENT, encode_states(folder.path, states_in(staged, _counts(archive))))
+        settle(folder.path, staged)
+        drop_derived(folder)
+        if coding.now is not None:
+            remove_views(folder)
+        return RestoredBackup(folder, archive.manifest, before)
+
+
+@contextlib.contextmanager
+def _journal_lock(journal: Path) -> Iterator[None]:
+    """Lock the journal itself; the lock of its folder may be deleted."""
+    with translated(journal, "lock"), file_lock(journal, lambda: open_private(journal, os.O_RDWR), PERSON_SECONDS):
+        yield
+
+
+def _backup_of_now(folder: AgentFolder, moment: datetime) -> Backup:
+    with cut_of(folder) as cut:
+        return take(folder, cut, BEFORE_RESTORE, moment)
+
+
+@contextlib.contextmanager
+def _texts_of(
+    archive: BackupArchive, folder: AgentFolder, journals: Path, admission: Admission, coding: Coding
+) -> Iterator[None]:
+    """Write the long texts and prevent sweeping in the block.
+
+    Only those that journals still name, where that can be read.
+    """
+    held = [each for each in archive.manifest.files if is_long_text(each.name)]
+    texts = ((each.name.rpartition("/")[2], _content(archive, each)) for each in held)
+    blobs = AgentBlobs(folder)
+    if not held:
+        bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    elif coding.was is not None:
+        bringing = blobs.bringing_files(texts)
+    else:
+        readable = (admission.text(content) for _, content in texts)
+        if coding.now is None and not admission.is_all:
+            named = {name for journal in journals.glob("*.yaml") for name in named_in(journal)}
+            readable = (text for text in readable if name_of(text) in named)
+        bringing = blobs.bringing(readable)
+    with bringing:
+        yield
+
+
+def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
+    """Write journals and pages to a folder; return the journals' headers."""
+    headers, renamed = {}, dict[str, str]()
+    for each in archive.manifest.files if admission.hide is not None and coding.was is None else ():
+        if is_long_text(each.name) and (new := admission.text(old := _content(archive, each))) != old:
+            renamed[name_of(old)] = name_of(new)
+    for journal in archive.manifest.journals:
+        judge = partial(admission.line, renamed=renamed)
+        headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, judge, coding)
+    if coding.now is not None:  # no page lies beside encrypted journals: they are made of these when asked for
+        return headers
+    pages = [each for each in archive.manifest.files if is_page(each.name)]
+    if pages:
+        (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
+    readable = {page.name: admission.page(_content(archive, page)) for page in pages}
+    for name, content in readable.items():
+        if content is not None and (name != f"{TOPICS}/{PAGE_INDEX}" or None not in readable.values()):
+            _write(staged / name, content)
+    return headers
+
+
+def _unpack_journal(
+    archive: BackupArchive, journal: HeldJournal, place: Path, judge: Callable[[bytes], bytes], coding: Coding
+) -> _Begun:
+    header: Header | None = None
+    begun, key = b"", None
+    with _made(place) as descriptor:
+        for block in archive.blocks(journal):
+            if header is None:
+                begun += block
+                if b"\n" not in begun and len(begun) < journal.size:
+                    continue
+                header, rest = _header_of(begun)
+                key, header = header.key, coding.header(header)
+                write_all(descriptor, _line_of(header) + rest)
+            else:
+                write_all(descriptor, block)
+        if header is None:
+            header = coding.header(Header(format=FORMAT, min_reader=FORMAT, generation=""))
+            write_all(descriptor, _line_of(header))
+    _rewrite(place, lambda line: coding.line(line, judge, is_encrypted=key is not None))
+    tally = tally_of(place)
+    if len(tally.damaged) > journal.damaged:
+        raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
+    return _Begun(header, tally.last_seq)
+
+
+def _write(place: Path, content: bytes) -> None:
+    with _made(place) as descriptor:
+        write_all(descriptor, content)
+
+
+def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
+    """Judge each line behind the header."""
+    judged = place.with_name(f".{place.name}")
+    with place.open("rb") as source, _made(judged) as descriptor:
+        write_all(descriptor, source.readline())
+        for line in source:
+            write_all(descriptor, judge(line))
+    judged.replace(place)
+
+
+def _header_of(begun: bytes) -> tuple[Header, bytes]:
+    """Return the header of a journal (or a new one) and its rest."""
+    line, _, rest = begun.partition(b"\n")
+    try:
+        return decode_header(line), rest
+    except MalformedLineError:
+        return Header(format=1, min_reader=1, generation=""), begun  # its lines may have checksums or not
+
+
+def _line_of(header: Header) -> bytes:
+    """Return the line of a header, padded for the greatest numbers."""
+    most = replace(header, generation="0" * 36, parent="0" * 36, last_seq=_LARGEST, purged_seq=_LARGEST)
+    line = header.encode()
+    room = b" " * max(0, len(most.encode()) - len(line))
+    body = line[: line.rindex(b', "crc"')].replace(b", ", b", " + room, 1)
+    return sealed(body + b"}\n")
+
+
+def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> None:
+    """Give each journal a generation; continue the numbers of the replaced one.
+
+    A journal that the backup has none of is replaced by an empty one. `purged_seq` is the last number: no reader takes
+    it for a compaction behind which it may read on.
+    """
+    present = {each.name: each for each in (before.manifest.journals if before else ())}
+    for name in present.keys() - begun.keys():
+        os.close(open_private(staged / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    for name in begun.keys() | present.keys():
+        header, last = begun.get(name) or _Begun(Header(generation=""), 0)
+        purged, parent = header.purged_seq, None
+        if (old := present.get(name)) is not None:
+            purged = last = max(last, old.last_seq) + 1
+            parent = old.generation or None
+        fresh = Header.fresh(last, parent, purged, key=header.key)
+        header = replace(fresh, format=header.format, min_reader=header.min_reader)
+        with opened(staged / name, os.O_WRONLY) as descriptor:
+            os.pwrite(descriptor, _line_of(header), 0)
+
+
+def _begin(archive: BackupArchive, name: str, root: Path, admission: Admission) -> AgentFolder:
+    """Create an agent from a backup, whole or not at all."""
+    made = new_folder(name, root)
+    make_private_folder(made.path.parent)
+    hidden = made.path.with_name(f"_copy-{secrets.token_hex(6)}")
+    with translated(made.path, "restore as"), contextlib.ExitStack() as ending:
+        hidden.mkdir(mode=PRIVATE_FOLDER)
+        if (held := hold_folder(hidden)) is not None:
+            ending.callback(unlock_and_close, held)
+        ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
+        make_lock(hidden)
+        coding = coding_of(archive, AgentFolder(hidden))
+        headers = _unpack(archive, hidden, admission, coding)
+        with _texts_of(archive, AgentFolder(hidden), hidden, admission, coding):
+            _number(hidden, headers, None)
+            _write(hidden / AGENT, encode_states(hidden, states_in(hidden, _counts(archive))))
+            bring_purges(archive, hidden)
+        if coding.key_file is not None:
+            _write(hidden / ENCRYPTION, coding.key_file)
+        sync_tree(hidden)
+        hidden.rename(made.path)
+        sync_folder(made.path.parent)
+    return made
+
+
+def drop_derived(folder: AgentFolder) -> None:
+    """Remove files derived from replaced journals."""
+    with contextlib.suppress(OSError):
+        for path in folder.path.glob(f"*{SHORTLIST}"):
+            path.unlink()
+    shutil.rmtree(folder.path / DERIVED, ignore_errors=True)
+
+
+def _ids_now(folder: AgentFolder) -> set[str] | None:
+    """Return the IDs of all memories, or None without a journal."""
+    with translated(folder.path, "read"):
+        journals = folder.journals() if folder.path.is_dir() else []
+        if not journals:
+            return None
+        tallies = [tally_of(journal) for journal in journals]
+    return set().union(*(tally.ids.get("memory", set()) for tally in tallies))
+
+
+def _counts(archive: BackupArchive) -> dict[str, int]:
+    return {journal.name: sum(journal.records.values()) for journal in archive.manifest.journals}
+
+
+def _content(archive: BackupArchive, held: BackupFile) -> bytes:
+    return b"".join(archive.blocks(held))
+
+
+@contextlib.contextmanager
+def _made(path: Path) -> Iterator[int]:
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """Encryption of a backup and of the agent's files.
+
+    Attributes:
+        key_file: Of the backup, as its bytes; None where that is plain.
+        was: Its key; None where it is plain.
+        now: That of the agent's files; that of the backup where these are plain.
+    """
+
+    key_file: bytes | None = None
+    was: DataKey | None = None
+    now: DataKey | None = None
+
+    def header(self, header: Header) -> Header:
+        """Return the header of a journal as it is to stand."""
+        if self.now is None:
+            return header
+        return replace(header, key=self.now.key, format=ENCRYPTED_FORMAT, min_reader=ENCRYPTED_FORMAT)
+
+    def line(self, line: bytes, judge: Callable[[bytes], bytes], *, is_encrypted: bool) -> bytes:
+        """Return a recoded line, or nothing if it cannot be decrypted.
+
+        Args:
+            line: As the backup has it.
+            judge: Returns a plain line as it comes back, another one, or nothing.
+            is_encrypted: Whether the header of its journal says so.
+        """
+        if self.now is None:
+            return judge(line)
+        was = self.was if is_encrypted else None
+        try:
+            entry = decoded_entry(was or IDENTITY, decode_entry(line))
+        except MalformedLineError:
+            return line if was is not None else b""  # a damaged line: plain, it must not come among encrypted ones
+        plain = line if was is None else encode_entry(entry.seq, entry.at, entry.changes)
+        judged = judge(plain)
+        if judged == plain and was is not None:
+            return line
+        return b"".join(_encoded(each, self.now) for each in judged.splitlines(keepends=True))
+
+
+def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
+    """Return how a backup and an agent's files stand.
+
+    Raises:
+        StorageError: There is no key for one of them (`encrypted`, `wrong_key`); or they are encrypted with two
+            (`other_key`).
+        ConfigurationError: A package is missing.
+    """
+    held = next((each for each in archive.manifest.files if each.name == ENCRYPTION), None)
+    if held is None:
+        return Coding(None, None, key_for(folder.path))
+    now = key_for(folder.path) if state_of(folder.path) is not None else None  # an agent that is new takes that key
+    content = b"".join(archive.blocks(held))
+    file = KeyFile.of(content, archive.path)
+    if now is not None and file.key != now.key:
+        raise StorageError(
+            f"{archive.path.name} is encrypted with another key than the memory of {folder.agent_id}. "
+            "Nothing was changed.",
+            code="other_key",
+            recovery="Bring it back as a new agent: `agent-memory backup restore FILE --as NAME`.",
+        )
+    was = now or key_in(file, folder.path)
+    return Coding(content, was, was)
+
+
+def _encoded(line: bytes, codec: Codec) -> bytes:
+    entry = decode_entry(line)
+    return encoded_entry(codec, entry.seq, entry.at, entry.changes)
+
+
+_MARGIN: Final = 64 << 20
+"""Bytes that stay free on the disk beside what is restored."""
+_MOST_FOLDED: Final = 1 << 28
+"""Bytes of a long text or a page, which is read in one go."""
+
+
+def check_room(archive: BackupArchive, root: Path) -> None:
+    """Refuse what would fill the disk, as an archive that was made to do so.
+
+    Raises:
+        StorageError: It has a file that is longer than any of ours, or takes more room than is free (`disk_full`).
+    """
+    large = [each.name for each in archive.manifest.files if each.size > _MOST_FOLDED]
+    if large:
+        raise damaged(archive.path, [f"{large[0]} is longer than any text of ours"])
+    with translated(root, "look at"):
+        make_private_folder(root)
+        free = shutil.disk_usage(root).free
+    if archive.manifest.size + _MARGIN > free:
+        raise StorageError(
+            f"{archive.path.name} takes {archive.manifest.size:,} bytes unpacked, and {free:,} are free. "
+            "Nothing was changed.",
+            code="disk_full",
+            recovery="Free some disk space and try again.",
+            path=archive.path,
+        )

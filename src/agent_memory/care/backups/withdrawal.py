@@ -1,0 +1,109 @@
+"""Make a backup anew without some of what it has: the old one stays until the new one is whole, and then is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from agent_memory.care.backups.admission import EVERYTHING
+from agent_memory.care.backups.archive_reader import opened_backup
+from agent_memory.care.backups.archive_writer import cut_of, take
+from agent_memory.care.backups.manifest import PURGES
+from agent_memory.care.backups.restoration import restore_backup
+from agent_memory.care.recoder import recode
+from agent_memory.encryption.keys import adopt
+from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.layout import folder_of
+from agent_memory.files.names import ENCRYPTION
+from agent_memory.store.change_log import sweep_blobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.care.backups.admission import Admission
+    from agent_memory.encryption import DataKey
+    from agent_memory.files.layout import AgentFolder
+
+
+def withdraw(path: Path, root: Path, admission: Admission) -> None:
+    """Put a backup in its own place without what is not admitted.
+
+    It is of the same moment as before and has the same name. The scratchpad that was kept for people is not in it any
+    more, since a restoring renders it anew.
+
+    Args:
+        path: The backup.
+        root: The folder of all agents, where it is unpacked for a moment.
+        admission: Judges what stays in it.
+
+    Raises:
+        ValidationError: It is no backup.
+        StorageError: It is damaged, or could not be written; it stays as it was.
+    """
+    _make_anew(path, root, admission, lambda folder: sweep_blobs(folder, timedelta(0)))
+
+
+def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
+    """Put a backup in its own place with the same lines, encrypted as the files of its agent are.
+
+    It is of the same moment as before and has the same name. The scratchpad and the pages that were kept for people are
+    not in it any more: a restoring makes them anew.
+
+    Args:
+        path: The backup.
+        root: The folder of all agents, where it is unpacked for a moment.
+        key: That of its agent's files.
+        begun: An `encryption.json` with it, by which files are encrypted.
+        done: One by which they all are; the backup is to have it.
+
+    Returns:
+        Whether it was plain.
+
+    Raises:
+        ValidationError: It is no backup.
+        StorageError: It is damaged, or could not be written; it stays as it was.
+    """
+    with opened_backup(path) as archive:
+        if any(each.name == ENCRYPTION for each in archive.manifest.files):
+            return False
+
+    def changed(unpacked: AgentFolder) -> None:
+        replace_file(unpacked.path / ENCRYPTION, begun, durable=True)
+        adopt(unpacked.path, key)
+        recode(unpacked)
+        replace_file(unpacked.path / ENCRYPTION, done, durable=True)
+        unpacked.scratchpad.unlink(missing_ok=True)
+        shutil.rmtree(unpacked.topics, ignore_errors=True)
+
+    _make_anew(path, root, EVERYTHING, changed)
+    return True
+
+
+def _make_anew(path: Path, root: Path, admission: Admission, change: Callable[[AgentFolder], object]) -> None:
+    with opened_backup(path) as archive:
+        manifest = archive.manifest
+    hidden = root / f"_copy-{secrets.token_hex(6)}"
+    with translated(path, "write"), contextlib.ExitStack() as ending:
+        hidden.mkdir(mode=PRIVATE_FOLDER)
+        if (held := hold_folder(hidden)) is not None:
+            ending.callback(unlock_and_close, held)
+        ending.callback(shutil.rmtree, hidden, ignore_errors=True)
+        folder = restore_backup(path, hidden, admission=admission).folder
+        change(folder)
+        _copy_purges(folder_of(manifest.agent_id, root).path, folder.path)
+        with cut_of(folder) as cut:
+            made = take(folder, cut, manifest.reason, manifest.made_at)
+        made.path.replace(path)
+        sync_folder(path.parent)
+
+
+def _copy_purges(source: Path, target: Path) -> None:
+    """Copy the purge list of an agent with its key, so that the backup has all of it."""
+    for name in sorted(PURGES):
+        if (source / name).is_file():
+            replace_file(target / name, read_file(source / name), durable=False)

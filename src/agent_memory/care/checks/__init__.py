@@ -1,0 +1,53 @@
+"""Checks of agents' files: the doctor reads every file, health checks take milliseconds. Never at import.
+
+Each name loads what it needs when it is first asked for: a session checks without what the doctor loads.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.care.checks.codes import (
+        CHECKS,
+        CODES,
+        Action,
+        AgentHealth,
+        AgentReport,
+        Check,
+        Finding,
+        HomeReport,
+        Level,
+        Severity,
+        by_gravity,
+        worst,
+    )
+    from agent_memory.care.checks.examination import examine, examine_agent
+    from agent_memory.care.checks.health_checks import watch
+    from agent_memory.care.checks.health_report import health_of
+    from agent_memory.care.checks.journal_survey import salvaged
+    from agent_memory.care.checks.repairs import repair_all
+
+__all__ = [
+    "CHECKS",
+    "CODES",
+    "Action",
+    "AgentHealth",
+    "AgentReport",
+    "Check",
+    "Finding",
+    "HomeReport",
+    "Level",
+    "Severity",
+    "by_gravity",
+    "examine",
+    "examine_agent",
+    "health_of",
+    "repair_all",
+    "salvaged",
+    "watch",
+    "worst",
+]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

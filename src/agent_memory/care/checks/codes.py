@@ -1,0 +1,526 @@
+"""The table of checks: codes of findings with severity and repair, and health checks with their limits. Pure data.
+
+docs/doctor.md and docs/lifecycle.md have the same tables, and tests compare them. Codes are stable words for programs,
+sentences are for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_memory.files.concerns import Concern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class Level(IntEnum):
+    """Level of a health check, as monitors know it as exit code; `UNKNOWN` if the check failed.
+
+    See the guidelines for plugins of Nagios (https://www.monitoring-plugins.org/doc/guidelines.html#AEN78).
+    """
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
+class Severity(IntEnum):
+    """Severity of a finding; a person should see findings from `WARNING` on."""
+
+    OK = 0
+    NOTE = 1
+    WARNING = 2
+    PROBLEM = 3
+
+    @property
+    def level(self) -> Level:
+        """The level of a health check with this finding."""
+        return (Level.OK, Level.OK, Level.WARNING, Level.CRITICAL)[self]
+
+
+OK, NOTE, WARNING, PROBLEM = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.PROBLEM
+_GRAVITY: Final = (Level.OK, Level.UNKNOWN, Level.WARNING, Level.CRITICAL)
+"""A known problem comes before an unknown state."""
+
+
+class FindingCode(NamedTuple):
+    """Row of the table for one kind of finding.
+
+    Attributes:
+        area: Subject of the finding; findings are shown in this order.
+        severity: Severity of the finding.
+        meaning: Condition under which it is reported.
+        repair: Action of `--repair`; empty if a person decides or none is needed.
+        is_fixed: True if the finding disappears after that.
+    """
+
+    area: str
+    severity: Severity
+    meaning: str
+    repair: str = ""
+    is_fixed: bool = True
+
+
+_MOVED: Final = "moves it aside, so that a new one can be made"
+_SOUND: Final = "copies the journal aside, moves what is no entry to `memories.rejected.yaml`, writes a sound journal"
+_WRITTEN: Final = "copies the journal aside and writes the memory as it is used"
+_DROPPED: Final = "drops it; the next session builds it"
+_AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
+    "home": {
+        "home": (OK, "the folder of all agents can be used"),
+        "home_missing": (NOTE, "there is no such folder yet"),
+        "home_unusable": (PROBLEM, "it is no folder, or cannot be listed"),
+        "settings_without_effect": (
+            WARNING,
+            "the host's settings have a `session:` block, which it reads from bundles only",
+        ),
+        "consent_unreadable": (WARNING, "a file that limits memory has an error; memory is off, or stores nothing"),
+        "name_unusable": (NOTE, "a folder with memories has a name that no agent can have"),
+        "home_open": (WARNING, "others on this machine can put, rename or replace folders of agents"),
+        "agents_unfinished": (WARNING, "a deletion or a copying of an agent was interrupted"),
+        "names_clash": (WARNING, "two agents' names differ in case alone"),
+    },
+    "folder": {
+        "folder": (OK, "the folder can be used, and by nobody else"),
+        "folder_unusable": (PROBLEM, "an agent's folder is a link out of the home, a file, or cannot be read"),
+        "permissions_open": (WARNING, "others on this machine can read or change files", "chmod 0700 and 0600"),
+        "foreign_owner": (WARNING, "files belong to another user"),
+        "not_writable": (PROBLEM, "the folder or its file system forbids writing"),
+        "disk_full": (PROBLEM, "less than 1 MB is free"),
+        "disk_low": (WARNING, "little is free: less than 100 MB, or than a compaction needs"),
+        "locks_fail": (PROBLEM, "locks keep nobody out on this file system"),
+        "network_folder": (NOTE, "the files lie on a network or shared file system"),
+        "synced_folder": (WARNING, "a program that synchronises folders writes here, too"),
+        "leftovers": (NOTE, "temporary files of processes that were killed", "removes them"),
+        "restore_unfinished": (WARNING, "restoring a backup was interrupted when it was settled", "finishes it"),
+        "encryption": (OK, "the files are encrypted, and the key is here"),
+        "encryption_unfinished": (WARNING, "encrypting or decrypting was interrupted: the same command goes on"),
+        "encryption_key": (PROBLEM, "the files are encrypted, and there is no key here, or it cannot be used"),
+        "not_examined": (PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
+    },
+    "journal": {
+        "journal": (OK, "the journal is sound"),
+        "journal_new": (NOTE, "nothing was stored yet"),
+        "journal_missing": (
+            PROBLEM,
+            "a journal is missing, or empty, though it had records",
+            "keeps a copy of the scratchpad",
+            False,
+        ),
+        "journal_returned": (
+            WARNING,
+            "it is not the file that was last in use: put back, copied, or another version's",
+        ),
+        "journal_unreadable": (PROBLEM, "it is a link or a folder, or reading it fails"),
+        "journal_newer": (WARNING, "a newer version wrote it: it is read, not written, nor repaired"),
+        "journal_header": (WARNING, "its first line is no header", _SOUND),
+        "journal_lines": (PROBLEM, "lines that are no entries", _SOUND),
+        "journal_tail": (WARNING, "its last line was cut off, by a crash", _SOUND),
+        "purge_unfinished": (WARNING, "a purge was interrupted; the next session goes on with it"),
+        "purges_unusable": (
+            PROBLEM,
+            "`purged.yaml` or its key is missing, shorter than noted, or damaged: what was purged might come back",
+            "takes both from the newest backup that has all of it",
+        ),
+        "journal_unfinished": (NOTE, "its last line is whole but for its end, which comes with the next write"),
+        "journal_records": (WARNING, "entries that break the rules of a memory", _SOUND),
+        "journal_changes": (WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN),
+        "journal_circle": (WARNING, "memories that replace one another in a circle", _WRITTEN),
+        "journal_rules": (WARNING, "memories that can be read and break a rule of their kind"),
+        "journal_references": (NOTE, "records that point to one that is not there, as after forgetting it"),
+        "conflicts_hidden": (NOTE, "undecided pairs, mostly of an earlier version, that are not conflicts by this one"),
+        "journal_backwards": (WARNING, "lines in another order than they were written in", _SOUND),
+        "journal_order": (NOTE, "numbers of entries occur twice, as after merging files"),
+        "journal_rewritten": (NOTE, "another program rewrote it once; a copy was kept"),
+        "journal_copies": (NOTE, "copies that a repair made, or somebody's backups"),
+        "rejected": (NOTE, "what was set aside from the journal"),
+        "rejected_unusable": (PROBLEM, "nothing can be set aside: it is no file", _MOVED),
+    },
+    "copies": {
+        "conflict_copies": (WARNING, "conflict copies hold memories that the journal has not"),
+        "conflict_copies_known": (NOTE, "conflict copies hold nothing that the journal has not"),
+        "aside": (NOTE, "what repairs moved aside"),
+        "lost": (WARNING, "what another program removed from the journal while a session knew it"),
+        "lost_known": (NOTE, "the same, but all of it is in the journal"),
+        "strangers": (NOTE, "other files named like ours that are not ours"),
+    },
+    "lock": {
+        "lock": (OK, "the lock is free, or comes with the first write"),
+        "lock_held": (NOTE, "a process is writing now"),
+        "lock_missing": (NOTE, "somebody deleted it; the next write makes it again"),
+        "lock_unusable": (PROBLEM, "it is no file, so nothing can be written", "moves a folder of that name aside"),
+    },
+    "scratchpad": {
+        "scratchpad": (OK, "it shows what the journal says"),
+        "scratchpad_none": (NOTE, "there is none yet; a session renders it", "renders it"),
+        "scratchpad_stale": (NOTE, "it shows less, or older, than the journal", "renders it anew"),
+        "scratchpad_edited": (NOTE, "a person's edits wait for the next session"),
+        "scratchpad_broken": (WARNING, "it cannot be read", "moves it aside and renders it anew"),
+        "scratchpad_kept": (WARNING, "an edit that was refused lately, kept in a file of its own"),
+        "scratchpad_aside": (NOTE, "the same, more than 30 days ago"),
+    },
+    "backend": {
+        "metadata": (OK, "which backend is used"),
+        "metadata_none": (NOTE, "`metadata.json` is missing", "writes it"),
+        "metadata_broken": (WARNING, "`metadata.json` cannot be read", "writes it from what lies there"),
+    },
+    "index": {
+        "index": (OK, "the index is whole"),
+        "index_none": (NOTE, "migrated, but no index is built yet; sessions build it"),
+        "index_broken": (WARNING, "the index in use is missing or damaged", _DROPPED),
+        "index_foreign": (NOTE, "the index is of another embedder than the default one"),
+        "index_behind": (NOTE, "changes that the index has not seen; sessions catch up"),
+        "index_ahead": (WARNING, "the index has seen changes that the journal does not have", _DROPPED),
+        "index_unused": (NOTE, "indexes that are not in use", "removes them unless somebody holds them"),
+        "index_half_built": (NOTE, "a build was killed", "removes what it left"),
+        "index_in_use": (NOTE, "a process builds or holds an index now"),
+        "index_unusable": (WARNING, "`memories.db` is no folder", _MOVED),
+        "engine_missing": (WARNING, "there is an index, but no engine is installed; files answer"),
+    },
+    "segments": {
+        "segments": (OK, "what is sealed can be used, and says what the journal says"),
+        "segments_stale": (NOTE, "the journal does not go on from where the segments end; they are made anew"),
+        "segments_broken": (WARNING, "a segment is damaged, or of another version", "makes them anew"),
+        "segments_untrue": (WARNING, "segments say otherwise than the journal", "makes them anew"),
+    },
+    "blobs": {
+        "blobs": (OK, "every long text that a record names is there, and is what was stored"),
+        "blobs_missing": (PROBLEM, "long texts that records name are gone; their beginnings are in the journal"),
+        "blobs_damaged": (PROBLEM, "long texts are not what was stored"),
+        "blobs_unused": (NOTE, "long texts that no record names; they go by themselves when they are old"),
+    },
+    "tasks": {
+        "tasks_waiting": (NOTE, "records failed in background work and are tried again"),
+        "tasks_quarantined": (
+            WARNING,
+            "reading a record ended the process, and one of its own; nothing is derived from it",
+        ),
+        "tasks_failed": (WARNING, "records failed so often in background work that only a newer version tries again"),
+    },
+    "speakers": {
+        "speakers_guessed": (
+            WARNING,
+            "imported logs in which an earlier version called every turn the user's",
+        ),
+        "speakers_unchecked": (NOTE, "imported logs in which an earlier version did not check who said a part"),
+    },
+    "entities": {
+        "entities_guessed": (NOTE, "entities and relations that rules of an earlier version guessed, which are hidden"),
+    },
+    "vectors": {
+        "vectors": (OK, "vectors are kept"),
+        "vectors_none": (OK, "no vectors are kept yet"),
+        "vectors_broken": (WARNING, "the vector cache is damaged", _MOVED),
+        "vectors_unread": (NOTE, "the vector cache may not be read here, or is of a newer version"),
+        "vectors_orphaned": (NOTE, "vectors of texts that no record has", "removes them"),
+        "vectors_spoilt": (WARNING, "vectors of a wrong length, or all zeros", "removes them"),
+        "vectors_wanting": (NOTE, "memories that have no vector yet"),
+        "vectors_aside": (NOTE, "a damaged vector cache that was moved aside"),
+    },
+    "topics": {
+        "topics": (OK, "pages of topics"),
+        "topics_odd": (NOTE, "what lies among the pages and can be none"),
+        "topics_hidden": (NOTE, "topics that an earlier version made of words in items, and that are hidden"),
+        "topics_aside": (NOTE, "what was no page and was moved out of the place of one"),
+        "topics_unusable": (WARNING, "`topics` is no folder: no page is written"),
+    },
+    "audit": {
+        "audit": (OK, "the log of changes"),
+        "audit_lines": (NOTE, "lines of the log that cannot be read; nothing depends on them"),
+        "audit_unusable": (WARNING, "the log cannot be written: it is no file", _MOVED),
+    },
+    "backups": {
+        "backups": (OK, "how many backups there are, and how old the newest is; they are not read"),
+        "backups_none": (NOTE, "there is none of an agent with 1,000 memories or more"),
+        "backups_damaged": (WARNING, "backups that do not open, or lack something"),
+    },
+    "sessions": {
+        "sessions": (OK, "which session used which agent"),
+        "session_dangling": (NOTE, "sessions whose agent is gone"),
+        "session_broken": (NOTE, "session notes that cannot be read", "moves them aside"),
+    },
+    "parts": {
+        "parts": (OK, "what is installed"),
+        "parts_missing": (
+            NOTE,
+            "`local` is missing, or `vector` from half of `migration_threshold` memories on",
+        ),
+        "model_broken": (WARNING, "the local model is not the expected one, or cannot be read"),
+    },
+}
+CODES: Final[dict[str, FindingCode]] = {
+    code: FindingCode(area, *row) for area, rows in _AREAS.items() for code, row in rows.items()
+}
+
+
+class HealthRow(NamedTuple):
+    """Row of the table for one health check.
+
+    Attributes:
+        about: Subject of the check.
+        warning, critical: Condition of each level; empty for never.
+        keys: Settings with its limits, below `health`.
+    """
+
+    about: str
+    warning: str
+    critical: str
+    keys: tuple[str, ...] = ()
+
+
+CHECKS: Final[dict[str, HealthRow]] = {
+    "disk": HealthRow(
+        "free room on the disk",
+        "less than `disk_warning_mb`, or than twice the journal, which a compaction needs",
+        "less than `disk_critical_mb`, or no file can be made any more",
+        ("disk_warning_mb", "disk_critical_mb"),
+    ),
+    "files": HealthRow(
+        "permissions, owners, the lock, the kind of file system",
+        "others can read or change files; files of another user; a program that synchronises writes here, too",
+        "nothing can be written; locks keep nobody out",
+    ),
+    "journal": HealthRow(
+        "whether all that was stored can be read",
+        "nothing can be set aside; `metadata.json` is damaged; a [purge](purging.md) is unfinished",
+        "lines or memories that cannot be read; the journal cannot be opened",
+    ),
+    "search": HealthRow("whether searches go by meaning, too", "the embedder or the vector engine does not work", ""),
+    "speed": HealthRow(
+        "how long 19 of 20 searches and stores take",
+        "longer than `slow_warning_ms`",
+        "longer than `slow_critical_ms`",
+        ("slow_warning_ms", "slow_critical_ms"),
+    ),
+    "backup": HealthRow(
+        "the age of the newest backup, where backups are made",
+        "older than `backup_warning_days`",
+        "older than `backup_critical_days`",
+        ("backup_warning_days", "backup_critical_days"),
+    ),
+    "backlog": HealthRow(
+        "background work that waits or has failed",
+        "the first has waited longer than `backlog_warning_hours`; records that are not tried again",
+        "the first has waited longer than `backlog_critical_hours`",
+        ("backlog_warning_hours", "backlog_critical_hours"),
+    ),
+    "activity": HealthRow(
+        "how many memories were forgotten, changed and stored within an hour of the last day",
+        "more than `activity_least`, ten times as many for new ones, and more than `activity_factor` usual days",
+        "the same, and more than half of all memories were forgotten",
+        ("activity_least", "activity_factor"),
+    ),
+    "suspects": HealthRow(
+        "pairs of memories that conflict",
+        "`suspects_warning` of them, or more, wait for a decision",
+        "",
+        ("suspects_warning",),
+    ),
+    "edits": HealthRow("edits of `scratchpad.yaml` that could not be taken over", "one is kept aside", ""),
+    "doctor": HealthRow(
+        "with `--deep`: what the doctor finds in every file", "findings that are warnings", "findings that are problems"
+    ),
+}
+"""Health checks by code, in the order in which equal levels are shown."""
+
+
+class Finding(Concern):
+    """Concern with its row of the table."""
+
+    __slots__ = ()
+
+    @property
+    def severity(self) -> Severity:
+        """Severity of its code."""
+        return CODES[self.code].severity
+
+    @property
+    def area(self) -> str:
+        """Subject of its code."""
+        return CODES[self.code].area
+
+    @property
+    def repair(self) -> str:
+        """Action of `--repair`; empty for none."""
+        return CODES[self.code].repair
+
+    @property
+    def is_repairable(self) -> bool:
+        """True if it disappears after `--repair`."""
+        return bool(self.repair) and CODES[self.code].is_fixed
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON for programs."""
+        return {
+            "code": self.code,
+            "severity": self.severity.name.lower(),
+            "area": self.area,
+            "sentence": self.sentence,
+            "advice": self.advice,
+            "bytes": self.size,
+            "repair": self.repair,
+            "details": list(self.details),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """Findings about one agent; `memories` is None if the journal cannot be read."""
+
+    agent_id: str
+    path: Path
+    size: int
+    memories: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity:
+        """Worst severity of its findings."""
+        return max((finding.severity for finding in self.findings), default=OK)
+
+
+@dataclass(frozen=True, slots=True)
+class HomeReport:
+    """Findings under one storage root."""
+
+    root: Path
+    findings: tuple[Finding, ...]
+    agents: tuple[AgentReport, ...] = ()
+
+    @property
+    def every(self) -> list[tuple[str | None, Finding]]:
+        """All findings, each with its agent; None for the home."""
+        of_agents = [(agent.agent_id, finding) for agent in self.agents for finding in agent.findings]
+        return [*((None, finding) for finding in self.findings), *of_agents]
+
+    @property
+    def severity(self) -> Severity:
+        """Worst severity of all findings."""
+        return max((finding.severity for _, finding in self.every), default=OK)
+
+    @property
+    def healthy(self) -> bool:
+        """True if no finding is a warning or a problem."""
+        return self.severity < WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Result of a repair: agent (None for the home), code of the finding, sentence."""
+
+    agent_id: str | None
+    code: str
+    sentence: str
+    done: bool = True
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON for programs."""
+        return {"agent_id": self.agent_id, "code": self.code, "sentence": self.sentence, "done": self.done}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Result of a health check.
+
+    Attributes:
+        code: Key of `CHECKS`.
+        level: Level of the result.
+        sentence: State in words, with the figure.
+        advice: Action for a person; empty for none.
+        value, unit: Figure for programs; None if there is none.
+        warning, critical: Limits of the figure; None if the level has none.
+    """
+
+    code: str
+    level: Level
+    sentence: str
+    advice: str = ""
+    value: float | None = None
+    unit: str = ""
+    warning: float | None = None
+    critical: float | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """Settings with its limits."""
+        return [f"health.{key}" for key in CHECKS[self.code].keys]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON for programs."""
+        return {
+            "code": self.code,
+            "level": self.level.name.lower(),
+            "sentence": self.sentence,
+            "advice": self.advice,
+            "value": self.value,
+            "unit": self.unit,
+            "warning": self.warning,
+            "critical": self.critical,
+            "settings": self.keys,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHealth:
+    """Health of one agent's memory.
+
+    Attributes:
+        agent_id: Name of the agent.
+        folder: Folder of the agent; None on a server.
+        checks: Results, the worst first.
+    """
+
+    agent_id: str
+    folder: Path | None
+    checks: tuple[Check, ...] = field(default=())
+
+    @property
+    def level(self) -> Level:
+        """Worst level of its checks."""
+        return worst(check.level for check in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON for programs."""
+        return {
+            "agent_id": self.agent_id,
+            "folder": None if self.folder is None else str(self.folder),
+            "level": self.level.name.lower(),
+            "checks": [check.as_dict() for check in self.checks],
+        }
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """Return the worst level; `OK` if there is none."""
+    return max(levels, key=_GRAVITY.index, default=Level.OK)
+
+
+def by_gravity(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return checks, the worst first, then in the order of the table."""
+    codes = list(CHECKS)
+    return tuple(sorted(checks, key=lambda check: (-_GRAVITY.index(check.level), codes.index(check.code))))
+
+
+def by_area(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order of the table's areas, the worst of an area first."""
+    areas = list(_AREAS)
+    return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
+
+
+def render_codes() -> str:
+    """Return the table of codes for docs/doctor.md."""
+    lines = ["| code | severity | reported when | `--repair` |", "|---|---|---|---|"]
+    for name, code in CODES.items():
+        lines.append(f"| `{name}` | {code.severity.name.lower()} | {code.meaning} | {code.repair} |")
+    return "\n".join(lines)
+
+
+def render_checks() -> str:
+    """Return the table of health checks for docs/lifecycle.md."""
+    lines = ["| check | what is looked at | warning | critical |", "|---|---|---|---|"]
+    lines += [f"| `{code}` | {row.about} | {row.warning} | {row.critical} |" for code, row in CHECKS.items()]
+    return "\n".join(lines)

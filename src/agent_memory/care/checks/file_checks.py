@@ -1,0 +1,333 @@
+"""Checks of derived files, long texts, backups and the audit log.
+
+No index and no cache is opened in place: the engine writes into files that it opens, and SQLite creates more.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.care.backups import list_backups
+from agent_memory.embeddings import LocalEmbedder
+from agent_memory.embeddings.hashes import Hashes, prefix_of
+from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.encryption import AgentBlobs, is_encrypted, state_of
+from agent_memory.errors import StorageError
+from agent_memory.files.blobs import Blobs, named_in
+from agent_memory.files.concerns import Concern
+from agent_memory.files.entries import described, kind_of, names_of, size_of
+from agent_memory.files.wording import counted, few
+from agent_memory.memory.events import audit_files, inspect_audit
+from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
+from agent_memory.settings.installation import advice
+from agent_memory.store.change_log import files_naming, hashes_elsewhere
+from agent_memory.store.shards import inspect_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_memory.care.checks.journal_survey import Case
+    from agent_memory.embeddings.inspection import CacheFacts
+    from agent_memory.store.shards import IndexFacts, ShardState
+
+_REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
+
+
+# -- scratchpad.yaml ------------------------------------------------------------------------------------------------
+
+
+def examine_scratchpad(case: Case) -> Iterator[Concern]:
+    """Examine `scratchpad.yaml` and its quarantined copies."""
+    yield from of_kept(case.folder.scratchpad, case.now)
+    if not case.journal.file.readable:
+        return
+    path = case.folder.scratchpad
+    if is_encrypted(case.folder.path) and kind_of(path) == "missing":
+        return  # it is shown to the agent, and in no file
+    facts = inspect_pad(
+        path, case.settings.max_scratchpad_entries, case.render_scratchpad, is_empty=not case.survey.count
+    )
+    entries = counted(facts.entries, "entry", "entries")
+    sentence = {
+        "missing": "There is no scratchpad.yaml yet; the next session renders it.",
+        "broken": facts.problem,
+        "edited": "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over.",
+        "current": f"{entries}, as the journal has them.",
+        "stale": f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew.",
+    }[facts.state]
+    code = {"missing": "scratchpad_none", "current": "scratchpad"}.get(facts.state, f"scratchpad_{facts.state}")
+    advice_broken = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
+    size = None if facts.state == "missing" else size_of(path)
+    yield Concern(code, sentence, advice_broken if facts.state == "broken" else "", size)
+
+
+# -- derived -----------------------------------------------------------------------------------------------------
+
+
+def examine_segments(case: Case) -> Iterator[Concern]:
+    """Report the comparisons of segments with the journal."""
+    for check in case.segments:
+        yield from check.concerns()
+
+
+# -- memories.db -------------------------------------------------------------------------------------------------
+
+
+def examine_index(case: Case) -> Iterator[Concern]:
+    """Examine every index, the one in use and others."""
+    facts = inspect_index(case.folder)
+    if facts.kind not in {"missing", "folder"}:
+        yield Concern(
+            "index_unusable",
+            f"memories.db is {described(facts.kind)} instead of a folder, so there can be no index. "
+            "Memories are found without it.",
+            "`agent-memory doctor --repair` moves it aside.",
+            size_of(case.folder.index),
+        )
+        return
+    yield from _check_leftovers(facts)
+    if facts.backend != "vector":
+        return
+    if not facts.is_installed:
+        yield Concern(
+            "engine_missing",
+            "This agent was migrated, but the vector engine is not installed here; searches use the files.",
+            advice("local", "vector"),
+        )
+    if facts.active is None:
+        yield Concern("index_none", "This agent was migrated, but has no index now.", _REBUILT)
+        return
+    folder = case.folder.index / facts.active
+    if facts.state is None:
+        problem = "is missing" if kind_of(folder) == "missing" else "is damaged, half built or of another version"
+        sentence = f"The index in use, {facts.active}, {problem}; memories are found without it."
+        yield Concern("index_broken", sentence, _REBUILT, size_of(folder))
+        return
+    if facts.holder.state == "held":
+        yield Concern("index_in_use", f"The index is held by {facts.holder}; other processes search beside it.")
+    yield from _check_position(case, facts.state)
+    sentence = f"Shard {facts.active}, of {facts.state.embedder}, complete up to change {facts.state.seq:,}."
+    yield Concern("index", sentence, size=size_of(folder))
+
+
+def _check_position(case: Case, state: ShardState) -> Iterator[Concern]:
+    if state.embedder != str(LocalEmbedder().identity) and case.settings.embedder == "local":
+        yield Concern(
+            "index_foreign",
+            f"The index is of the embedder {state.embedder}, not of the default one. A session with another embedder "
+            "builds it anew.",
+        )
+    if not case.journal.file.readable:
+        return
+    if state.seq > case.journal.file.last_seq:
+        case.refresh()
+    last = case.journal.file.last_seq
+    if state.seq > last:
+        yield Concern(
+            "index_ahead",
+            f"The index has seen change {state.seq:,}, but the journal ends with {last:,}: an older copy was put back, "
+            "or its end was cut off.",
+            f"If that was not on purpose, look for a newer memories.yaml first. --repair drops the index. {_REBUILT}",
+        )
+    elif missing := case.journal.file.behind(state.seq):
+        sentence = f"On disk the index is behind by {counted(missing, 'change')}; searches compare these one by one."
+        yield Concern("index_behind", sentence)
+
+
+def _check_leftovers(facts: IndexFacts) -> Iterator[Concern]:
+    unfinished, unused = facts.unfinished, list(facts.unused.values())
+    size = sum(map(size_of, unfinished))
+    if facts.builder.state == "held":
+        yield Concern(
+            "index_in_use", f"An index is being built by {facts.builder}.", size=sum(map(size_of, unfinished))
+        )
+    elif unfinished:
+        yield Concern(
+            "index_half_built",
+            f"{counted(len(unfinished), 'build')} of an index did not come to an end; the next build removes what is "
+            "left.",
+            size=size,
+        )
+    if unused:
+        yield Concern(
+            "index_unused",
+            f"{counted(len(unused), 'index', 'indexes')} not in use; removed as soon as nobody holds "
+            f"{'it' if len(unused) == 1 else 'them'}.",
+            size=sum(map(size_of, unused)),
+        )
+
+
+# -- embeddings.sqlite3 ---------------------------------------------------------------------------------------------
+
+
+def examine_vectors(case: Case) -> Iterator[Concern]:
+    """Examine the vector cache: damaged, orphaned and missing vectors."""
+    path = case.folder.vectors
+    if aside := names_of(case.folder.path, "broken_vectors"):
+        sentence = f"{counted(len(aside), 'vector cache')} was damaged and moved aside."
+        size = sum(size_of(case.folder.path / name) for name in aside)
+        yield Concern("vectors_aside", sentence, "It may be deleted.", size)
+    if kind_of(path, follow=True) == "missing":
+        yield Concern("vectors_none", "No vectors are kept yet.")
+        return
+    size = sum(map(size_of, cache_files(path)))
+    try:
+        facts = inspect_cache(path)
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[-1].strip()[:120] if str(error) else type(error).__name__
+        yield Concern(
+            "vectors_broken",
+            f"The vector cache embeddings.sqlite3 is damaged ({reason}). It holds no text; what it held is "
+            "computed again.",
+            "Sessions move it aside and begin anew by themselves; so does --repair.",
+            size,
+        )
+        return
+    except OSError as error:
+        yield Concern("vectors_unread", f"The vector cache was not looked at: {error.strerror or error}.", size=size)
+        return
+    counts = [f"{counted(len(keys), 'vector')} of {name}" for name, keys in sorted(facts.hashes.items()) if keys]
+    yield Concern("vectors", f"{', '.join(counts) or 'No vectors'}.", size=size)
+    if state_of(case.folder.path) is not None:
+        return  # the key is needed to know their texts and lengths
+    if facts.spoilt:
+        yield Concern(
+            "vectors_spoilt",
+            f"{counted(len(facts.spoilt), 'vector is', 'vectors are')} damaged: of a wrong length, or all zeros. "
+            "Nothing is found by them.",
+            "Sessions compute them again when they meet them; --repair removes them.",
+        )
+    if case.journal.file.readable:
+        yield from _check_coverage(case, facts)
+
+
+def _check_coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
+    orphaned = _count_orphaned(case, facts)
+    if orphaned:
+        case.refresh()
+        orphaned = _count_orphaned(case, facts)
+    if orphaned:
+        yield Concern(
+            "vectors_orphaned",
+            f"{counted(orphaned, 'vector')} of texts that no record has any more. A vector tells something of its "
+            "text.",
+            "Sessions remove them after a forget; --repair does so now.",
+        )
+    for identity, hashes in sorted(facts.hashes.items()):
+        missing = _count_missing(case, hashes)
+        if missing and hashes:
+            yield Concern(
+                "vectors_wanting",
+                f"{case.counted(missing, ' has', ' have')} no vector of {identity} yet; a session that uses "
+                "it computes them.",
+            )
+
+
+def _count_orphaned(case: Case, facts: CacheFacts) -> int:
+    """Return the number of vectors that no record needs."""
+    needed = collect_hashes(case)
+    return sum(not needed.has(prefix) for hashes in facts.hashes.values() for prefix in hashes)
+
+
+def _count_missing(case: Case, hashes: Hashes) -> int:
+    """Return the number of records that lack a vector."""
+    pieces = iter(case.survey.pieces)
+    return sum(False in [hashes.has(prefix) for prefix in islice(pieces, count)] for count in case.survey.pieces_of)
+
+
+def collect_hashes(case: Case) -> Hashes:
+    """Return hashes of all texts that the vector cache must keep."""
+    return Hashes(chain(case.survey.pieces, map(prefix_of, hashes_elsewhere(case.folder, case.kinds[0]))))
+
+
+# -- events.jsonl ---------------------------------------------------------------------------------------------------
+
+
+def examine_audit(case: Case) -> Iterator[Concern]:
+    """Examine the audit log and the file before it."""
+    kinds = {path: kind_of(path) for path in audit_files(case.folder.audit)}
+    for path, kind in kinds.items():
+        if kind not in {"missing", "file"}:
+            yield Concern(
+                "audit_unusable",
+                f"{path.name} is {described(kind)}, so changes are not logged. Memories are not affected.",
+                "`agent-memory doctor --repair` moves it aside." if kind != "hidden" else "Check its permissions.",
+            )
+    good, bad = inspect_audit(case.folder.audit)
+    if bad:
+        sentence = f"{counted(bad, 'line')} of the log of changes cannot be read; nothing depends on them."
+        yield Concern("audit_lines", sentence)
+    if files := [path for path, kind in kinds.items() if kind == "file"]:
+        yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(size_of, files)))
+
+
+def examine_blobs(case: Case) -> Iterator[Concern]:
+    """Examine files of long texts; unused ones with the first journal."""
+    blobs = AgentBlobs(case.folder)
+    sizes, named = blobs.names(), case.survey.blobs
+    present = {name for name in named if blobs.place_of(name) in sizes}
+    missing = [record_id for name, record_id in named.items() if name not in present]
+    damaged = [record_id for name, record_id in named.items() if name in present and _is_damaged(blobs, name)]
+    for code, problem, record_ids in (("missing", "gone", missing), ("damaged", "not what was stored", damaged)):
+        if record_ids:
+            yield Concern(
+                f"blobs_{code}",
+                f"{counted(len(record_ids), 'long text')} that {case.name} names: {problem}. The first 8,192 "
+                "characters of each are in the journal, and are found.",
+                "Bring the files in blobs/ back from a backup, or take the texts in again.",
+                details=few(record_ids),
+            )
+    if named and not (missing or damaged):
+        yield Concern(
+            "blobs",
+            f"All {counted(len(named), 'long text')} of {case.name} are there.",
+            size=sum(sizes[blobs.place_of(name)] for name in named),
+        )
+    if case.is_first and sizes and not is_encrypted(case.folder.path):  # else files do not name them
+        unused = sizes.keys() - {name for file in files_naming(case.folder) for name in named_in(file)}
+        if unused:
+            yield Concern(
+                "blobs_unused",
+                f"{counted(len(unused), 'long text')} in blobs/ belong to no record, as after forgetting one or a "
+                "crash; those that are older than 30 days are removed after the next background work.",
+                size=sum(sizes[name] for name in unused),
+            )
+
+
+def _is_damaged(blobs: Blobs, name: str) -> bool:
+    try:
+        blobs.read(name)
+    except StorageError:
+        return True
+    return False
+
+
+MANY: Final = 1_000
+"""Number of memories from which a missing backup is reported."""
+
+
+def examine_backups(case: Case) -> Iterator[Concern]:
+    """Examine the backups of an agent without reading them."""
+    listed = list_backups(case.folder.path.parent, case.folder.agent_id)
+    if not listed:
+        if case.survey.count >= MANY:
+            sentence = f"No backup of {counted(case.survey.count, 'memory', 'memories')} was made here."
+            yield Concern(
+                "backups_none", sentence, "`agent-memory backup create` makes one, unless something else does."
+            )
+        return
+    bad = [backup for backup in listed if backup.problem]
+    if bad:
+        yield Concern(
+            "backups_damaged",
+            f"{counted(len(bad), 'backup')} of {len(listed):,} cannot be used.",
+            "Make another one (`agent-memory backup create`), then remove these.",
+            sum(backup.size for backup in bad),
+            tuple(backup.path.name for backup in bad[:3]),
+        )
+    if whole := [backup for backup in listed if not backup.problem]:
+        days = max(0, (case.now - whole[0].made_at).days)
+        sentence = f"{counted(len(whole), 'backup')}, the newest {counted(days, 'day')} old."
+        yield Concern("backups", sentence, size=sum(backup.size for backup in whole))

@@ -1,0 +1,294 @@
+"""Take words out of the files of an agent, one sort of file after the other. Each step may be done again at any time.
+
+The journals go last, and of these the records themselves: until they are gone, they tell whoever goes on after a killed
+process which words these are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.care.agents import sweep_agents
+from agent_memory.care.backups import drop_derived, list_backups, withdraw
+from agent_memory.care.backups.admission import without_records
+from agent_memory.care.privacy.text_search import Wording, among_backups, files_in, packed_in, search_backup
+from agent_memory.encryption import AgentBlobs, data_key
+from agent_memory.encryption.cipher import MAGIC
+from agent_memory.encryption.kept import kept_in, write_kept
+from agent_memory.errors import AgentMemoryError, BusyError
+from agent_memory.files.atomic import read_file, replace_file, translated
+from agent_memory.files.blobs import with_new_names
+from agent_memory.files.entries import names_in
+from agent_memory.files.names import (
+    AGENT,
+    BLOBS,
+    DERIVED,
+    ENCRYPTION,
+    INDEX,
+    KEPT,
+    PURGE_KEY,
+    PURGED,
+    SCRATCHPAD,
+    VECTORS,
+    keeps_lines_of,
+)
+from agent_memory.journal import Journal
+from agent_memory.journal.format import sealed
+from agent_memory.journal.reader import JournalReader
+from agent_memory.journal.salvage import lines_about, without_lines
+from agent_memory.journal.stretches import Stretches
+from agent_memory.journal.withholding import without
+from agent_memory.store.change_log import sweep_blobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from agent_memory.care.backups import Admission
+    from agent_memory.files.layout import AgentFolder
+
+
+_TRIES: Final = 50
+_PAUSE: Final = 0.2
+"""Seconds between tries: another process is compacting, which takes some."""
+_LEFT: Final = frozenset({BLOBS, DERIVED, INDEX})
+"""Folders and files in which no words are changed: they are removed, made anew, or told of."""
+
+
+@dataclass(slots=True)
+class Erased:
+    """What was done so far.
+
+    Attributes:
+        files: Names of what was rewritten or removed.
+        failed: What could not be, a sentence each.
+    """
+
+    files: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def tried(self, path: Path) -> Iterator[None]:
+        """Note for the block whether it could be done."""
+        try:
+            with translated(path, "purge"):
+                yield
+        except AgentMemoryError as error:
+            self.failed.append(f"{path.name}: {error.message}")
+
+
+def erase_backups(
+    folder: AgentFolder, texts: Collection[str], stretches: Stretches, admission: Admission, done: Erased
+) -> None:
+    """Make each of our backups of an agent anew that has some of these texts, or records that are gone."""
+    root = folder.path.parent
+    sweep_agents(root)  # a process that was killed here left a backup unpacked
+    for each in list_backups(root, folder.agent_id):
+        with done.tried(each.path):
+            if search_backup(each.path, texts, admission.gone, stretches):
+                withdraw(each.path, root, admission)
+                done.files.append(f"{each.path.parent.name}/{each.path.name}")
+
+
+def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, done: Erased) -> None:
+    """Write each long text anew that has some of the words; journals that are made anew name the new one.
+
+    The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
+
+    Args:
+        folder: The agent's.
+        names: Of the texts that journals name.
+        hiding: Knows the words; is told the new names.
+        done: What was done so far.
+    """
+    blobs = AgentBlobs(folder)
+    for name in sorted(names):
+        with done.tried(folder.blobs / name):
+            text = blobs.read(name)
+            if (hidden := hiding.hidden(text)) != text:
+                with blobs.keeping([hidden]) as (new,):
+                    hiding.renamed[name] = new
+
+
+def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Collection[str] = ()) -> None:
+    """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside.
+
+    What somebody packed stays as it is; the search names it.
+
+    Args:
+        folder: The agent's.
+        hiding: Knows the words and the records.
+        done: What was done so far.
+        spared: Names of files that are left as they are.
+    """
+    spared_names = {path.name for path in folder.journals()} | {AGENT, PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
+    for path in files_in(folder):
+        inside = path.relative_to(folder.path)
+        if inside.parts[0] in _LEFT or inside.name in spared_names or inside.name.startswith(VECTORS):
+            continue
+        with done.tried(path):
+            content = read_file(path)
+            if (hidden := _hidden_file(path, content, hiding)) != content:
+                replace_file(path, hidden, durable=True)
+                done.files.append(inside.parts[0])  # a page is called after what it is about
+    with done.tried(folder.path / KEPT):
+        _erase_pack(folder, hiding, done)
+
+
+def _hidden_file(path: Path, content: bytes, hiding: Hiding) -> bytes:
+    """Return what a file is to hold; of an encrypted one that has such words, encrypted anew."""
+    if not content.startswith(MAGIC):
+        return _hidden(path.name, content, hiding)
+    key = data_key(path.parent)
+    try:
+        plain = key.decrypted(path.name, content)
+    except ValueError:
+        return content  # of another memory, or damaged: nobody reads it
+    hidden = _hidden(path.name, plain, hiding)
+    return content if hidden == plain else key.encrypted(path.name, hidden)
+
+
+def _hidden(name: str, content: bytes, hiding: Hiding) -> bytes:
+    lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
+    text = b"".join(lines).decode("utf-8", "surrogateescape")
+    text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in name else text
+    return hiding.hidden(text).encode("utf-8", "surrogateescape")
+
+
+def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
+    """Make texts unreadable in what is packed while the files are encrypted."""
+    if not (folder.path / KEPT).exists():
+        return
+    key = data_key(folder.path)
+    packed = kept_in(folder.path, key)
+    hidden = dict(packed)
+    for name, content in packed.items():
+        beside = "/" not in name  # a page has no lines of a journal
+        shorter = without_lines(content, hiding.ids) if beside else content
+        hidden[name] = _hidden(name.rpartition("/")[2], shorter, hiding)
+    if hidden != packed:
+        write_kept(folder.path, key, hidden)
+        done.files.append(KEPT)
+
+
+def note_links(folder: AgentFolder, done: Erased) -> None:
+    """Note each link in an agent's folder as something that could not be done, since nobody looks behind it.
+
+    Also one among the backups, unless it is called like a backup of another agent.
+    """
+    found = [(path, path.relative_to(folder.path).as_posix()) for path in sorted(folder.path.rglob("*"))]
+    found += [(path, f"{path.parent.name}/{path.name}") for path in among_backups(folder)]
+    for path, name in found:
+        if path.is_symlink():
+            done.failed.append(f"{name} is a link; what lies behind it was neither searched nor changed.")
+
+
+def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
+    """Make each journal anew without some records, and what was set aside of it.
+
+    First all others lose the words: who is killed between two journals still finds them where they were said.
+
+    Raises:
+        UnsupportedError: A newer version wrote something about one of them.
+        StorageError: One could not be written; what it said is there still.
+    """
+    for words_alone in (True, False):
+        for path in folder.journals():
+            if _rewrite(Journal(path, ()), record_ids, hide, words_alone=words_alone):
+                done.files.append(path.name)
+
+
+def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
+    """Remove what is made of the journals and will be made anew, and long texts that nothing names any more.
+
+    Args:
+        folder: The agent's.
+        done: What was done so far.
+        vectors: Also those that are kept, which cost most to make: where nothing says whose they are.
+    """
+    if (folder.path / DERIVED).is_dir():
+        done.files.append(DERIVED)
+    drop_derived(folder)
+    swept = sweep_blobs(folder, timedelta(0))
+    done.files += [BLOBS] if swept.count else []
+    if not folder.vectors.exists():
+        return
+    with done.tried(folder.vectors):
+        if vectors:
+            for path in folder.path.glob(f"{VECTORS}*"):
+                path.unlink()
+        else:
+            _vacuum(folder.vectors)
+        done.files.append(VECTORS)
+
+
+def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
+    """Do it until nothing is left: a process may write of a record meanwhile. Tell whether anything had to be done."""
+    for tried in range(_TRIES):
+        if not _is_concerned(journal.path, record_ids, hide, words_alone=words_alone):
+            return tried > 0
+        try:
+            with journal.purged(record_ids, hide, words_alone=words_alone) as new:
+                journal.put_in_place(new)
+        except BusyError:
+            time.sleep(_PAUSE)
+    raise BusyError(f"{journal.path.name} is being written all the time; it was not purged. Try again.")
+
+
+def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
+    """Tell whether a journal, or what was set aside of it, has anything that has to go."""
+    entries = JournalReader(path, with_purged=True).poll().entries
+    new = without(entries, record_ids, hide, words_alone=words_alone)
+    if new.lines != [sealed(entry.raw) for entry in entries]:
+        return True
+    ids = {record_id.encode("utf-8", "surrogatepass") for record_id in record_ids}
+    aside = (path.parent / name for name in names_in(path.parent) if keeps_lines_of(path.name, name))
+    return any(lines_about(file, ids) for file in aside if not file.is_symlink())
+
+
+def _vacuum(path: Path) -> None:
+    """Leave no deleted row in free pages or in the log."""
+    with contextlib.closing(sqlite3.connect(path, timeout=_TRIES * _PAUSE)) as database:
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+_ENTRY: Final = re.compile(r"^- .*\n?(?:(?![-#]).*\n?)*?(?=^[-#]|\Z)", re.MULTILINE)
+"""An entry of a scratchpad, with all of its lines."""
+_ID: Final = re.compile(r"^(?:- |  )id: *['\"]?([\w-]+)", re.MULTILINE)
+
+
+class Hiding:
+    """Takes out of texts what was purged.
+
+    Args:
+        texts: Words, which are made unreadable wherever they stand.
+        record_ids: Of the records: pages lose their footnotes, and the claims that have no others.
+        stretches: Finds the same words with other signs between them, also where the texts are not known any more.
+
+    Attributes:
+        wording: Finds these words.
+        ids: Of the records.
+        renamed: By their names, the names of the long texts that lost some.
+    """
+
+    def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: Stretches | None = None) -> None:
+        self.wording, self.ids = Wording(texts), frozenset(record_ids)
+        self._stretches = stretches or Stretches()
+        self.renamed: dict[str, str] = {}
+
+    def hidden(self, text: str) -> str:
+        """Return a text without it."""
+        text = with_new_names(without_records(text, self.ids), self.renamed)
+        return self._stretches.hidden(self.wording.hidden(text))
+
+    def without_entries(self, pad: str) -> str:
+        """Return the text of a scratchpad without the entries of these records, however short their words are."""
+        return _ENTRY.sub(lambda found: "" if self.ids.intersection(_ID.findall(found[0])) else found[0], pad)

@@ -1,0 +1,321 @@
+"""The files of an agent encrypted, or plain again, and the change of a person's key.
+
+The steps, of which each may be done again. What a killed process left, the same command goes on with; until then
+each file is plain or encrypted as a whole, and whoever has the key reads and writes both.
+
+1. `encryption.json` is written with a new key, wrapped by the person's. From then on no plain text is written.
+2. Journals and long texts are made anew, one by one, each in the place of the old one.
+3. What cannot be used encrypted is packed into `kept.encrypted`: copies that were set aside, pages of topics.
+4. What is derived is removed: segments, index, vectors, the scratchpad's file.
+5. Our backups are made anew with the same key.
+6. The state is set to `encrypted`: from then on a plain journal is refused.
+7. Every byte of every file is searched for the texts of all records, and for what they are called and labelled with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.care.agents import sweep_agents
+from agent_memory.care.backups import encrypt_backup, list_backups
+from agent_memory.care.privacy.purge_survey import PurgeSurvey
+from agent_memory.care.privacy.text_search import FileWithWords, contents_of, stretches, texts_of
+from agent_memory.care.recoder import recode, unlike
+from agent_memory.encryption import KeyFile, State, data_key, person_key
+from agent_memory.encryption.kept import pack, unpack
+from agent_memory.encryption.keys import adopt, key_file_gone, key_file_of, source_for
+from agent_memory.encryption.plain import decrypt_aside, remove_derived, remove_pad, remove_views
+from agent_memory.errors import ConfigurationError, StorageError, ValidationError
+from agent_memory.files.atomic import make_private_folder
+from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import ENCRYPTION, is_packed
+from agent_memory.files.temporary import remove_leftovers
+from agent_memory.journal.comparing import can_be_told, compared
+from agent_memory.journal.reader import JournalReader
+from agent_memory.journal.salvage import decrypt_lost
+from agent_memory.memory.events import read_audit
+from agent_memory.memory.scratchpad_file import PadFile
+from agent_memory.models import utc_now
+from agent_memory.settings import PERSON_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from agent_memory.encryption import DataKey
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.settings import EncryptionSettings
+
+
+BEYOND_ENCRYPTION: Final = (
+    "exports and copies in other places",
+    "earlier states kept by the file system or the disk, and swap",
+    "the transcripts of the host, and what a model was shown",
+    "tables of workspaces, which are not encrypted",
+)
+"""What no encryption of files reaches."""
+_AGAIN: Final = "Run the command again: it goes on."
+_WRITTEN: Final[tuple[State, State]] = ("encrypting", "encrypted")
+
+
+@dataclass(frozen=True, slots=True)
+class Encrypted:
+    """What an encryption came to.
+
+    Attributes:
+        key: Names the key of the files.
+        packed: Names of what lies in `kept.encrypted` since now.
+        backups: Names of the backups that were made anew.
+        found: Files in which a text of a record, a name or a label stands in plain; empty if there is none.
+        failed: What could not be done, a sentence each.
+        searched: How many texts, names and labels were looked for.
+    """
+
+    key: str
+    packed: tuple[str, ...] = ()
+    backups: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    searched: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found, and nothing failed."""
+        return not self.found and not self.failed
+
+
+def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> Encrypted:
+    """Encrypt the files of an agent with the person's key, from where the settings say. Blocking.
+
+    What people changed in the scratchpad's file is to be taken over before.
+
+    Args:
+        folder: The agent's.
+        progress: Called with the name of what is about to be done.
+
+    Raises:
+        ValidationError: The agent has stored nothing, or is being decrypted.
+        ConfigurationError: The passphrase is too short (`weak_key`), or a package is missing.
+        BusyError, StorageError: It could not be done, or not to its end: doing it again goes on.
+    """
+    key = _begin(folder)
+    recode(folder, progress)
+    progress("copies beside the journals")
+    if not PadFile(folder.scratchpad, utc_now).look().saves:
+        remove_pad(folder)
+    packed = pack(folder.path, key, _to_pack(folder))
+    remove_leftovers(folder.path)
+    remove_derived(folder)
+    remove_views(folder)
+    backups, failed = _encrypt_backups(folder, progress)
+    _set_state(folder, "encrypted")
+    progress("search")
+    survey = PurgeSurvey(folder)
+    texts = {*survey.said_by(survey.ids), *labels_in(folder)}
+    found = standing(folder, texts)
+    root = folder.path.parent
+    where = [f"{one.path.relative_to(root)}" + (f"/{one.member}" if one.member else "") for one in found]
+    return Encrypted(key.key, tuple(packed), tuple(backups), tuple(where), tuple(failed), len(texts))
+
+
+def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> list[str]:
+    """Have the files of an agent stand plain again; its backups stay encrypted. Blocking.
+
+    Args:
+        folder: The agent's.
+        progress: Called with the name of what is about to be done.
+
+    Returns:
+        The names of what was unpacked.
+
+    Raises:
+        ValidationError: They are plain.
+        BusyError, StorageError: It could not be done, or not to its end: doing it again goes on.
+        ConfigurationError: A package is missing.
+    """
+    if key_file_of(folder.path) is None:
+        raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
+    key = data_key(folder.path)
+    _set_state(folder, "decrypting")
+    recode(folder, progress)
+    progress("copies beside the journals")
+    unpacked = unpack(folder.path, key)
+    decrypt_aside(folder, key)
+    decrypt_lost(folder.path)
+    remove_views(folder)
+    with folder_lock(folder.path, PERSON_SECONDS):
+        if unlike(folder):
+            raise StorageError("A journal was encrypted meanwhile.", code="busy", recovery=_AGAIN)
+        KeyFile.remove(folder.path)
+    return unpacked
+
+
+def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
+    """Wrap the key of an agent's files by another key of the person's: one small file is rewritten. Blocking.
+
+    Backups that were made before open with the key that was the person's then.
+
+    Args:
+        folder: The agent's.
+        new: Where the new key comes from.
+
+    Raises:
+        ValidationError: The files are plain.
+        ConfigurationError: The new passphrase is too short.
+        StorageError: There is no key, or it is a wrong one; nothing was changed.
+    """
+    if key_file_of(folder.path) is None:
+        raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
+    person = person_key(new)
+    person.check_strength()
+    with folder_lock(folder.path, PERSON_SECONDS):
+        file = KeyFile.read(folder.path)
+        if file is None:
+            raise StorageError(f"{ENCRYPTION} is gone; nothing was changed.", code="key_file")
+        # Not a key that this process knows already: only who has the present key may change it.
+        data = file.unwrapped(person_key(source_for(folder.path)))
+        file.wrapping(data, person).write(folder.path)
+
+
+def _begin(folder: AgentFolder) -> DataKey:
+    person = person_key(source_for(folder.path))
+    person.check_strength()
+    if not folder.path.is_dir() or not folder.journals():
+        raise ValidationError(
+            f"{folder.agent_id} has stored nothing yet; there is nothing to encrypt.",
+            code="nothing_to_encrypt",
+            recovery="Store something first.",
+        )
+    make_private_folder(folder.path)
+    with folder_lock(folder.path, PERSON_SECONDS):
+        file = KeyFile.read(folder.path)
+        if file is None and unlike(folder):  # a new key would hide that the old one is to be brought back
+            raise key_file_gone(folder.path)
+        if file is None:
+            file, data = KeyFile.fresh(folder.agent_id, person)
+            file.write(folder.path)
+            adopt(folder.path, data)
+            return data
+    if file.state == "decrypting":
+        raise ValidationError(
+            f"The memory of {folder.agent_id} is being decrypted; nothing was changed.",
+            code="decrypting",
+            recovery="Run `agent-memory decrypt` to its end first.",
+        )
+    return data_key(folder.path)
+
+
+def _set_state(folder: AgentFolder, state: State) -> None:
+    with folder_lock(folder.path, PERSON_SECONDS):
+        file = KeyFile.read(folder.path)
+        if file is None:
+            raise StorageError(f"{ENCRYPTION} is gone; nothing more was changed.", code="key_file")
+        if file.state == state:
+            return
+        if state == "encrypted" and unlike(folder):
+            raise StorageError("A plain journal was put there meanwhile.", code="busy", recovery=_AGAIN)
+        person = person_key(source_for(folder.path))
+        file.wrapping(file.unwrapped(person), person, state).write(folder.path)
+
+
+def _to_pack(folder: AgentFolder) -> list[Path]:
+    """Return the files that are packed: what was set aside, copies, the scratchpad's file, pages of topics."""
+    beside = [path for path in sorted(folder.path.iterdir()) if is_packed(path.name)]
+    pages = sorted(folder.topics.rglob("*")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
+    return [path for path in (*beside, *pages) if path.is_file() and not path.is_symlink()]
+
+
+def _encrypt_backups(folder: AgentFolder, progress: Callable[[str], None]) -> tuple[list[str], list[str]]:
+    root, done, failed = folder.path.parent, list[str](), list[str]()
+    file, person = KeyFile.read(folder.path), person_key(source_for(folder.path))
+    if file is None:
+        raise StorageError(f"{ENCRYPTION} is gone; no backup was changed.", code="key_file")
+    key = data_key(folder.path)
+    begun, over = (file.wrapping(key, person, state).encode() for state in _WRITTEN)
+    sweep_agents(root)  # a process that was killed here left one unpacked
+    for each in list_backups(root, folder.agent_id):
+        progress(each.path.name)
+        try:
+            if encrypt_backup(each.path, root, key, begun, over):
+                done.append(each.path.name)
+        except (StorageError, ValidationError, ConfigurationError) as error:
+            failed.append(f"{each.path.name}: {error.message}")
+    return done, failed
+
+
+_BEGIN: Final = 10
+"""Characters that are looked up."""
+_LABELS: Final = (
+    *("title", "name", "description", "aliases", "attributes", "speaker", "event_type"),
+    *("tags", "metadata", "project", "topic", "group", "source"),
+)
+"""The fields that say something of a record, beside its text."""
+_READABLE: Final = re.compile(r"[a-z]{2,16}-[0-9a-f]{12,}|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
+"""Ids and times, which stay readable."""
+
+
+def labels_in(folder: AgentFolder) -> set[str]:
+    """Return what records are called and labelled with, if it can be told: titles, names, tags, metadata and its keys.
+
+    Without what stays readable in files that are encrypted: ids, times, names of sessions and of the agent.
+
+    Raises:
+        StorageError: A journal cannot be read.
+    """
+    readable = {folder.agent_id, *(str(event.get("session_id")) for event in read_audit(folder.audit))}
+    found = {
+        label
+        for journal in folder.journals()
+        for entry in JournalReader(journal).poll().entries
+        for change in entry.changes
+        if change.op != "delete"
+        for name in _LABELS
+        for label in _strings(change.data.get(name))
+    }
+    return {one for one in found if can_be_told(one) and one not in readable and not _READABLE.fullmatch(one)}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every text in a value of JSON, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            yield from _strings(one)
+
+
+def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
+    """Return the files of an agent, and of our backups of it, in which one of these texts stands in plain.
+
+    Args:
+        folder: The agent's.
+        texts: What is looked for; those too short to be told from others are not.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    known: defaultdict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        for stretch in stretches(text):
+            known[stretch[:_BEGIN]].add(stretch)
+    if not known:
+        return []
+    found = []
+    for path, member, content in contents_of(folder):
+        count = sum(_count(compared(text), known) for text in texts_of(content))
+        if count:
+            found.append(FileWithWords(path, member, count))
+    return found
+
+
+def _count(text: str, known: dict[str, set[str]]) -> int:
+    begins = known.keys()
+    places = [at for at in range(len(text) - _BEGIN + 1) if text[at : at + _BEGIN] in begins]
+    return sum(any(text.startswith(one, at) for one in known[text[at : at + _BEGIN]]) for at in places)

@@ -1,0 +1,302 @@
+"""`Purging`: records that are gone from every file of an agent that a path reaches, and never come back.
+
+The steps, of which each may be done again:
+
+1. The records are forgotten, as by `forget`: every session finds them no more.
+2. Their ids and keyed fingerprints of their texts are noted in `purged.yaml`, and synced. From then on nothing brings
+   them back: no `restore`, import, backup, capture, nor a session that had them in memory.
+3. Backups, the scratchpad, pages and what was kept aside are made anew without them, then the journals; what is derived
+   of these is removed.
+4. Every byte of every file is searched for the texts.
+5. The receipt is noted, which ends it.
+
+What a killed process left unfinished the next one goes on with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from agent_memory.care.backups import Admission
+from agent_memory.care.privacy.erasure import (
+    Erased,
+    Hiding,
+    erase_backups,
+    erase_beside,
+    erase_derived,
+    erase_journals,
+    erase_texts,
+    note_links,
+)
+from agent_memory.care.privacy.purge_survey import PurgeSurvey
+from agent_memory.care.privacy.text_search import FileWithWords, search
+from agent_memory.errors import UnknownIdError, UnsupportedError, ValidationError
+from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import SCRATCHPAD
+from agent_memory.journal import PurgeList
+from agent_memory.journal.agent_file import note_unnamed
+from agent_memory.journal.comparing import can_be_told
+from agent_memory.journal.format import MalformedLineError, decode_entry
+from agent_memory.journal.withholding import without
+from agent_memory.memory import NOBODY
+from agent_memory.models import MEMORY, Clock, to_text, utc_now
+from agent_memory.redaction import quoted
+from agent_memory.registry import FEATURES, list_uncleaned
+from agent_memory.settings import PERSON_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal import Purge
+    from agent_memory.memory import Caller, MemoryService
+
+
+BEYOND_REACH = (
+    "exports and copies in other places",
+    "earlier states kept by the file system, and swap",
+    "the transcripts of the host, and what a model was shown",
+    "sessions that are running, until their next call",
+    "other agents, and workspaces",
+)
+"""What no purge reaches; every receipt names it."""
+_INDEX = "the numbers of the vectors in the index of the vector engine, until `agent-memory reindex`"
+"""Where there is such an index, this too."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePlan:
+    """What a purge would take.
+
+    Attributes:
+        ids: Of the records, with the older versions of memories, with others that say the same, and with what rests on
+            these alone.
+        texts: What is looked for elsewhere: all that they ever said, and the words that items of them quote. Of what
+            merely rests on others items alone.
+        same: Those of `ids` that were not asked for and say the same.
+        resting: Those of `ids` that rest on the others alone: turns, items, entities and where they are named; and
+            summaries and relations that repeat their words, which are made anew of the rest.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    same: tuple[str, ...] = ()
+    resting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReceipt:
+    """What a purge came to.
+
+    Attributes:
+        purge_id: Of the purge.
+        at: When it ended, as text.
+        records: The ids and the fingerprints of the texts: keyed, so that nobody can try words against them.
+        files: What was made anew or removed.
+        found: Where texts or changes of these records were found afterwards; empty if all is gone.
+        failed: What could not be done, a sentence each.
+        searched: How many texts were searched for, word by word.
+        unsearched: How many were too short to be told from others: of these only their own lines are gone for sure. A
+            purge that was interrupted when the journals were done knows no text any more; it counts the stretches of
+            words that it has searched for by their signatures.
+        beyond: What is not reached by any purge.
+    """
+
+    purge_id: str
+    at: str
+    records: dict[str, list[str]]
+    files: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    searched: int = 0
+    unsearched: int = 0
+    beyond: tuple[str, ...] = BEYOND_REACH
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found afterwards, and nothing failed."""
+        return not self.found and not self.failed
+
+
+class Purging:
+    """Purges for one agent.
+
+    Args:
+        service: Of the agent; what is purged is forgotten through it.
+        clock: Source of the present.
+
+    Raises:
+        UnsupportedError: The memories lie on a server.
+    """
+
+    def __init__(self, service: MemoryService, *, clock: Clock = utc_now) -> None:
+        folder = service.folder
+        if folder is None:
+            raise UnsupportedError(
+                "These memories lie on a server; only files can be purged.",
+                recovery="Forget them, and have whoever runs the server remove them from its copies.",
+            )
+        self._service, self._clock = service, clock
+        self._folder: AgentFolder = folder
+        self.list = PurgeList(folder.path)
+
+    async def plan(self, record_ids: Iterable[str]) -> PurgePlan:
+        """Return what purging some records would take; changes nothing.
+
+        Args:
+            record_ids: Of whatever kind: memories, live, forgotten or archived, episodes, resources, items. Of what was
+                purged already, too: what could not be done then is done, such as a backup for which there was no room.
+
+        Raises:
+            UnknownIdError: No file knows one of them.
+            StorageError: A journal cannot be read.
+        """
+        wanted = list(dict.fromkeys(record_ids))
+        older = [one for each in wanted if each.startswith(MEMORY.prefix) for one in await self._older(each)]
+        return await asyncio.to_thread(self._plan, wanted, older)
+
+    @staticmethod
+    def check_caller(caller: Caller) -> None:
+        """Refuse a caller that is bound to a group.
+
+        Raises:
+            ValidationError: It does not see all that would lose words (`of_a_group`).
+        """
+        if caller.group is not None:
+            raise ValidationError(
+                "Nothing was purged: this conversation belongs to a group, and a purge deletes words in all groups.",
+                code="of_a_group",
+                recovery="Forget it here. A person can run `agent-memory purge ID`.",
+            )
+
+    async def run(self, plan: PurgePlan, caller: Caller = NOBODY) -> PurgeReceipt:
+        """Purge what a plan says.
+
+        Raises:
+            ValidationError: The caller may not forget one of them (`needs_user`), or is bound to a group and so does
+                not see all that would lose words (`of_a_group`); nothing was purged.
+            UnsupportedError: A newer version wrote about one of them; it is forgotten, and its text is there still.
+            StorageError: It was begun and is not done: doing it again goes on.
+        """
+        self.check_caller(caller)
+        await self._service.writer.deletion.forget_many(
+            [one for one in plan.ids if one.startswith(MEMORY.prefix)], caller
+        )
+        for feature in FEATURES:
+            if "withdrawal" in feature.handlers and feature.is_installed and feature.has_files(self._folder.path):
+                await feature.load("withdrawal")(self._service, plan.ids, caller)
+        await self._service.settle()
+        purge = await asyncio.to_thread(self._begin, plan)
+        return await self._go_on(purge, plan.texts, caller)
+
+    async def finish(self, caller: Caller = NOBODY) -> list[PurgeReceipt]:
+        """Go on with what killed processes left unfinished; return the receipts.
+
+        Raises:
+            UnsupportedError, StorageError: As `run`.
+        """
+        return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.unfinished)]
+
+    async def verify(self, texts: Collection[str] = ()) -> list[FileWithWords]:
+        """Search every file again for records that were purged, for the words of these, and for these texts.
+
+        The words are known by their signatures alone. Who stored them anew finds them. A text is looked for however
+        short it is, also within longer words: who names it wants to know where it stands.
+
+        Raises:
+            StorageError: A file cannot be read.
+        """
+        ids = {one for purge in self.list.purges() for one in purge.ids}
+        return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches(), short=True)
+
+    async def _older(self, memory_id: str) -> list[str]:
+        if await self._service.storage.get(memory_id) is None:
+            return []
+        return await self._service.storage.older_versions(memory_id)
+
+    def _plan(self, wanted: list[str], older: list[str]) -> PurgePlan:
+        survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
+        for one in wanted:
+            if one not in survey and not self.list.names(one):
+                raise UnknownIdError(
+                    f"No file of {self._folder.agent_id} knows {quoted(one)}; nothing was purged.",
+                    recovery="`agent-memory list`, `restore` and `archive list` show what there is.",
+                )
+        same: dict[str, None] = {}
+        while True:
+            resting = survey.resting_on([*named, *same])
+            ids = (*named, *same, *sorted(resting))
+            texts = survey.said_by(ids, resting)
+            if not (more := survey.saying(texts, ids)):
+                return PurgePlan(ids, texts, tuple(same), tuple(sorted(resting)))
+            same |= dict.fromkeys(sorted(more))
+
+    def _begin(self, plan: PurgePlan) -> Purge:
+        with folder_lock(self._folder.path, PERSON_SECONDS):
+            if not self.list.read().ids:
+                note_unnamed(self._folder.journals())
+            return self.list.begin(plan.ids, plan.texts, to_text(self._clock()), plan.resting)
+
+    async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> PurgeReceipt:
+        known = texts or await asyncio.to_thread(lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting))
+        done = Erased()
+        await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
+        await asyncio.to_thread(self._erase, purge, known, done)
+        await self._service.writer.compact()  # also drops vectors of texts that no record has any more
+        self._service.pad.schedule(caller)
+        await self._service.settle()
+        await asyncio.to_thread(self._erase_derived, done)
+        await asyncio.to_thread(erase_beside, self._folder, self._hiding(purge, known), done)
+        await asyncio.to_thread(note_links, self._folder, done)
+        receipt = await asyncio.to_thread(self._receipt, purge, known, done)
+        await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
+        await self._service.report(
+            "memory:purged", caller, records=len(purge.ids), files=len(receipt.files), found=len(receipt.found)
+        )
+        return receipt
+
+    def _erase(self, purge: Purge, texts: Collection[str], done: Erased) -> None:
+        hiding = self._hiding(purge, texts)
+        hide = hiding.hidden
+        admission = Admission(lambda line: self._admitted(line, purge, hide), hide, purge.ids)
+        erase_backups(self._folder, texts, self.list.stretches(purge, texts), admission, done)
+        if self._folder.blobs.is_dir():
+            erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
+        # Made anew of the journals: to the next session, words taken out of it would be an edit of a person's.
+        erase_beside(self._folder, hiding, done, {SCRATCHPAD})
+        erase_journals(self._folder, purge.ids, hide, done)
+
+    def _hiding(self, purge: Purge, texts: Iterable[str]) -> Hiding:
+        return Hiding(texts, purge.ids, self.list.stretches(purge, texts))
+
+    def _admitted(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
+        """Return a line of a journal in a backup without what was purged."""
+        line = self.list.admitted(line)
+        try:
+            entry = decode_entry(line)
+        except MalformedLineError:
+            return line
+        return b"".join(without([entry], purge.ids, hide).lines)
+
+    def _erase_derived(self, done: Erased) -> None:
+        erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
+
+    def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> PurgeReceipt:
+        found = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
+        root = self._folder.path.parent
+        where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
+        records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
+        searched = sum(map(can_be_told, texts)) or sum(map(len, purge.stretches.values()))
+        return PurgeReceipt(
+            purge.id,
+            to_text(self._clock()),
+            records,
+            tuple(sorted(set(done.files))),
+            tuple(where),
+            (*done.failed, *list_uncleaned([path.name for path in self._folder.journals()])),
+            searched,
+            sum(not can_be_told(text) for text in texts),
+            (*BEYOND_REACH, _INDEX) if self._folder.index.exists() else BEYOND_REACH,
+        )

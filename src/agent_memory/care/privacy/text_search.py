@@ -1,0 +1,305 @@
+"""Where words still stand: every byte of every file of an agent, and of our backups of it. Reads, changes nothing.
+
+A text is looked for in whatever way a file may write it, see `wording`; a long one in stretches. One of less than 12
+characters is not looked for, since it would be found in others. What is packed (zip, gzip) is unpacked for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import gzip
+import io
+import os
+import re
+import sqlite3
+import zipfile
+import zlib
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.care.backups import list_backups
+from agent_memory.care.backups.backup_list import files_of
+from agent_memory.care.backups.manifest import agent_in, folder_of_backups
+from agent_memory.encryption import data_key, state_of
+from agent_memory.encryption.cipher import MAGIC
+from agent_memory.encryption.kept import kept_in
+from agent_memory.files.atomic import opened, read_at, read_file
+from agent_memory.files.names import KEPT, VECTORS, is_packed
+from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
+from agent_memory.journal.withholding import BAR
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal.stretches import Stretches
+
+
+_LARGEST: Final = 1 << 30
+"""Bytes of a file that are read in one go."""
+_OVERLAP: Final = 1 << 20
+"""Bytes that two parts of a longer file share: more than the longest line of a record."""
+NEVER_OPENED: Final = frozenset({f"{VECTORS}-shm"})
+"""Has numbers alone. POSIX drops every lock of a process on a file once the process closes any descriptor of it, and
+SQLite of the same process relies on locks on this one and on the database (https://sqlite.org/howtocorrupt.html, 2.2).
+"""
+_RUN: Final = re.compile(
+    rb"(?:[\t\n\r -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){6,}"
+)
+"""Text among other bytes: six characters of UTF-8 or more."""
+_BASE64: Final = re.compile(r'"line_base64": "([A-Za-z0-9+/=]+)"')
+"""How a line is kept aside that is no UTF-8."""
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
+
+
+@dataclass(frozen=True, slots=True)
+class FileWithWords:
+    """A file in which words still stand.
+
+    Attributes:
+        path: The file; of a backup, the zip file.
+        member: The file within that; None elsewhere.
+        count: How often.
+    """
+
+    path: Path
+    member: str | None
+    count: int
+
+
+def search(
+    folder: AgentFolder,
+    texts: Collection[str],
+    ids: Collection[str] = (),
+    stretches: Stretches | None = None,
+    *,
+    short: bool = False,
+) -> list[FileWithWords]:
+    """Return the files in which texts stand; with `ids`, also backups and journals that have changes of these records.
+
+    Args:
+        folder: The agent's.
+        texts: What is looked for.
+        ids: Of records; a file of ours may name them, as links do, so they count only where a change begins with one.
+        stretches: Of words that are looked for, too, and that nobody knows.
+        short: Look also for texts that may stand elsewhere by chance.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    return _among(chain(contents_of(folder), _encrypted_in(folder)), Wording(texts, short=short), ids, stretches)
+
+
+def _among(
+    contents: Iterable[tuple[Path, str | None, bytes]],
+    wording: Wording,
+    ids: Collection[str],
+    stretches: Stretches | None = None,
+) -> list[FileWithWords]:
+    changes, looked_for = _changes_of(ids), [one for one in (wording, stretches) if one]
+    found = []
+    for path, member, content in contents if looked_for or changes else ():
+        count = len(changes.findall(content)) if changes is not None else 0
+        if looked_for:
+            count += sum(one.count(text) for text in texts_of(content) for one in looked_for)
+        if count:
+            found.append(FileWithWords(path, member, count))
+    return found
+
+
+def texts_of(content: bytes) -> Iterator[str]:
+    """Yield what of the bytes of a file is text: all of it, or what lies between others, or what is packed in it."""
+    if content.startswith(_GZIP):
+        content = _unpacked(content)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = b"\n".join(_RUN.findall(content)).decode("utf-8", "replace")
+    yield text
+    yield from _packed_lines(text)
+
+
+def packed_in(line: bytes, wording: Wording) -> bool:
+    """Tell whether a line of what was kept aside packs one that has one of these texts."""
+    return b'"line_base64"' in line and any(map(wording.count, _packed_lines(line.decode("utf-8", "replace"))))
+
+
+def _packed_lines(text: str) -> Iterator[str]:
+    for packed in _BASE64.findall(text):
+        with contextlib.suppress(binascii.Error):
+            yield base64.b64decode(packed).decode("utf-8", "replace")
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Return what a file that is packed by gzip holds, as far as it can be read and is no longer than any of ours."""
+    reader = gzip.GzipFile(fileobj=io.BytesIO(content))
+    try:
+        return reader.read(_LARGEST)
+    except (OSError, EOFError, zlib.error):
+        return content
+
+
+def files_in(folder: AgentFolder) -> Iterator[Path]:
+    """Yield every file in an agent's folder, links aside, in their order."""
+    for path in sorted(folder.path.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            yield path
+
+
+def among_backups(folder: AgentFolder) -> Iterator[Path]:
+    """Yield what lies among the backups and is none, or a link: copies with other names, exports."""
+    root = folder.path.parent
+    ours, others = set(files_of(root, folder.agent_id)), set(files_of(root))
+    backups = folder_of_backups(root)
+    for path in sorted(backups.rglob("*")) if backups.is_dir() else ():
+        is_anothers = path.is_symlink() and (agent_in(path.name) or folder.agent_id).lower() != folder.agent_id.lower()
+        if not (path.is_dir() and not path.is_symlink()) and path not in ours | others and not is_anothers:
+            yield path
+
+
+def search_backup(
+    path: Path, texts: Collection[str], ids: Collection[str], stretches: Stretches | None = None
+) -> list[FileWithWords]:
+    """Do the same in one backup.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    return _among(((path, member, content) for member, content in _members(path)), Wording(texts), ids, stretches)
+
+
+def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+    """Yield what is in every file of an agent, and in the members of our backups of it, by path and member."""
+    for path in files_in(folder):
+        if path.name == VECTORS:
+            yield path, None, _database(path)
+        elif path.name not in NEVER_OPENED:
+            yield from _parts(path)
+    for each in list_backups(folder.path.parent, folder.agent_id):
+        for member, content in _members(each.path):
+            yield each.path, member, content
+    for path in among_backups(folder):
+        if not path.is_symlink():
+            yield from _parts(path)
+
+
+def _encrypted_in(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+    """Yield what encrypted files beside the journals hold, and what is packed; nothing without the key."""
+    if state_of(folder.path) is None:
+        return
+    key = data_key(folder.path)
+    for path in files_in(folder):
+        content = read_file(path) if is_packed(path.name) else b""
+        if content.startswith(MAGIC):
+            with contextlib.suppress(ValueError):  # of another memory, or damaged: nobody reads it
+                yield path, None, key.decrypted(path.name, content)
+    yield from ((folder.path / KEPT, name, content) for name, content in kept_in(folder.path, key).items())
+
+
+def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:
+    """Yield a file, a long one in parts that overlap, and what a packed one holds."""
+    size = path.stat().st_size
+    if size <= _LARGEST:
+        content = read_file(path)
+        yield path, None, content
+        if content.startswith(_ZIP):
+            yield from ((path, member, inside) for member, inside in _members(path) if member is not None)
+        return
+    with opened(path, os.O_RDONLY) as descriptor:
+        for start in range(0, size, _LARGEST):
+            yield path, None, read_at(descriptor, max(0, start - _OVERLAP), min(size, start + _LARGEST))
+
+
+def _database(path: Path) -> bytes:
+    """Return every page of a database, free ones too, as SQLite reads it."""
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            return database.serialize()
+    except sqlite3.Error:
+        return b""  # no database of ours: the doctor tells
+
+
+def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                yield name, archive.read(name)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        yield None, read_file(path)  # damaged: what of it is not compressed
+
+
+def _changes_of(ids: Collection[str]) -> re.Pattern[bytes] | None:
+    """Return what finds a change of one of these records, or the record in a file of lost ones."""
+    if not ids:
+        return None
+    named = b"|".join(re.escape(one.encode()) for one in sorted(ids))
+    change = rb'"op": "(?:put|patch|delete|touch|mark)", "kind": "[a-z_]+", '
+    return re.compile(b"(?:" + change + rb'|--- \{)"id": "(?:' + named + b')"')
+
+
+_STRETCH: Final = 40
+"""Words."""
+_ENDS: Final = ".,;:!?\u2026\u3002"
+"""What a sentence ends with: the same words go on otherwise elsewhere."""
+
+
+class Wording:
+    """Some texts, to be found in others.
+
+    Args:
+        texts: What is looked for; a long one in stretches of 40 words, of which each counts by itself.
+        short: Look also for those that may stand elsewhere by chance.
+    """
+
+    def __init__(self, texts: Iterable[str], *, short: bool = False) -> None:
+        wanted = {way for text in texts for way in stretches(text, short=short)}
+        ways = sorted(wanted, key=lambda way: (-len(way), way))
+        self._pattern = re.compile("|".join(map(_pattern_of, ways))) if ways else None
+
+    def __bool__(self) -> bool:
+        """Tell whether anything can be looked for."""
+        return self._pattern is not None
+
+    def count(self, text: str) -> int:
+        """Return how often one of the texts stands in another."""
+        return 0 if self._pattern is None else len(self._pattern.findall(compared(text)))
+
+    def hidden(self, text: str) -> str:
+        """Return a text with `BAR` for each character of these texts in it."""
+        if self._pattern is None or self._pattern.search(compared(text)) is None:
+            return text
+        folded, places = placed(text)
+        parts, behind = list[str](), 0
+        for match in self._pattern.finditer(folded):
+            start, end = places[match.start()][0], places[match.end() - 1][1]
+            parts += [text[behind:start], BAR * (end - start)]
+            behind = end
+        return "".join([*parts, text[behind:]])
+
+
+def stretches(text: str, *, short: bool = False) -> Iterator[str]:
+    """Yield a text in the form in which it is compared, of a long one some words at a time; the last has the rest.
+
+    A short one, which may stand elsewhere by chance, only if `short` asks for it.
+    """
+    words = compared(text).split()
+    if not words or not (short or can_be_told(text)):
+        return
+    count = max(1, len(words) // _STRETCH)
+    for at in range(count):
+        yield " ".join(words[at * _STRETCH : None if at == count - 1 else (at + 1) * _STRETCH])
+
+
+def _pattern_of(way: str) -> str:
+    """Return what finds a stretch: its end may be another one, and a number at its edge is not a part of another."""
+    body = way.strip(f" {_ENDS}")
+    body = body if is_most(body, way) else way
+    before, _, after = way.partition(body)
+    edges = r"(?<!\d)" * body[:1].isdigit(), r"(?!\d)" * body[-1:].isdigit()
+    lead, trail = (f"(?:{re.escape(each)})?" if each else "" for each in (before, after))
+    return f"{lead}{edges[0]}{re.escape(body)}{edges[1]}{trail}"

@@ -1,0 +1,33 @@
+"""Whoever opens a memory goes on with a purge that a killed process left unfinished."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.errors import AgentMemoryError
+from agent_memory.journal import PurgeList
+from agent_memory.logs import get_logger
+
+if TYPE_CHECKING:
+    from agent_memory.memory import MemoryService
+
+log = get_logger(__name__)
+
+
+async def go_on_with_purges(service: MemoryService) -> MemoryService:
+    """Finish what is unfinished, and return the service; takes some microseconds where nothing is.
+
+    What cannot be finished now, as beside a process that writes all the time, is logged, told by `health` and the
+    doctor, and tried again by the next.
+    """
+    folder = service.folder
+    if folder is None:
+        return service
+    try:
+        if PurgeList(folder.path).unfinished():
+            from agent_memory.care.privacy.purge import Purging  # only for those who have some
+
+            await Purging(service).finish()
+    except AgentMemoryError as error:
+        log.warning("purge_unfinished", error=error.message, code=error.code)
+    return service

@@ -1,0 +1,533 @@
+"""How the figures are gathered: one pass over the memories, one over the log, a look at the files. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import sqlite3
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime, timedelta
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.care.agents import summary_of
+from agent_memory.embeddings import text_hash
+from agent_memory.embeddings.hashes import Hashes
+from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.files.entries import size_of
+from agent_memory.files.names import AUDIT, BLOBS, DERIVED, INDEX, OLDER_AUDIT, SCRATCHPAD, TOPICS, may_be_journal
+from agent_memory.files.wording import counted
+from agent_memory.language.text_forms import embedded_texts
+from agent_memory.memory.events import read_audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.memory import MemoryService
+    from agent_memory.models import Memory
+
+
+MOST_USED: Final = 10
+_PARTS: Final = {
+    SCRATCHPAD: "scratchpad",
+    BLOBS: "long texts",
+    TOPICS: "pages of topics",
+    DERIVED: "index",
+    INDEX: "index",
+    AUDIT: "log of changes",
+    OLDER_AUDIT: "log of changes",
+}
+"""What a file or a folder holds, by its name; journals and vectors are told by theirs, too."""
+
+
+async def statistics_of(service: MemoryService, now: datetime, *, most_used: int = MOST_USED) -> Statistics:
+    """Return how much one agent knows, how that grew and what of it is used.
+
+    Args:
+        service: Its memory.
+        now: The present, UTC.
+        most_used: How many of the memories that are used most are named.
+
+    Raises:
+        StorageError: The memories cannot be read.
+    """
+    tally, counted = await service.storage.tally(), _Counting(most_used)
+    async for memory in service.storage.iter_all():
+        counted.add(memory)
+    folder, settings = service.folder, service.settings
+    log = _Log() if folder is None else await asyncio.to_thread(_read_log, folder)
+    of_files: dict[str, Any] = {}
+    if folder is not None:
+        of_files["sizes"] = await asyncio.to_thread(_sizes, folder.path)
+        of_files["embedded"] = await asyncio.to_thread(_embedded, folder, counted.texts)
+        summary = await asyncio.to_thread(summary_of, service.agent_id, settings.storage_root)
+        of_files["others"] = dict(summary.others)
+    return Statistics(
+        service.agent_id,
+        tally.records,
+        tally.items,
+        tally.superseded,
+        tally.expired,
+        tally.pinned,
+        **counted.shares(),
+        accesses=counted.accesses,
+        never_used=counted.never_used,
+        most_used=counted.most_used(),
+        weeks=by_weeks(counted.stored, counted.used, log.forgotten_at, now),
+        captures=log.captures(counted.ids),
+        **of_files,
+    )
+
+
+class _Counting:
+    """What is counted of memories, one after the other; of their texts only hashes are kept.
+
+    Args:
+        most_used: How many are named.
+    """
+
+    def __init__(self, most_used: int) -> None:
+        self.by = {name: Counter[str]() for name in ("category", "trust", "source", "project", "group")}
+        self.accesses = self.never_used = 0
+        self.stored: list[datetime] = []
+        self.used: list[datetime] = []
+        self.ids: set[str] = set()
+        self.texts: set[bytes] = set()
+        self._limit = most_used
+        self._most: list[tuple[int, int, Used]] = []
+
+    def add(self, memory: Memory) -> None:
+        """Count one."""
+        self.by["category"][memory.category] += 1
+        self.by["trust"][memory.trust] += 1
+        self.by["source"][memory.source.kind] += 1
+        self.by["project"].update([memory.project] if memory.project else [])
+        self.by["group"].update([memory.belongs_to] if memory.belongs_to else [])
+        self.accesses += memory.access_count
+        self.never_used += not memory.access_count
+        self.stored.append(memory.timestamp)
+        self.used += [memory.last_accessed] if memory.last_accessed is not None else []
+        self.ids.add(memory.id)
+        self.texts.update(map(text_hash, embedded_texts(memory.content)))
+        if memory.access_count:  # among equals the one stored last
+            entry = (memory.access_count, len(self.stored), Used(memory.id, memory.access_count, memory.content))
+            heapq.heappush(self._most, entry)
+            if len(self._most) > self._limit:
+                heapq.heappop(self._most)
+
+    def shares(self) -> dict[str, Any]:
+        """Return how many there are by category, trust, source, project and group, as `Statistics` takes it."""
+        return {f"by_{name}": dict(counts.most_common()) for name, counts in self.by.items()}
+
+    def most_used(self) -> tuple[Used, ...]:
+        """Return those that were used most."""
+        return tuple(used for *_, used in sorted(self._most, key=lambda entry: entry[:2], reverse=True))
+
+
+class _Log:
+    """What the log of changes says: ids that were captured, and when which were forgotten."""
+
+    def __init__(self) -> None:
+        self.captured: set[str] = set()
+        self.forgotten: set[str] = set()
+        self.forgotten_at: list[datetime] = []
+
+    def captures(self, known: set[str]) -> Captures:
+        """Return what became of captures, with the ids of the memories there are."""
+        kept = self.captured & known
+        return Captures(len(self.captured), len(kept), len((self.captured - kept) & self.forgotten))
+
+
+def _read_log(folder: AgentFolder) -> _Log:
+    """Return what the log says; nothing where it cannot be read, which the doctor explains."""
+    log = _Log()
+    try:
+        for entry in read_audit(folder.audit):
+            event, memory_id = entry.get("event"), str(entry.get("memory_id"))
+            if event == "memory:captured":
+                log.captured.add(memory_id)
+            elif event == "memory:forgotten":
+                log.forgotten.add(memory_id)
+                log.forgotten_at += _moments(entry.get("at"))
+    except OSError:
+        return _Log()
+    return log
+
+
+def _moments(text: object) -> list[datetime]:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return []
+    return [moment] if moment.tzinfo is not None else []
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    sizes = Counter[str]()
+    if not folder.is_dir():
+        return {}
+    vectors = {path.name for path in cache_files(folder / "embeddings.sqlite3")}
+    for path in folder.iterdir():
+        name = path.name
+        part = "journals" if may_be_journal(name) else "vectors" if name in vectors else _PARTS.get(name, "others")
+        sizes[part] += size_of(path)
+    return {part: size for part, size in sizes.most_common() if size}
+
+
+def _embedded(folder: AgentFolder, texts: set[bytes]) -> Embedded:
+    """Return how many texts have a vector of the embedder that has most of them; none where no cache can be read."""
+    try:
+        facts = inspect_cache(folder.vectors)
+    except (OSError, sqlite3.DatabaseError, UnicodeDecodeError):
+        return Embedded(len(texts))
+    spoilt = Hashes.of(facts.spoilt)
+    found = [sum(key in hashes and key not in spoilt for key in texts) for hashes in facts.hashes.values()]
+    return Embedded(len(texts), max(found, default=0))
+
+
+_WEEK: Final = timedelta(days=7)
+MOST_WEEKS: Final = 520
+"""Ten years: one memory with a wrong date must not make thousands of empty weeks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """A week.
+
+    Attributes:
+        begin: Its Monday, UTC.
+        stored: Memories that were stored in it, and are there now.
+        total: How many of those there are now had been stored by its end.
+        used: Memories that were last used in it.
+        forgotten: How many were forgotten in it, as far as the log of changes goes back.
+    """
+
+    begin: date
+    stored: int
+    total: int
+    used: int
+    forgotten: int
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A memory that is used much: its id, how often it was used, and its text."""
+
+    id: str
+    accesses: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How many of the texts that are embedded were found so: have a vector that is kept."""
+
+    texts: int = 0
+    found: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """Of all texts, 0..1; None where there is none."""
+        return self.found / self.texts if self.texts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """What capture kept, as far as the log of changes goes back, and what became of it."""
+
+    captured: int = 0
+    kept: int = 0
+    forgotten: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How much one agent knows, how that grew and what of it is used.
+
+    Attributes:
+        agent_id: Whose.
+        memories, items: How many there are; items were drawn from documents and talks.
+        superseded, expired, pinned: Of the memories.
+        by_category, by_trust, by_source, by_project, by_group: Memories and items by each; those of no
+            project, or of no group, are in none.
+        others: Records that are no memories, by the name of their journal.
+        accesses: How often all of them were used, together.
+        never_used: How many were never used.
+        most_used: Those that were used most, the first more than the others.
+        weeks: One after the other, from the first memory to now.
+        embedded: Texts with a vector.
+        captures: What became of captures.
+        sizes: Bytes on the disk, by what they hold.
+    """
+
+    agent_id: str
+    memories: int = 0
+    items: int = 0
+    superseded: int = 0
+    expired: int = 0
+    pinned: int = 0
+    by_category: dict[str, int] = field(default_factory=dict)
+    by_trust: dict[str, int] = field(default_factory=dict)
+    by_source: dict[str, int] = field(default_factory=dict)
+    by_project: dict[str, int] = field(default_factory=dict)
+    by_group: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    accesses: int = 0
+    never_used: int = 0
+    most_used: tuple[Used, ...] = ()
+    weeks: tuple[Week, ...] = ()
+    embedded: Embedded = Embedded()
+    captures: Captures = Captures()
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def never_used_share(self) -> float | None:
+        """Of all memories and items, 0..1; None where there is none."""
+        every = self.memories + self.items
+        return self.never_used / every if every else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            **asdict(self),
+            "never_used_share": self.never_used_share,
+            "embedded": {**asdict(self.embedded), "share": self.embedded.share},
+            "weeks": [{**asdict(week), "begin": week.begin.isoformat()} for week in self.weeks],
+            "most_used": [asdict(each) for each in self.most_used],
+        }
+
+
+def monday_of(moment: datetime) -> date:
+    """Return the Monday of the week that a moment in UTC lies in."""
+    return moment.date() - timedelta(days=moment.weekday())
+
+
+def by_weeks(
+    stored: Iterable[datetime], used: Iterable[datetime], forgotten: Iterable[datetime], now: datetime
+) -> tuple[Week, ...]:
+    """Return the weeks from the first that anything was stored in to the present one, ten years at most.
+
+    Args:
+        stored: When each was stored; what lies in the future counts as now.
+        used: When each that was used was used last.
+        forgotten: When each was forgotten.
+        now: The present, UTC.
+    """
+    last = monday_of(now)
+    new, seen, gone = (Counter(min(monday_of(each), last) for each in every) for every in (stored, used, forgotten))
+    if not new:
+        return ()
+    first = max(min(new), last - (MOST_WEEKS - 1) * _WEEK)
+    total = sum(count for week, count in new.items() if week < first)
+    weeks = []
+    while first <= last:
+        total += new[first]
+        weeks.append(Week(first, new[first], total, seen[first], gone[first]))
+        first += _WEEK
+    return tuple(weeks)
+
+
+_MOST_BARS: Final = 60
+_WIDTH, _LEFT, _RIGHT = 720, 64, 24
+_TOP, _HEIGHT, _GAP, _FOOT = 92, 150, 64, 40
+"""Pixels: of the picture, beside the charts, and of each of the two."""
+_INK, _PALE, _GRID = "#1f2933", "#616e7c", "#e4e7eb"
+_BLUE, _ORANGE = "#2468b4", "#d9772b"
+"""Told apart by all kinds of colour vision, and by their lightness in grey."""
+_FONT: Final = "system-ui, -apple-system, Helvetica, Arial, 'DejaVu Sans', sans-serif"
+_TICKS: Final = 5
+_LABEL_ROOM: Final = 76
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_ROWS: Final = 6
+_AXIS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A week or a month: its name, and what `Week` says of it."""
+
+    name: str
+    stored: int
+    total: int
+    used: int
+
+
+def as_svg(statistics: Statistics) -> str:
+    """Return the picture as an SVG document of its own, which loads nothing."""
+    spans, unit = _spans(statistics.weeks)
+    height = _TOP + 2 * _HEIGHT + _GAP + _FOOT
+    lower = _TOP + _HEIGHT + _GAP
+    every = statistics.memories + statistics.items
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">',
+        f'<g font-family="{_FONT}">',
+        f"<title>Memory of {escape(statistics.agent_id)}</title>",
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+        _text(_LEFT, 32, f"Memory of {statistics.agent_id}", size=18, weight=600),
+        _text(_LEFT, 52, _summary(statistics, every), colour=_PALE),
+        _text(_LEFT, _TOP - 12, "Memories", weight=600),
+        *_chart(spans, _TOP, [([span.total for span in spans], _BLUE, "line")]),
+        _text(_LEFT, lower - 12, f"Memories each {unit}", weight=600),
+        *_legend(lower - 12, (("stored", _BLUE), ("last used", _ORANGE))),
+        *_chart(
+            spans,
+            lower,
+            [([span.stored for span in spans], _BLUE, "bars"), ([span.used for span in spans], _ORANGE, "bars")],
+        ),
+        *_dates(spans, lower + _HEIGHT),
+        "</g></svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def as_text(statistics: Statistics, width: int) -> list[str]:
+    """Return the picture as lines of blocks, at most `width` columns wide."""
+    spans, unit = _spans(statistics.weeks)
+    if not spans:
+        return ["Nothing was stored yet."]
+    room = max(1, width - _AXIS)
+    shown = spans[-room:]
+    wide = max(1, min(3, room // len(shown)))
+    lines = []
+    for title, values in (
+        ("memories", [span.total for span in shown]),
+        (f"stored each {unit}", [span.stored for span in shown]),
+        (f"last used each {unit}", [span.used for span in shown]),
+    ):
+        lines += [title, *_columns(values, wide), ""]
+    first, last = shown[0].name, shown[-1].name
+    space = wide * len(shown) - len(first) - len(last)
+    dates = f"{first}{' ' * space}{last}" if space > 0 else first
+    return [*lines[:-1], f"{' ' * _AXIS}{dates}"]
+
+
+# -- SVG ------------------------------------------------------------------------------------------------------------
+
+
+def _spans(weeks: Sequence[Week]) -> tuple[list[_Span], str]:
+    """Return weeks, or months where there are many, and what they are called."""
+    if len(weeks) <= _MOST_BARS:
+        return [_Span(f"{week.begin:%Y-%m-%d}", week.stored, week.total, week.used) for week in weeks], "week"
+    spans = []
+    for _, of_month in groupby(weeks, key=lambda week: (week.begin.year, week.begin.month)):
+        month = list(of_month)
+        stored, used = sum(week.stored for week in month), sum(week.used for week in month)
+        spans.append(_Span(f"{month[0].begin:%Y-%m}", stored, month[-1].total, used))
+    return spans, "month"
+
+
+def _summary(statistics: Statistics, every: int) -> str:
+    share = statistics.never_used_share
+    never = "" if share is None else f", {int(100 * share)} % never used"
+    since = f" since {statistics.weeks[0].begin:%Y-%m-%d}" if statistics.weeks else ""
+    return f"{counted(every, 'memory', 'memories')}{since}{never}"
+
+
+def _chart(spans: Sequence[_Span], top: float, series: Sequence[tuple[Sequence[int], str, str]]) -> list[str]:
+    """Return one chart: its lines with figures, and each series as an area or as bars."""
+    highest = max((value for values, *_ in series for value in values), default=0)
+    step = round_step(highest)
+    full = max(step, -(-highest // step) * step)
+    bottom = top + _HEIGHT
+    parts = []
+    for value in range(0, full + 1, step):
+        y = bottom - _HEIGHT * value / full
+        parts.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="{_GRID if value else _PALE}"/>')
+        parts.append(_text(_LEFT - 8, y + 4, f"{value:,}", colour=_PALE, anchor="end"))
+    if not spans:
+        return [*parts, _text(_WIDTH / 2, top + _HEIGHT / 2, "nothing yet", colour=_PALE, anchor="middle")]
+    bars = sum(form == "bars" for *_, form in series)
+    place = 0
+    for values, colour, form in series:
+        heights = [_HEIGHT * value / full for value in values]
+        if form == "line":
+            parts += _area(heights, bottom, colour)
+        else:
+            parts += _bars(heights, bottom, colour, place, bars)
+            place += 1
+    return parts
+
+
+def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
+    """Return a line, with the room below it tinted. Each value stands at the end of its span."""
+    width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
+    points = [f"{_LEFT + width * (place + 1):.1f} {bottom - height:.1f}" for place, height in enumerate(heights)]
+    line = "L".join([f"{_LEFT} {bottom}", *points])
+    return [
+        f'<path d="M{line}V{bottom}H{_LEFT}Z" fill="{colour}" fill-opacity="0.12"/>',
+        f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>',
+    ]
+
+
+def _bars(heights: Sequence[float], bottom: float, colour: str, place: int, of: int) -> list[str]:
+    """Return bars, of several series side by side; what is not nothing is at least a line."""
+    width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
+    bar = min(20.0, 0.8 * width / of)
+    first = (width - of * bar) / 2 + place * bar
+    return [
+        f'<rect x="{_LEFT + width * number + first:.1f}" y="{bottom - max(height, 1):.1f}" '
+        f'width="{bar:.1f}" height="{max(height, 1):.1f}" fill="{colour}"/>'
+        for number, height in enumerate(heights)
+        if height
+    ]
+
+
+def _legend(y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what the colours mean, at the right end."""
+    parts, x = [], float(_WIDTH - _RIGHT)
+    for name, colour in reversed(entries):
+        parts.append(_text(x, y, name, colour=_PALE, anchor="end"))
+        x -= 6.5 * len(name) + 16
+        parts.append(f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" fill="{colour}"/>')
+        x -= 14
+    return parts
+
+
+def _dates(spans: Sequence[_Span], y: float) -> list[str]:
+    """Return dates below the charts, as many as have room."""
+    if not spans:
+        return []
+    width = (_WIDTH - _LEFT - _RIGHT) / len(spans)
+    every = max(1, -int(-_LABEL_ROOM // width))
+    return [
+        _text(_LEFT + width * (place + 0.5), y + 18, spans[place].name, colour=_PALE, anchor="middle")
+        for place in range(0, len(spans), every)
+    ]
+
+
+def round_step(highest: int) -> int:
+    """Return the distance of the lines: 1, 2 or 5 times a power of ten, so that there are five at most."""
+    power = 1
+    while True:
+        for digit in (1, 2, 5):
+            if highest <= _TICKS * digit * power:
+                return digit * power
+        power *= 10
+
+
+def _text(
+    x: float, y: float, text: str, *, size: int = 12, weight: int = 400, colour: str = _INK, anchor: str = "start"
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
+        f'text-anchor="{anchor}">{escape(text)}</text>'
+    )
+
+
+# -- blocks ---------------------------------------------------------------------------------------------------------
+
+
+def _columns(values: Sequence[int], wide: int) -> list[str]:
+    """Return a chart of columns, `wide` characters each, with its highest figure and 0 at the left."""
+    highest = max(values, default=0)
+    lines = []
+    for row in range(_ROWS - 1, -1, -1):
+        eighths = [max(1, round(8 * _ROWS * value / highest)) - 8 * row if value else 0 for value in values]
+        cells = "".join(_BLOCKS[min(8, max(0, each))] * wide for each in eighths)
+        label = f"{highest:,}" if row == _ROWS - 1 else "0" if not row else ""
+        lines.append(f"{label:>{_AXIS - 1}} {cells}".rstrip())
+    return lines

@@ -1,0 +1,178 @@
+"""The section `lifecycle`: after which time what is archived, and what becomes of duplicates. Values with their checks.
+
+The numbers are those of the contract of `MemoryStore` (its `CleanupConfig`), which deleted by them; here they decide
+what is suggested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+import pydantic
+from pydantic import Field
+
+from agent_memory.files.wording import counted
+from agent_memory.models import SUSPECT, is_told
+from agent_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from agent_memory.models import Memory
+
+    Importance = Callable[[Memory, datetime], float]
+
+
+Days = Annotated[int, Field(ge=1, le=36_500)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Cleanup(Settings):
+    """When a memory is suggested for the archive, and when what is there for deletion; days of 24 hours."""
+
+    archive_old_entries_days: Days = Field(
+        default=60, description="Archive what was stored so many days ago, is not important and was not used lately."
+    )
+    max_age_days: Days = Field(
+        default=90, description="Propose to delete from the archive what was stored and last used so many days ago."
+    )
+    delete_unaccessed_days: Days = Field(
+        default=30,
+        description="What was stored or opened by its id within so many days is neither archived nor deleted.",
+    )
+    keep_used_days: Days = Field(
+        default=90,
+        description="What was opened by its id within so many days stays, but for a rule of its sort.",
+    )
+    min_importance_threshold: Fraction = Field(
+        default=0.3,
+        description="Less important memories are archived for their age; an `importance` that is set and not less "
+        "keeps a memory, whatever its age.",
+    )
+    max_entries: Annotated[int, Field(ge=1)] = Field(
+        default=10_000, description="Of more memories the least important that were not used lately are archived."
+    )
+    merge_duplicates: bool = Field(
+        default=True, description="Archive a memory where another one says the same in the same words."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.max_age_days < self.archive_old_entries_days:
+            raise ValueError("max_age_days is less than archive_old_entries_days: what is deleted was archived before")
+        return self
+
+
+class Retention(Settings):
+    """How long memories of one sort stay, whatever their importance; the first rule that fits a memory decides."""
+
+    category: str | None = Field(default=None, description="Only of this category.")
+    topic: str | None = Field(default=None, description="Only of this topic.")
+    tag: str | None = Field(default=None, description="Only with this tag.")
+    project: str | None = Field(default=None, description="Only of this project.")
+    group: str | None = Field(default=None, description="Only of this group, `tenant:session`.")
+    archive_after_days: Days | None = Field(
+        default=None, description="Archive after so many days without use; empty: never for their age."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if not self.name:
+            raise ValueError("a rule names a category, a topic, a tag, a project or a group")
+        return self
+
+    def fits(self, memory: Memory) -> bool:
+        """Return True if a memory is of this sort."""
+        return (
+            self.category in {None, memory.category}
+            and self.topic in {None, memory.topic}
+            and (self.tag is None or self.tag.lower() in memory.tags)
+            and (self.project is None or self.project.casefold() == memory.project.casefold())
+            and self.group in {None, memory.belongs_to}
+        )
+
+    @property
+    def name(self) -> str:
+        """What it is about, for people."""
+        said = self.model_dump(exclude={"archive_after_days"})
+        return ", ".join(f"{key} {value}" for key, value in said.items() if value is not None)
+
+
+class LifecycleSettings(Settings):
+    """What `tidy` suggests, and how much of it at once."""
+
+    cleanup: Cleanup = Field(default=Cleanup(), description="By age, importance and use.")
+    retention: tuple[Retention, ...] = Field(
+        default=(), description="By category, topic, tag or project, before `cleanup`; the first that fits decides."
+    )
+    budget: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        default=None,
+        description="Memories that one run moves at most; empty: a tenth of all, at least 10 and at most 100.",
+    )
+
+
+class Judging:
+    """Judges at one moment.
+
+    Args:
+        current: All memories that no other one replaces.
+        cleanup: The rules.
+        now: The moment.
+        importance: Returns the importance of a memory, 0..1.
+    """
+
+    def __init__(self, current: Iterable[Memory], cleanup: Cleanup, now: datetime, importance: Importance) -> None:
+        self._cleanup, self._now, self._importance = cleanup, now, importance
+        self._linked = {
+            link.id
+            for memory in current
+            if not memory.is_expired(now)
+            for link in memory.links
+            if is_told(link.rel) or link.rel == SUSPECT
+        }
+
+    def importance(self, memory: Memory) -> float:
+        """Return its importance, 0..1."""
+        return self._importance(memory, self._now)
+
+    def is_kept(self, memory: Memory) -> bool:
+        """Return True if something keeps it where it is, whatever its age."""
+        in_pad = memory.promoted_at is not None and (
+            memory.evicted_at is None or memory.evicted_at < memory.promoted_at
+        )
+        waits = any(link.rel == SUSPECT for link in memory.links)
+        return memory.pinned or in_pad or waits or memory.id in self._linked or self.is_important(memory)
+
+    def is_in_use(self, memory: Memory) -> bool:
+        """Return True if it was opened lately, which keeps it but from a rule of its sort."""
+        opened = memory.last_accessed
+        return opened is not None and (self._now - opened).days < self._cleanup.keep_used_days
+
+    def is_important(self, memory: Memory) -> bool:
+        """Return True if an importance that was given keeps it."""
+        least = self._cleanup.min_importance_threshold
+        return memory.importance is not None and memory.importance >= least
+
+    def is_standing(self, memory: Memory) -> bool:
+        """Return True if it holds though nobody opens it: a preference is told at the start, and followed."""
+        return memory.category == "preference" and memory.trust != "low"
+
+    def age(self, memory: Memory) -> int:
+        """Return how many days ago it was stored."""
+        return (self._now - memory.timestamp).days
+
+    def unused(self, memory: Memory) -> int:
+        """Return for how many days nobody has opened it, or brought it into the scratchpad."""
+        moments = (memory.timestamp, memory.last_accessed, memory.promoted_at)
+        return (self._now - max(each for each in moments if each is not None)).days
+
+    def why(self, memory: Memory) -> str:
+        """Return how it stands, for people."""
+        importance = self.importance(memory)
+        unused = counted(self.unused(memory), "day")
+        return f"not used for {unused}, importance {importance:.2f}, category {memory.category}"
+
+    def weight(self, memory: Memory) -> tuple[bool, float, int, str]:
+        """Return what orders memories: the least important first, words of strangers before others."""
+        return memory.trust != "low", self.importance(memory), -self.unused(memory), memory.id

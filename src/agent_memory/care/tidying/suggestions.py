@@ -1,0 +1,309 @@
+"""`TidyingPlan`: what would be tidied, and why, in the order in which it would be done. Plain values."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.care.archive.memory_archive import Chains
+from agent_memory.care.tidying.cleanup_rules import Judging
+from agent_memory.files.wording import counted
+from agent_memory.language.similarity import differ_in_meaning
+from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, ArchivedMemory
+from agent_memory.times import times_in
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.care.tidying.cleanup_rules import Importance, LifecycleSettings, Retention
+    from agent_memory.models import Memory, TidyAction
+
+
+LEAST_BUDGET: Final = 10
+MOST_BUDGET: Final = 100
+"""What a person reads through before saying yes."""
+SHARE: Final = 10
+"""One of so many memories at most: however wrong a rule is, a run leaves nine tenths where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What would become of one memory.
+
+    Attributes:
+        action: `archive`, `merge` or `expire`: it goes to the archive; `delete`: it leaves the archive for good.
+        memory: As it was when this was suggested; it is left out if it has been used or changed since.
+        why: A sentence.
+        rule: By which rule: `unused`, `too_many`, `retention`, `merged`, `expired` or `old`.
+        importance: 0..1, by which they are ordered.
+        older: The older versions that go with it.
+        into: With `merge`, the memory that stays.
+    """
+
+    action: TidyAction
+    memory: Memory
+    why: str
+    rule: str
+    importance: float
+    older: tuple[Memory, ...] = ()
+    into: Memory | None = None
+
+    @property
+    def size(self) -> int:
+        """How many memories move."""
+        return 1 + len(self.older)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Most memories that one run moves."""
+
+    most: int
+
+    @classmethod
+    def of(cls, memories: int, given: int | None = None) -> Budget:
+        """Return the one for so many memories: a tenth of them, at least 10, at most 100."""
+        if given is not None:
+            return cls(given)
+        return cls(min(MOST_BUDGET, max(LEAST_BUDGET, memories // SHARE)))
+
+
+@dataclass(frozen=True, slots=True)
+class TidyingPlan:
+    """What a run would do; nothing is done yet.
+
+    Attributes:
+        made_at: When it was made.
+        suggestions: What would be done, in this order: what expired, what is said twice, what is least important, and
+            last what would leave the archive.
+        budget: How many memories move at most.
+        waiting: How many more are suggested, for another run.
+        memories, archived: How many there are, live and in the archive.
+    """
+
+    made_at: datetime
+    suggestions: tuple[Suggestion, ...]
+    budget: Budget
+    waiting: int
+    memories: int
+    archived: int
+
+    @property
+    def moving(self) -> int:
+        """How many memories would move."""
+        return sum(each.size for each in self.suggestions)
+
+
+def within(suggestions: list[Suggestion], budget: Budget) -> tuple[list[Suggestion], int]:
+    """Return those that fit the budget, in their order, and how many memories of the others wait.
+
+    One with more older versions than a whole run may move would wait forever; it is taken as the only one.
+    """
+    taken: list[Suggestion] = []
+    left, waiting = budget.most, 0
+    for each in suggestions:
+        if each.size <= left or (each.size > budget.most and not taken):
+            taken.append(each)
+            left -= min(left, each.size)
+        else:
+            waiting += each.size
+    return taken, waiting
+
+
+RETENTION: Final = "retention"
+"""The rule of what is archived because somebody says so of its sort."""
+_ORDER: Final = {"expire": 0, "merge": 1, "archive": 2, "delete": 3}
+
+
+class Suggesting:
+    """Suggests for one moment.
+
+    Args:
+        memories: All live ones, in the order of storing.
+        replaced: Which of them are replaced, and by which.
+        settings: The rules.
+        now: The moment.
+        importance: Returns the importance of a memory, 0..1.
+    """
+
+    def __init__(
+        self,
+        memories: Iterable[Memory],
+        replaced: Mapping[str, str],
+        settings: LifecycleSettings,
+        now: datetime,
+        importance: Importance,
+    ) -> None:
+        self._chains = Chains(memories, replaced)
+        self._rules, self._now = settings, now
+        self._heads = [head for head in self._chains.heads() if not head.is_item]
+        self._judging = Judging(self._chains.heads(), settings.cleanup, now, importance)
+
+    def all(self, archived: Sequence[ArchivedMemory]) -> list[Suggestion]:
+        """Return all suggestions in order, whatever the budget."""
+        found: dict[str, Suggestion] = {}
+        keeping: set[str] = set()  # what another one is merged into stays for this run
+        for some in (self._expired(), self._said_twice(), self._old()):
+            for each in some:
+                if each.memory.id not in found and each.memory.id not in keeping:
+                    found[each.memory.id] = each
+                    keeping |= {each.into.id} if each.into is not None else set()
+        for each in self._too_many(found, keeping):
+            found[each.memory.id] = each
+        return sorted([*found.values(), *self._to_delete(archived)], key=self._key)
+
+    def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
+        """Return True if this rule keeps a memory or an older version."""
+        in_use = rule != RETENTION and any(map(self._judging.is_in_use, chain))
+        return in_use or any(map(self._judging.is_kept, chain))
+
+    # -- by what ------------------------------------------------------------------------------------------------------
+
+    def _expired(self) -> Iterator[Suggestion]:
+        for head in self._heads:
+            if head.expires_at is not None and head.is_expired(self._now) and not head.pinned:
+                yield self._of(head, "expire", "expired", f"its time was over on {head.expires_at:%Y-%m-%d}")
+
+    def _said_twice(self) -> Iterator[Suggestion]:
+        if not self._rules.cleanup.merge_duplicates:
+            return
+        for best, others in duplicates(head for head in self._heads if not head.is_expired(self._now)):
+            for other in others:
+                if not self.stays(self._chains.of(other)):
+                    yield self._of(other, "merge", "merged", _why_merged(best, other), into=best)
+
+    def _old(self) -> Iterator[Suggestion]:
+        cleanup = self._rules.cleanup
+        for head in self._heads:
+            rule = next((each for each in self._rules.retention if each.fits(head)), None)
+            if self.stays(self._chains.of(head), RETENTION if rule is not None else ""):
+                continue
+            unused, importance = self._judging.unused(head), self._judging.importance(head)
+            if rule is not None:
+                if rule.archive_after_days is not None and unused >= rule.archive_after_days:
+                    yield self._of(head, "archive", RETENTION, _why_retained(unused, rule))
+                continue
+            is_old = (
+                self._judging.age(head) >= cleanup.archive_old_entries_days and unused >= cleanup.delete_unaccessed_days
+            )
+            if is_old and importance < cleanup.min_importance_threshold and not self._judging.is_standing(head):
+                yield self._of(head, "archive", "unused", self._judging.why(head))
+
+    def _too_many(self, found: Mapping[str, Suggestion], keeping: Collection[str]) -> Iterator[Suggestion]:
+        most = self._rules.cleanup.max_entries
+        total = len(self._chains.memories) - sum(each.size for each in found.values())
+        if total <= most:
+            return
+        may_go = [
+            head
+            for head in self._heads
+            if head.id not in found
+            and head.id not in keeping
+            and self._judging.unused(head) >= self._rules.cleanup.delete_unaccessed_days
+            and not self.stays(self._chains.of(head))
+            and not any(each.fits(head) and each.archive_after_days is None for each in self._rules.retention)
+        ]
+        for head in sorted(may_go, key=self._judging.weight):
+            if total <= most:
+                return
+            why = f"there are more than {counted(most, 'memory', 'memories')}; {self._judging.why(head)}"
+            suggestion = self._of(head, "archive", "too_many", why)
+            total -= suggestion.size
+            yield suggestion
+
+    def _to_delete(self, archived: Sequence[ArchivedMemory]) -> Iterator[Suggestion]:
+        cleanup = self._rules.cleanup
+        replaced = {each.supersedes: each.id for each in archived if each.supersedes is not None}
+        chains, days = Chains(archived, replaced), cleanup.max_age_days
+        for head in chains.heads():
+            assert isinstance(head, ArchivedMemory)
+            there = (self._now - head.archived_at).days
+            keeps = head.pinned or self._judging.is_important(head) or head.rule == "asked"
+            is_old = min(self._judging.age(head), self._judging.unused(head)) >= days
+            if is_old and not keeps and there >= days - cleanup.archive_old_entries_days:
+                unused = counted(self._judging.unused(head), "day")
+                why = f"in the archive for {counted(there, 'day')}, not used for {unused}"
+                yield Suggestion("delete", head, why, "old", self._judging.importance(head), tuple(chains.of(head)[1:]))
+
+    # -- of one -------------------------------------------------------------------------------------------------------
+
+    def _of(self, head: Memory, action: str, rule: str, why: str, into: Memory | None = None) -> Suggestion:
+        older = tuple(self._chains.of(head)[1:])
+        return Suggestion(action, head, why, rule, self._judging.importance(head), older, into)  # type: ignore[arg-type]
+
+    def _key(self, suggestion: Suggestion) -> tuple[object, ...]:
+        """Return the sort key: least important and untrusted first."""
+        return _ORDER[suggestion.action], *self._judging.weight(suggestion.memory)
+
+
+def _why_merged(best: Memory, other: Memory) -> str:
+    why = "is newer"
+    if best.pinned:
+        why = "is pinned"
+    elif best.trust != other.trust:
+        why = f"has {best.trust} trust"
+    return f"says the same as {best.id}, which {why}"
+
+
+def _why_retained(unused: int, rule: Retention) -> str:
+    return f"not used for {counted(unused, 'day')}; {rule.name} is archived after {rule.archive_after_days}"
+
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:[._:/@+'-]?[^\W_]+|_)*|[^\w\s]|_")
+_PLAIN: Final = frozenset('.,;:!"()')
+"""Signs that tell nothing where they stand between words; all others count."""
+_ENDS: Final = frozenset(".!?")
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_DECIDED: Final = frozenset({BESIDE, DISTINCT, SUSPECT})
+"""Links between two memories of which somebody decides, or has decided, what they are to each other."""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return what a text is compared by; empty for one without words."""
+    words: list[str] = []
+    begins = True
+    for token in _TOKEN.findall(unicodedata.normalize("NFC", text).translate(_QUOTES)):
+        if token in _PLAIN:
+            begins = begins or token in _ENDS
+            continue
+        word = token.lower() if (begins and token[1:].islower()) or token.lower() in _ARTICLES else token
+        begins = token in _ENDS
+        if word not in _ARTICLES:
+            words.append(word)
+    return tuple(words)
+
+
+def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory]]]:
+    """Yield the best of each set of repeated memories with the others.
+
+    Only within one group and project, of one topic and one end, and where nobody has decided otherwise.
+    """
+    by_words: dict[tuple[object, ...], list[Memory]] = {}
+    for memory in memories:
+        if words := words_of(memory.content):
+            key = words, memory.belongs_to, memory.project.casefold(), memory.topic, memory.expires_at
+            by_words.setdefault(key, []).append(memory)
+    for same in by_words.values():
+        best, *others = sorted(same, key=_rank, reverse=True)
+        if alike := [each for each in others if _says_the_same(best, each)]:
+            yield best, alike
+
+
+def _rank(memory: Memory) -> tuple[bool, int, float, str]:
+    return memory.pinned, TRUST_ORDER.index(memory.trust), memory.timestamp.timestamp(), memory.id
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    if any(link.id in {one.id, other.id} and link.rel in _DECIDED for each in (one, other) for link in each.links):
+        return False
+    if differ_in_meaning(one.content.lower(), other.content.lower()):
+        return False
+    return _days(one) == _days(other)
+
+
+def _days(memory: Memory) -> list[tuple[object, ...]]:
+    return [mention.readings for mention in times_in(memory.content, memory.said_at)]
