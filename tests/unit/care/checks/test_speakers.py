@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.care.checks.codes import Severity
 from agent_memory.care.checks.examination import examine_agent
-from agent_memory.knowledge.intake import speakers
+from agent_memory.knowledge import inspection
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import taken_from, undo
 from agent_memory.knowledge.records import Knowledge
@@ -51,7 +51,7 @@ def test_doctor_of_old_imports_lists_guessed_speakers(old: Path) -> None:
 
 
 def test_doctor_with_many_turns_says_where_it_stopped(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speakers, "MOST_TURNS", 1)
+    monkeypatch.setattr(inspection, "MOST_TURNS", 1)
     assert "The check stopped after 1 turn." in find_speakers(old)["speakers_guessed"][1]
 
 
