@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal import Change, Entry, JournalWriter, Update
 from agent_memory.journal.reader import JournalReader
-from agent_memory.journal.rewriting import Rewriting
+from agent_memory.journal.rewrite import Rewriting
 from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from agent_memory.journal.opening import Held
+    from agent_memory.journal.writer import Held
     from agent_memory.models import Memory
 
 

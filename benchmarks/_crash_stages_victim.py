@@ -37,11 +37,11 @@ STAGES: Final = {
     ("index/segment_vectors.py", "add_vectors"): "vectors",
     ("store/segment_builder.py", "_take_into_use"): "naming a segment",
     ("store/segment_opener.py", "remove_unused"): "removal",
-    ("journal/rewriting.py", "fill"): "compaction, before the rename",
-    ("journal/rewriting.py", "put_in_place"): "compaction, at the rename",
+    ("journal/rewrite.py", "fill"): "compaction, before the rename",
+    ("journal/rewrite.py", "put_in_place"): "compaction, at the rename",
     ("store/segment_opener.py", "drop_purged"): _OF_PURGED,
     ("journal/writer.py", "append"): "group commit, line",
-    ("journal/durability.py", "settle"): "group commit, sync",
+    ("journal/writer.py", "settle"): "group commit, sync",
 }
 """Where a call is made, by the end of the file's name and the function: the innermost counts, but for the purge."""
 

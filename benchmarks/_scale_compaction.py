@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal.opening import JournalFile
+from agent_memory.journal.writer import JournalFile
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from benchmarks._latency_data import Figure, figure, sentence

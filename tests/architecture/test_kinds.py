@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAME_NO_KIND: Final = {"journal", "store", "index", "engines", "files", "redaction", "embeddings"}
 MAY_NAME_ONE: Final = {
-    "files/reader_process.py": "a reason, the memory of a process",
+    "files/processes.py": "a reason, the memory of a process",
     "store/memory_storage.py": "the storage of memories",
     "store/file_storage.py": "memories in files, and which storage has an agent's memories",
     "engines/server_storage.py": "memories on a server",

@@ -50,6 +50,7 @@ MAY_TOUCH_FILES = {
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "integrations/amplifier/session_notes.py": "_sessions",
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
+    "care/keys.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",

@@ -16,10 +16,9 @@ from typer.testing import CliRunner
 from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files import atomic
-from agent_memory.files.atomic import replace_file
+from agent_memory.files.atomic import claim, remove_leftovers, replace_file
 from agent_memory.files.lock import index_lock
 from agent_memory.files.names import BUILD_LOCK
-from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected

@@ -29,7 +29,7 @@ _OURS = ("agent_memory", "amplifier_module_")
 _EXEMPT = {
     "agent_memory.cli.running": "the command line's own usage",
     "agent_memory.files.names": "names of files in an agent's folder, at most 255 bytes",
-    "agent_memory.files.blobs": "names of files in an agent's folder, at most 255 bytes",
+    "agent_memory.encryption.blobs": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.care.backups.manifest": "names of files in an archive",
     "agent_memory.knowledge.topics.page_files": "names of pages, at most 255 bytes",
     "agent_memory.times.grammar._ELEMENT": "rules of our own grammar, read at its first use",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.entries import shared_file_system
 from agent_memory.files.lock import folder_lock, locks_work, make_lock
-from agent_memory.journal import opening
+from agent_memory.journal import writer
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.hostile.trouble import inside
 from tests.support import memory_of
@@ -76,7 +76,7 @@ def test_a_lock_that_does_not_keep_its_own_process_out_is_tried_on_another(
 
 async def test_locks_are_tried_once_for_a_session(storage: FileStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[Path] = []
-    monkeypatch.setattr(opening, "locks_work", tried.append)
+    monkeypatch.setattr(writer, "locks_work", tried.append)
     for number in range(3):
         await storage.store(memory_of(f"fact {number}"))
     assert tried == [storage.folder.path]

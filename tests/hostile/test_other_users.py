@@ -246,7 +246,7 @@ def test_the_doctor_tells_who_else_can_swap_the_folders_of_agents(
 CHILD = """
 import os, resource, signal
 resource.setrlimit(resource.RLIMIT_CORE, {before})
-from agent_memory.files.children import keep_to_itself
+from agent_memory.files.processes import keep_to_itself
 keep_to_itself()
 print(oct(os.umask(0)), resource.getrlimit(resource.RLIMIT_CORE)[0] <= 1, flush=True)
 os.abort()

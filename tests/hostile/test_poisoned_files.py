@@ -16,8 +16,9 @@ import pytest
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import AgentMemoryError, EmbeddingError, StorageError
-from agent_memory.files.blobs import Blobs
+from agent_memory.files.layout import AgentFolder
 from agent_memory.memories import FileStorage, MigratableStorage
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
@@ -37,7 +38,7 @@ OFF = ServiceSettings(embedder="none")
 
 @attack("blob-with-other-words")
 def test_a_long_text_that_was_exchanged_is_not_read(tmp_path: Path) -> None:
-    blobs = Blobs(tmp_path / "blobs")
+    blobs = AgentBlobs(AgentFolder(tmp_path))
     with blobs.keeping(["tea " * 3_000]) as names:
         (name,) = names
     (tmp_path / "blobs" / name).write_text(EVIL)
@@ -50,7 +51,7 @@ def test_a_record_that_names_a_path_for_its_text_reads_none(tmp_path: Path, name
     (tmp_path / "memories.yaml").write_text(EVIL)
     (tmp_path / "blobs").mkdir()
     with pytest.raises(AgentMemoryError):
-        Blobs(tmp_path / "blobs").read(name)
+        AgentBlobs(AgentFolder(tmp_path)).read(name)
 
 
 LINES: list[Any] = [

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 _SYNCING = (
     "agent_memory.files.atomic",
-    "agent_memory.journal.opening",
-    "agent_memory.journal.durability",
+    "agent_memory.journal.writer",
     "agent_memory.journal.salvage",
-    "agent_memory.journal.rewriting",
+    "agent_memory.journal.rewrite",
     "agent_memory.memory.scratchpad_manager",
     "agent_memory.store.shards",
 )
@@ -83,8 +82,8 @@ def renamed_first(put: Put) -> None:
         if durable:
             atomic.sync_folder(path.parent)
 
-    put("agent_memory.journal.opening.replace_file", replaced)
-    put("agent_memory.journal.rewriting.sync_file", _nothing)
+    put("agent_memory.journal.writer.replace_file", replaced)
+    put("agent_memory.journal.rewrite.sync_file", _nothing)
 
 
 def lists_first(put: Put) -> None:
@@ -111,17 +110,17 @@ def trusts_the_dead(put: Put) -> None:
 
 def trusts_the_way(put: Put) -> None:
     """Take for durable the folders that are there."""
-    put("agent_memory.journal.durability.sync_way_to", _nothing)
+    put("agent_memory.journal.writer.sync_way_to", _nothing)
 
 
 def trusts_the_name(put: Put) -> None:
     """Take for durable the name of a file that is there."""
-    put("agent_memory.journal.durability.SyncState.secure_name", functools.partialmethod(_nothing))
+    put("agent_memory.journal.writer.SyncState.secure_name", functools.partialmethod(_nothing))
 
 
 def trusts_a_second_sync(put: Put) -> None:
     """After a sync that failed, take the next one that succeeds for a proof."""
-    put("agent_memory.journal.opening.JournalFile.write_anew", _nothing)
+    put("agent_memory.journal.writer.JournalFile.write_anew", _nothing)
 
 
 def _nothing(*_args: object, **_named: object) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
-    from agent_memory.files.blobs import Blobs
     from agent_memory.files.layout import AgentFolder
 
 
@@ -419,7 +418,7 @@ def audit_of(folder: AgentFolder, ids: Iterable[str] | None) -> list[str]:
     return found
 
 
-def _in_journal(path: Path, blobs: Blobs) -> Iterator[Holding]:
+def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[Holding]:
     records: Records = {}
     last: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
     texts: dict[str, dict[str, None]] = {}
@@ -439,7 +438,7 @@ def _in_journal(path: Path, blobs: Blobs) -> Iterator[Holding]:
         yield Holding(kind, record_id, path.name, _whole(data, blobs), at, earlier, record_id not in records)
 
 
-def _whole(data: Mapping[str, Any], blobs: Blobs) -> Mapping[str, Any]:
+def _whole(data: Mapping[str, Any], blobs: AgentBlobs) -> Mapping[str, Any]:
     """Return fields with the whole of a long text instead of its beginning."""
     if isinstance(name := data.get("blob"), str) and name:
         with contextlib.suppress(StorageError):  # the doctor tells of it; its beginning is here

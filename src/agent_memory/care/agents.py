@@ -21,21 +21,22 @@ from agent_memory.errors import AgentMemoryError, BusyError, StorageError, Valid
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
     PRIVATE_FOLDER,
+    hold_folder,
     make_private_folder,
     read_file,
     replace_file,
     sync_folder,
     sync_tree,
     translated,
+    unlock_and_close,
 )
 from agent_memory.files.entries import size_of
-from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, build_command, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
 from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.journal.agent_file import read_states, write_states
-from agent_memory.journal.presence import check_all_present
+from agent_memory.journal.journal import check_all_present
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.store.change_log import records_in
 

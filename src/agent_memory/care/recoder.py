@@ -14,7 +14,7 @@ from agent_memory.errors import BusyError
 from agent_memory.files.atomic import opened, translated
 from agent_memory.journal import AS_IT_STANDS, IDENTITY, Journal
 from agent_memory.journal.reader import JournalReader, header_in
-from agent_memory.journal.rewriting import encoded_by
+from agent_memory.journal.rewrite import encoded_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable

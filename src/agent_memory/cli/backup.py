@@ -39,7 +39,7 @@ from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, build_command, folder_of
 from agent_memory.files.names import BACKUPS
 from agent_memory.files.wording import counted, human
-from agent_memory.journal.presence import check_all_present
+from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import Caller
 from agent_memory.models import to_text, utc_now
 

@@ -9,9 +9,8 @@ from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import row
 from agent_memory.cli.running import CommandPlace, command
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.files.layout import agents_under, folder_of
+from agent_memory.files.layout import agents_under, find_project_root, folder_of
 from agent_memory.files.names import CONSENT
-from agent_memory.files.project_root import find_project_root
 from agent_memory.memory.consent import (
     NARROWER,
     ConsentFiles,

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.cli.running import Run
 from agent_memory.errors import ConfigurationError, ValidationError
-from agent_memory.files.atomic import open_private, translated
-from agent_memory.files.environment import environment_without_keys
-from agent_memory.files.held import unlock_and_close
+from agent_memory.files.atomic import make_draft_folder, open_private, translated, unlock_and_close
 from agent_memory.files.layout import folder_of
-from agent_memory.files.temporary import make_draft_folder
+from agent_memory.files.processes import environment_without_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

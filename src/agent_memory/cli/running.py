@@ -32,7 +32,7 @@ from agent_memory.errors import (
 )
 from agent_memory.files.layout import agents_under, folder_of, is_agent_id
 from agent_memory.files.wording import counted
-from agent_memory.journal.presence import newest_backup
+from agent_memory.journal.agent_file import newest_backup
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:

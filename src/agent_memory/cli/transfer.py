@@ -18,9 +18,8 @@ from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.errors import ConfigurationError, UnsupportedError, ValidationError
-from agent_memory.files.atomic import replace_file, translated
+from agent_memory.files.atomic import remove_leftovers, replace_file, translated
 from agent_memory.files.layout import folder_of
-from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
 from agent_memory.journal import lost_in
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of

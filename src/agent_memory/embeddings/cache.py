@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.embeddings.rows import Rows
-from agent_memory.files.aside import set_aside
+from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import aside_path
 from agent_memory.files.vectors import kept_as, lengths_of, packed, unpacked
 

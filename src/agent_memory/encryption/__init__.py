@@ -5,9 +5,17 @@ Knows files by their bytes and fields of records as JSON; what a journal is, sta
 
 from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.cipher import DataKey
-from agent_memory.encryption.inspection import of_encryption
-from agent_memory.encryption.key_file import KeyFile, State
-from agent_memory.encryption.keys import data_key, is_encrypted, key_for, state_of, take_keys_from, unlock
+from agent_memory.encryption.keys import (
+    KeyFile,
+    State,
+    data_key,
+    is_encrypted,
+    key_for,
+    of_encryption,
+    state_of,
+    take_keys_from,
+    unlock,
+)
 from agent_memory.encryption.person import PersonKey, person_key
 
 __all__ = [

@@ -1,90 +1,322 @@
-"""`AgentBlobs`: the long texts of one agent, encrypted where its files are.
+"""`AgentBlobs`: texts that are too long for a journal line, each in a file of `blobs/` named by its SHA-256.
 
-The name of such a file is a keyed hash of the text's name: whoever has a text cannot tell whether it is there.
+A text is written before the record that names it. Writers hold the folder with a shared lock until that record is on
+disk; a sweep holds it alone. So a killed process leaves a file without a record, and never a record without its text.
+
+If the agent's files are encrypted, a file's name is a keyed hash of the text's name: without the key nobody can test
+whether a text is stored.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from typing_extensions import override
-
-from agent_memory.encryption.keys import data_key, key_file_of, key_for
-from agent_memory.files.atomic import read_file
-from agent_memory.files.blobs import Blobs
+from agent_memory.encryption.keys import data_key, get_key_file, key_for
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import (
+    make_private_folder,
+    opened,
+    read_file,
+    remove_leftovers,
+    replace_file,
+    sync_file,
+    sync_folder,
+    translated,
+    unlock_and_close,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from datetime import timedelta
     from pathlib import Path
 
     from agent_memory.encryption.cipher import DataKey
     from agent_memory.files.layout import AgentFolder
 
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_NAMES: Final = re.compile(rb"[0-9a-f]{64}")
+_BLOCK: Final = 1 << 24
+_OVERLAP: Final = 64
 
-class AgentBlobs(Blobs):
-    """The long texts of an agent. Raises what `data_key` does where they are encrypted and there is no key.
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """Number and total bytes of swept texts."""
+
+    count: int = 0
+    size: int = 0
+
+
+class AgentBlobs:
+    """Long texts of one agent. Blocking.
+
+    Every method raises what `data_key` does if the texts are encrypted and there is no key.
 
     Args:
-        folder: The agent's.
+        folder: Folder of the agent; `blobs/` is made by the first write.
     """
 
     def __init__(self, folder: AgentFolder) -> None:
-        super().__init__(folder.blobs)
+        self.folder = folder.blobs
         self._agent = folder.path
 
-    @override
-    def place_of(self, name: str) -> str:
-        key = key_for(self._agent)
-        return name if key is None else _place(key, name)
+    @contextlib.contextmanager
+    def keeping(self, texts: Collection[str]) -> Iterator[list[str]]:
+        """Write texts; sweep none during the block, which ends when records name them.
 
-    def recode(self) -> None:
-        """Write each text anew that is not as the state of the agent's files has it, and remove the old file.
+        Yields:
+            Names of the texts, in the same order.
 
         Raises:
-            StorageError: One cannot be read or written; it is as it was, and doing it again goes on.
+            StorageError: A text could not be written.
+        """
+        if not texts:
+            yield []
+            return
+        make_private_folder(self.folder)
+        with self._held(fcntl.LOCK_SH), translated(self.folder, "write to"):
+            names = [self._write(text.encode()) for text in texts]
+            sync_folder(self.folder)
+            yield names
+
+    @contextlib.contextmanager
+    def unswept(self) -> Iterator[None]:
+        """Keep all texts from being swept during the block.
+
+        Raises:
+            StorageError: The folder cannot be opened.
+        """
+        with self._held(fcntl.LOCK_SH) if self.folder.is_dir() else contextlib.nullcontext():
+            yield
+
+    @contextlib.contextmanager
+    def bringing(self, texts: Iterable[bytes], files: Iterable[tuple[str, bytes]] = ()) -> Iterator[None]:
+        """Write texts one at a time; sweep none during the block.
+
+        Args:
+            texts: Texts in UTF-8.
+            files: Names and contents of blob files to write unchanged.
+
+        Raises:
+            StorageError: A text could not be written.
+        """
+        make_private_folder(self.folder)
+        with self._held(fcntl.LOCK_SH):
+            with translated(self.folder, "write to"):
+                for text in texts:
+                    self._write(text)
+                for name, content in files:
+                    replace_file(self.folder / name, content, durable=True)
+                sync_folder(self.folder)
+            yield
+
+    def recode(self) -> None:
+        """Encrypt or decrypt each text that is not yet as the agent's files are; remove the old file.
+
+        Raises:
+            StorageError: A text cannot be read or written; a second call continues.
         """
         key = data_key(self._agent)
         is_plain = key_for(self._agent) is None
-        for place in sorted(self.names()):
-            content = read_file(self.folder / place)
+        for name in sorted(self.names()):
+            content = read_file(self.folder / name)
             try:
-                text = key.decrypted(place, content)
+                text = key.decrypted(name, content)
             except ValueError:
                 text = None
             if is_plain is (text is None):
                 continue
             with self.bringing([content if text is None else text]):
-                (self.folder / place).unlink()
+                (self.folder / name).unlink()
 
-    @override
-    def _stored(self, place: str, content: bytes) -> bytes:
+    def read(self, name: str) -> str:
+        """Return a text.
+
+        Raises:
+            StorageError: `blob_missing`: no text has this name; `blob_damaged`: the text does not match its name.
+        """
+        if not _NAME.fullmatch(name):
+            raise _build_missing_error(name, self.folder)
+        try:
+            with translated(self.folder / name, "read"):
+                content = self._read_content(name)
+        except StorageError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise _build_missing_error(name, self.folder) from None
+            raise
+        if content is None or get_name(content) != name:
+            raise StorageError(
+                f"The text {name[:12]}… in {self.folder.name} is not what was stored; its beginning is in the journal.",
+                code="blob_damaged",
+                recovery="Put the file of this name from a backup in its place, or take the text in again.",
+                path=self.folder / name,
+            )
+        return content.decode()
+
+    def names(self) -> dict[str, int]:
+        """Return the size in bytes of each blob file by name; empty without a folder.
+
+        Raises:
+            OSError: The folder cannot be listed.
+        """
+        if not self.folder.is_dir():
+            return {}
+        with os.scandir(self.folder) as entries:
+            return {
+                entry.name: entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+                if _NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            }
+
+    def get_file_name(self, name: str) -> str:
+        """Return the file name for a text's name."""
         key = key_for(self._agent)
-        return content if key is None else key.encrypted(place, content)
+        return name if key is None else _hash_name(key, name)
 
-    @override
-    def _content(self, name: str) -> bytes | None:
-        if key_file_of(self._agent) is None:
-            return super()._content(name)
+    def sweep(
+        self,
+        files: Callable[[], Collection[Path]],
+        older_than: timedelta,
+        list_names: Callable[[Path], Iterable[str]] | None = None,
+    ) -> SweepResult:
+        """Remove old texts that no file names.
+
+        Args:
+            files: Returns journals and quarantined files that may name texts; called while no text is written.
+            older_than: Minimum age of a text.
+            list_names: Returns names of texts in a file; `find_names` when omitted.
+
+        Raises:
+            StorageError: A file or the folder cannot be read; nothing more is removed.
+        """
+        if not self.folder.is_dir():
+            return SweepResult()
+        with self._held(fcntl.LOCK_EX), translated(self.folder, "sweep"):
+            remove_leftovers(self.folder)
+            unused = {name: size for name, size in self.names().items() if _is_old(self.folder / name, older_than)}
+            for file in files() if unused else ():
+                for name in (list_names or find_names)(file):
+                    unused.pop(name, None)
+                    unused.pop(self.get_file_name(name), None)
+            for name in unused:
+                (self.folder / name).unlink(missing_ok=True)
+            if unused:
+                sync_folder(self.folder)
+        return SweepResult(len(unused), sum(unused.values()))
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy all blob files to another blob folder, created if missing, and sync them.
+
+        Raises:
+            StorageError: A file could not be copied.
+        """
+        if not self.folder.is_dir():
+            return
+        make_private_folder(folder)
+        with self._held(fcntl.LOCK_SH), translated(folder, "copy texts to"):
+            for name in self.names():
+                replace_file(folder / name, read_file(self.folder / name), durable=True)
+
+    def _write(self, content: bytes) -> str:
+        name, key = get_name(content), key_for(self._agent)
+        path = self.folder / (name if key is None else _hash_name(key, name))
+        with contextlib.suppress(OSError):
+            if _has_content(path, content, key):
+                os.utime(path)
+                with opened(path, os.O_RDONLY) as descriptor:
+                    sync_file(descriptor)  # its writer may have died before
+                return name
+        replace_file(path, content if key is None else key.encrypted(path.name, content), durable=True)
+        return name
+
+    def _read_content(self, name: str) -> bytes | None:
+        """Return a text in UTF-8; None if its file cannot be decrypted."""
+        if get_key_file(self._agent) is None:
+            return read_file(self.folder / name)
         key = data_key(self._agent)
-        place = _place(key, name)
+        hashed = _hash_name(key, name)
         try:
-            content = read_file(self.folder / place)
-        except FileNotFoundError:  # encryption is under way
-            return super()._content(name)
+            content = read_file(self.folder / hashed)
+        except FileNotFoundError:  # encryption is in progress
+            return read_file(self.folder / name)
         try:
-            return key.decrypted(place, content)
+            return key.decrypted(hashed, content)
         except ValueError:
             return None
 
-    @override
-    def _holds(self, path: Path, content: bytes) -> bool:
-        key = key_for(self._agent)
-        if key is None:
-            return super()._holds(path, content)
+    @contextlib.contextmanager
+    def _held(self, operation: int) -> Iterator[None]:
+        with translated(self.folder, "open"):
+            descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            return key.decrypted(path.name, read_file(path)) == content
-        except ValueError:
-            return False
+            with contextlib.suppress(OSError):  # without locks, only the age protects a text
+                fcntl.flock(descriptor, operation)
+            yield
+        finally:
+            unlock_and_close(descriptor)
 
 
-def _place(key: DataKey, name: str) -> str:
+def get_name(content: bytes) -> str:
+    """Return the name of a text: its SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def replace_names(text: str, renamed: Mapping[str, str]) -> str:
+    """Return a text with names of blobs replaced.
+
+    Args:
+        text: Text that may name blobs.
+        renamed: New names by old names.
+    """
+    return _NAME.sub(lambda match: renamed.get(match[0], match[0]), text) if renamed else text
+
+
+def find_names(file: Path) -> Iterator[str]:
+    """Yield everything in a file that looks like a text's name; nothing if it is missing.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    try:
+        content = file.open("rb")
+    except FileNotFoundError:
+        return
+    with content:
+        before = b""
+        while block := content.read(_BLOCK):
+            for match in _NAMES.finditer(before + block):
+                yield match[0].decode()
+            before = (before + block)[-_OVERLAP + 1 :]
+
+
+def _hash_name(key: DataKey, name: str) -> str:
     return key.hashed(name.encode()).hex()
+
+
+def _has_content(path: Path, content: bytes, key: DataKey | None) -> bool:
+    if key is None:
+        return path.lstat().st_size == len(content) and read_file(path) == content
+    try:
+        return key.decrypted(path.name, read_file(path)) == content
+    except ValueError:
+        return False
+
+
+def _is_old(path: Path, older_than: timedelta) -> bool:
+    return time.time() - path.lstat().st_mtime >= older_than.total_seconds()
+
+
+def _build_missing_error(name: str, folder: Path) -> StorageError:
+    return StorageError(
+        f"The text {name[:12]}… is not in {folder.name}; its beginning is in the journal.",
+        code="blob_missing",
+        recovery="Bring the file back from a backup, or take the text in again.",
+        path=folder / name,
+    )

@@ -25,7 +25,7 @@ MAGIC: Final = b"agent-memory encrypted 1\n"
 """How an encrypted file begins."""
 
 
-def aes_gcm(secret: bytes) -> Any:
+def build_cipher(secret: bytes) -> Any:
     """Return the cipher with a key of 32 bytes.
 
     Raises:
@@ -43,14 +43,14 @@ def aes_gcm(secret: bytes) -> Any:
     return AESGCM(secret)
 
 
-def lock_up(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
+def encrypt_bound(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
     """Return a nonce and the encrypted content, which is readable only together with what it is bound to."""
     nonce = os.urandom(NONCE_BYTES)
     return nonce + bytes(cipher.encrypt(nonce, content, bound_to))
 
 
-def unlock(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
-    """Return what `lock_up` was given.
+def decrypt_bound(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
+    """Return what `encrypt_bound` was given.
 
     Raises:
         ValueError: It was changed, or is of another key or bound to something else.
@@ -83,7 +83,7 @@ class DataKey:
     """
 
     def __init__(self, secret: bytes, agent: str) -> None:
-        self._cipher = aes_gcm(secret)
+        self._cipher = build_cipher(secret)
         self._secret = secret
         self._agent = agent
         self._hashes = _derived(secret, "hashes")
@@ -107,7 +107,7 @@ class DataKey:
 
     def locked(self, where: Sequence[object], content: bytes) -> bytes:
         """Return content, encrypted and bound to a place."""
-        return lock_up(self._cipher, content, bound(self._agent, *where))
+        return encrypt_bound(self._cipher, content, bound(self._agent, *where))
 
     def unlocked(self, where: Sequence[object], content: bytes) -> bytes:
         """Return what `locked` was given.
@@ -115,7 +115,7 @@ class DataKey:
         Raises:
             ValueError: It was changed, or made for another place or with another key.
         """
-        return unlock(self._cipher, content, bound(self._agent, *where))
+        return decrypt_bound(self._cipher, content, bound(self._agent, *where))
 
     def encrypted(self, name: str, content: bytes) -> bytes:
         """Return the bytes of a whole file, bound to its name."""

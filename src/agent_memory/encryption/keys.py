@@ -6,21 +6,27 @@ here by the folder, so that none can be forgotten. A person's key is asked for w
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import threading
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.encryption.key_file import KeyFile
-from agent_memory.encryption.person import person_key
-from agent_memory.errors import StorageError
-from agent_memory.files.atomic import make_private_folder, signature
+from agent_memory.encryption.cipher import KEY_BYTES, DataKey, bound, build_cipher, decrypt_bound, encrypt_bound
+from agent_memory.encryption.person import COST, person_key
+from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.atomic import make_private_folder, read_file, replace_file, signature, sync_folder, translated
+from agent_memory.files.concerns import Concern
+from agent_memory.files.exchange import move_if_free
 from agent_memory.files.names import ENCRYPTION, may_be_journal
 from agent_memory.settings import EncryptionSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.encryption.cipher import DataKey
-    from agent_memory.encryption.key_file import State
+    from agent_memory.encryption.person import PersonKey
 
 
 class _Keys:
@@ -54,7 +60,7 @@ def forget_keys() -> None:
         _KEYS.sources, _KEYS.files, _KEYS.unlocked = {}, {}, {}
 
 
-def key_file_of(folder: Path) -> KeyFile | None:
+def get_key_file(folder: Path) -> KeyFile | None:
     """Return what `encryption.json` of an agent's folder says, None where there is none; looks whether it has changed.
 
     Raises:
@@ -71,13 +77,13 @@ def key_file_of(folder: Path) -> KeyFile | None:
 
 
 def state_of(folder: Path) -> State | None:
-    """Return how far the encryption of an agent's files is; None where they are plain. See `key_file_of`."""
-    found = key_file_of(folder)
+    """Return how far the encryption of an agent's files is; None where they are plain. See `get_key_file`."""
+    found = get_key_file(folder)
     return None if found is None else found.state
 
 
 def is_encrypted(folder: Path) -> bool:
-    """Tell whether nothing may be written to an agent's folder that is not encrypted. See `key_file_of`."""
+    """Tell whether nothing may be written to an agent's folder that is not encrypted. See `get_key_file`."""
     state = state_of(folder)
     return state in {"encrypting", "encrypted"} or (state is None and _is_to_be(folder))
 
@@ -96,9 +102,9 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
     with _KEYS.lock:
         if name is not None and (known := _KEYS.unlocked.get((folder, name))) is not None:
             return known
-        file = key_file_of(folder)
+        file = get_key_file(folder)
         if file is None:
-            raise key_file_gone(folder)
+            raise build_key_gone_error(folder)
         found = _KEYS.unlocked.get((folder, file.key))
         if found is None:
             found = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(source_for(folder)))
@@ -112,7 +118,7 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
     return found
 
 
-def key_file_gone(folder: Path) -> StorageError:
+def build_key_gone_error(folder: Path) -> StorageError:
     """Return the error for a folder that has encrypted files, and no `encryption.json`."""
     return StorageError(
         f"A file of {folder.name} is encrypted, and {ENCRYPTION}, which holds the key of the files, is gone. "
@@ -166,7 +172,7 @@ def key_for(folder: Path) -> DataKey | None:
     """
     if not is_encrypted(folder):
         return None
-    if key_file_of(folder) is None:
+    if get_key_file(folder) is None:
         _begin(folder)
     return data_key(folder)
 
@@ -194,3 +200,194 @@ def adopt(folder: Path, key: DataKey) -> None:
     """Take a key as known, which was made or unwrapped already."""
     with _KEYS.lock:
         _KEYS.unlocked[folder, key.key] = key
+
+
+VERSION: Final = 1
+SALT_BYTES: Final = 16
+State = Literal["encrypting", "encrypted", "decrypting"]
+"""`encrypting`, `decrypting`: under way; some journals are encrypted and some are not, as the header of each says."""
+_STATES: Final[tuple[State, ...]] = ("encrypting", "encrypted", "decrypting")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """What the file says.
+
+    Attributes:
+        state: How far the encryption of the agent's files is; bound to the wrapped key, so that nobody sets another.
+        agent: The agent's name when the key was made; everything is bound to it.
+        key: Names the data key, as the headers of journals do.
+        wrapped: The data key, encrypted with the person's.
+        stretched: How the person's key is made of a passphrase; None where it is 32 bytes itself.
+    """
+
+    state: State
+    agent: str
+    key: str
+    wrapped: bytes
+    stretched: dict[str, Any] | None = None
+
+    @classmethod
+    def fresh(cls, agent: str, person: PersonKey, state: State = "encrypting") -> tuple[KeyFile, DataKey]:
+        """Return a file with a new data key, and that key; nothing is written."""
+        data = DataKey(os.urandom(KEY_BYTES), agent)
+        return cls(state, agent, data.key, b"").wrapping(data, person), data
+
+    def wrapping(self, data: DataKey, person: PersonKey, state: State | None = None) -> KeyFile:
+        """Return the file with the same data key, wrapped by a person's key, which may be another one."""
+        state = state or self.state
+        stretched = None
+        if person.raw is None:
+            salt = base64.b64encode(os.urandom(SALT_BYTES)).decode()
+            stretched = {"by": "scrypt", "salt": salt, **COST}
+        new = replace(self, state=state, stretched=stretched)
+        return replace(new, wrapped=encrypt_bound(build_cipher(new.wrapping_key(person)), data.secret, new.bound_to()))
+
+    def unwrapped(self, person: PersonKey) -> DataKey:
+        """Return the data key.
+
+        Raises:
+            StorageError: `wrong_key`: the person's key is not the one that it was wrapped by.
+            ConfigurationError: cryptography is not installed.
+        """
+        try:
+            data = DataKey(
+                decrypt_bound(build_cipher(self.wrapping_key(person)), self.wrapped, self.bound_to()), self.agent
+            )
+        except ValueError:
+            raise StorageError(
+                f"The key from {person.source} is not the one that the memory of {self.agent} was encrypted with, or "
+                f"{ENCRYPTION} was changed. Nothing was read or changed.",
+                code="wrong_key",
+                recovery="Give the key that it was encrypted with, or that `agent-memory rekey` was last given.",
+            ) from None
+        return data
+
+    def encode(self) -> bytes:
+        """Return the bytes of the file."""
+        value = {
+            "version": VERSION,
+            "state": self.state,
+            "cipher": "AES-256-GCM",
+            "agent": self.agent,
+            "key": self.key,
+            "wrapped": base64.b64encode(self.wrapped).decode(),
+            "stretched": self.stretched,
+        }
+        return json.dumps(value, indent=1).encode() + b"\n"
+
+    def write(self, folder: Path) -> None:
+        """Put it in place, synced, readable by its owner alone.
+
+        Raises:
+            StorageError: The file that was there is in place.
+        """
+        with translated(folder / ENCRYPTION, "write"):
+            replace_file(folder / ENCRYPTION, self.encode(), durable=True)
+
+    def begin(self, folder: Path) -> None:
+        """Put it in place, synced, unless another process was faster.
+
+        Raises:
+            StorageError: There is none.
+        """
+        new = folder / f".{ENCRYPTION}.{os.urandom(4).hex()}.tmp"
+        with translated(folder / ENCRYPTION, "write"):
+            replace_file(new, self.encode(), durable=True)
+            if not move_if_free(new, folder / ENCRYPTION):
+                new.unlink()
+            sync_folder(folder)
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Remove the file of a folder, in which nothing is encrypted any more.
+
+        Raises:
+            StorageError: It is there still.
+        """
+        with translated(folder / ENCRYPTION, "remove"):
+            (folder / ENCRYPTION).unlink(missing_ok=True)
+            sync_folder(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> KeyFile | None:
+        """Return what the file of a folder says, None where there is none.
+
+        Raises:
+            StorageError: `key_file`: it is there and cannot be used.
+        """
+        path = folder / ENCRYPTION
+        try:
+            content = read_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unusable(path, error.strerror or str(error)) from None
+        return cls.of(content, path)
+
+    @classmethod
+    def of(cls, content: bytes, path: Path) -> KeyFile:
+        """Return what the bytes of such a file say; see `read`."""
+        try:
+            value = json.loads(content)
+            if value["version"] != VERSION:
+                raise _unusable(path, f"it is of version {value['version']}; a newer agent-memory reads it")
+            state, stretched = value["state"], value["stretched"]
+            names = [str(value["agent"]), str(value["key"])]
+            wrapped = base64.b64decode(value["wrapped"], validate=True)
+        except (ValueError, KeyError, TypeError) as error:
+            raise _unusable(path, f"it is damaged ({type(error).__name__})") from None
+        if state not in _STATES or not (stretched is None or isinstance(stretched, dict)):
+            raise _unusable(path, "a field has a wrong value")
+        return cls(state, names[0], names[1], wrapped, stretched)
+
+    def wrapping_key(self, person: PersonKey) -> bytes:
+        """Return the 32 bytes that wrap the data key.
+
+        Raises:
+            ValueError: They cannot be made of this key as the file says.
+        """
+        if self.stretched is None:
+            if person.raw is None:
+                raise ValueError("a passphrase, where a key of 32 bytes was used")
+            return person.raw
+        try:
+            salt, cost = base64.b64decode(self.stretched["salt"]), [int(self.stretched[each]) for each in COST]
+        except (KeyError, TypeError):
+            raise ValueError("damaged") from None
+        return person.stretched(salt, *cost)
+
+    def bound_to(self) -> bytes:
+        """Return all that must be as it was when the data key was wrapped."""
+        return bound("agent-memory data key", VERSION, self.state, self.agent, self.key, self.stretched)
+
+
+def _unusable(path: Path, why: str) -> StorageError:
+    return StorageError(
+        f"{path.name} of {path.parent.name} cannot be used: {why}. Without it nothing of this memory can be read; "
+        "nothing was changed.",
+        code="key_file",
+        recovery=f"Bring {path.name} back from a backup of this memory.",
+        path=path,
+    )
+
+
+def of_encryption(folder: Path) -> Iterator[Concern]:
+    """Report whether an agent's files are encrypted, to the end, and whether this process has the key."""
+    try:
+        file = get_key_file(folder)
+        if file is None:
+            return
+        data_key(folder)
+    except AgentMemoryError as error:
+        yield Concern("encryption_key", error.message, error.recovery)
+        file = None
+    if file is not None and file.state == "encrypted":
+        yield Concern("encryption", "The files are encrypted (AES-256-GCM), and the key is here.")
+    elif file is not None:
+        yield Concern(
+            "encryption_unfinished",
+            f"The files are being {'encrypted' if file.state == 'encrypting' else 'decrypted'}, or that was "
+            "interrupted: some are encrypted, and some may be plain.",
+            f"Run `agent-memory {'encrypt' if file.state == 'encrypting' else 'decrypt'}` again: it goes on.",
+        )

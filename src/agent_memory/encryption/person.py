@@ -20,7 +20,7 @@ from typing import Final
 
 from agent_memory.encryption.cipher import KEY_BYTES
 from agent_memory.errors import ConfigurationError, StorageError
-from agent_memory.files.environment import add_key_variable, environment_without_keys
+from agent_memory.files.processes import add_key_variable, environment_without_keys
 from agent_memory.settings import EncryptionSettings
 from agent_memory.settings.installation import advice
 

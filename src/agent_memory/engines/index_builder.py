@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.engines.shard_process import payload_of
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
-from agent_memory.files.children import keep_to_itself
 from agent_memory.files.layout import AgentFolder
+from agent_memory.files.processes import keep_to_itself
 from agent_memory.index import embedded_texts
 from agent_memory.journal import Journal, Update
 from agent_memory.models import Kind

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import estimate_embedding
 from agent_memory.errors import BusyError, MigrationError, StorageError
-from agent_memory.files.children import child_environment, python_module
+from agent_memory.files.processes import child_environment, python_module
 from agent_memory.store.protocols import Built, Estimate
 from agent_memory.store.shards import Shards
 

@@ -11,13 +11,14 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import stat
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError
-from agent_memory.files.held import unlock_and_close
-from agent_memory.files.temporary import claim
+from agent_memory.files.names import BACKUPS, RESTORING, TOPICS, sort_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +29,7 @@ PRIVATE_FOLDER: Final = 0o700
 _ROOT: Final = 0
 """The user whose links count as one's own: who is that may do everything anyway."""
 _BLOCK: Final = 1 << 24
-_NOT_OFFERED: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
+_NO_SYNC: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
 """How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
 
 
@@ -223,7 +224,7 @@ def sync_file(descriptor: int) -> None:
         try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
         except OSError as error:
-            if error.errno not in _NOT_OFFERED:  # a failure is reported once: the fsync below would succeed
+            if error.errno not in _NO_SYNC:  # a failure is reported once: the fsync below would succeed
                 raise
         else:
             return
@@ -236,7 +237,7 @@ def sync_folder(folder: Path) -> None:
     try:
         sync_file(descriptor)
     except OSError as error:
-        if error.errno not in _NOT_OFFERED:
+        if error.errno not in _NO_SYNC:
             raise
     finally:
         os.close(descriptor)
@@ -294,3 +295,187 @@ def replace_file(
         raise
     finally:
         unlock_and_close(descriptor)
+
+
+_held: Final[set[int]] = set()
+
+
+def lock_at_once(descriptor: int) -> None:
+    """Lock an open file until `unlock_and_close`, or until this process ends in whatever way.
+
+    Raises:
+        OSError: Another process holds it (`BlockingIOError`, or EACCES), or the file system has no locks.
+    """
+    _held.add(descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_in_turn(descriptor: int) -> None:
+    """Lock an open file like `lock_at_once`, behind those who wait for it already, for however long that takes.
+
+    Raises:
+        OSError: The file system has no locks.
+    """
+    _held.add(descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def duplicate(descriptor: int) -> int:
+    """Return another descriptor of an open file, for after its lock is given back; close it by `unlock_and_close`.
+
+    A child that is forked meanwhile would keep the lock by it, too.
+    """
+    copy = os.dup(descriptor)
+    _held.add(copy)
+    return copy
+
+
+def hold_folder(folder: Path) -> int | None:
+    """Return the descriptor that holds a folder itself; None where folders cannot be held, or where there is none yet.
+
+    Raises:
+        BlockingIOError: Another process holds it.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    except (AttributeError, OSError):
+        return None
+    try:
+        lock_at_once(descriptor)
+    except OSError as error:
+        unlock_and_close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return descriptor
+
+
+def unlock_and_close(descriptor: int) -> None:
+    """Close a descriptor and, before that, unlock it: a child forked meanwhile has a copy and would keep the lock."""
+    _held.discard(descriptor)
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    with contextlib.suppress(OSError):  # a failure of writing was reported by the sync before
+        os.close(descriptor)
+
+
+def _close_in_child() -> None:
+    """Close the parent's locked files in a forked child. To unlock them would release the locks of the parent."""
+    while _held:
+        with contextlib.suppress(OSError):
+            os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
+DRAFT: Final = ".draft"
+"""Beginning of the name of a folder with a text that a person edits."""
+_FRESH_SECONDS: Final = 1.0
+"""A file may be created and not locked yet for a few microseconds."""
+_OLD_SECONDS: Final = 3600.0
+_TAIL: Final = len(".01234567.tmp")
+
+
+def claim(descriptor: int) -> None:
+    """Lock the open temporary file until it is closed or this process ends."""
+    with contextlib.suppress(OSError):  # without such locks its age decides
+        lock_at_once(descriptor)
+
+
+def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
+    """Return the temporary files in `folder` that no process is writing any more, folders of restorings included.
+
+    Args:
+        folder: Where to look; other subfolders are left alone.
+        at_once: Name of a file of which no process makes a new version without noticing when that is gone: what was
+            left of it counts whatever its age.
+        of: Only what was left of the file of this name; for folders that are not ours.
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            replaced = path.name[1:-_TAIL]
+            if sort_of(path.name) == "temporary" and of in {None, replaced}:
+                with contextlib.suppress(OSError):  # gone meanwhile, or not to be looked at
+                    if _is_abandoned(path, 0.0 if replaced == at_once else _FRESH_SECONDS):
+                        found.append(path)
+    return found
+
+
+def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
+    """Remove what `leftovers` returns; what cannot be removed now may be the next time."""
+    for path in leftovers(folder, at_once, of=of):
+        with contextlib.suppress(OSError):
+            remove_leftover(path)
+
+
+def sweep_leftovers(folder: Path) -> list[Path]:
+    """Remove files that killed processes left of an agent.
+
+    Scans its folder, the folder of its pages, and its backups.
+
+    Args:
+        folder: Folder of one agent.
+
+    Returns:
+        Removed paths; a whole backup or a decrypted draft may be among them.
+    """
+    places = ((folder, None), (folder / TOPICS, None), (folder.parent / BACKUPS, f".{folder.name}-"))
+    swept = []
+    for place, beginning in places:
+        for path in leftovers(place):
+            if beginning is None or path.name.startswith(beginning):
+                with contextlib.suppress(OSError):
+                    remove_leftover(path)
+                    swept.append(path)
+    return swept
+
+
+def make_draft_folder(folder: Path) -> tuple[Path, int]:
+    """Create a folder for a draft in an agent's folder.
+
+    If the process is killed, the next open of the agent removes it.
+
+    Returns:
+        The folder, and a descriptor that holds its lock until it is closed.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    draft = folder / f"{DRAFT}.{secrets.token_hex(4)}.tmp"
+    draft.mkdir(mode=0o700)
+    descriptor = os.open(draft, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    claim(descriptor)
+    return draft, descriptor
+
+
+def remove_leftover(path: Path) -> None:
+    """Remove a leftover file, or the folder of a draft or restore.
+
+    Raises:
+        OSError: It is still there.
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_abandoned(path: Path, fresh_seconds: float) -> bool:
+    status = path.lstat()
+    age = time.time() - status.st_mtime
+    is_folder = stat.S_ISDIR(status.st_mode) and path.name.startswith((RESTORING, DRAFT))
+    is_ours = stat.S_ISREG(status.st_mode) or is_folder
+    if age < fresh_seconds or not is_ours:
+        return False
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        lock_at_once(descriptor)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return age > _OLD_SECONDS
+    finally:
+        unlock_and_close(descriptor)
+    return True

@@ -12,13 +12,11 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
-from agent_memory.files.changeover import is_settled
-from agent_memory.files.entries import described, kind_of, lock_at, names_in, size_of
-from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, leftovers
+from agent_memory.files.entries import described, kind_of, lock_at, names_in, shared_file_system, size_of
+from agent_memory.files.exchange import is_settled
 from agent_memory.files.lock import locks_work
 from agent_memory.files.names import sort_of
-from agent_memory.files.temporary import leftovers
 from agent_memory.files.wording import counted, human
 
 if TYPE_CHECKING:

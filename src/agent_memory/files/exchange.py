@@ -12,14 +12,32 @@ import ctypes
 import errno
 import fcntl
 import os
+import secrets
+import shutil
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.atomic import opened, read_file, write_all
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.atomic import (
+    PRIVATE_FOLDER,
+    hold_folder,
+    open_private,
+    open_to_read,
+    opened,
+    read_file,
+    replace_file,
+    sync_folder,
+    sync_tree,
+    translated,
+    unlock_and_close,
+    write_all,
+)
+from agent_memory.files.names import RESTORING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 _AT_FDCWD: Final = -100  # linux/fcntl.h
@@ -155,3 +173,156 @@ def _copy_if_free(new: Path, place: Path) -> bool:
         return False
     new.unlink()
     return True
+
+
+def set_aside(path: Path, place: Path, content: bytes | Iterable[bytes] | None = None, *, durable: bool = True) -> Path:
+    """Move `path` to `place`, or write `content` there, under that name or the first free one like it; return which.
+
+    Args:
+        path: What is set aside: a file, a folder or anything else.
+        place: Where it goes; `…-2` and so on where that is taken. See `aside_path`.
+        content: Write this, and leave `path` as it is.
+        durable: Sync what is written.
+
+    Raises:
+        OSError: Nothing was set aside.
+        StorageError: No name is free.
+    """
+    for free in _names_like(place):
+        if move_if_free(path, free) if content is None else _written(free, content, durable=durable):
+            return free
+    raise StorageError(f"There is no free name for {place.name}.")
+
+
+def _written(place: Path, content: bytes | Iterable[bytes], *, durable: bool) -> bool:
+    try:
+        os.close(open_private(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    try:
+        replace_file(place, content, durable=durable)
+    except BaseException:
+        place.unlink(missing_ok=True)
+        raise
+    return True
+
+
+def _names_like(place: Path) -> Iterator[Path]:
+    tail = ".yaml" if place.suffix == ".yaml" else ""
+    yield place
+    for number in range(2, 1000):
+        yield place.with_name(f"{place.name.removesuffix(tail)}-{number}{tail}")
+
+
+_BETWEEN_LOOKS: Final = 0.005
+_MIB: Final = 1024 * 1024
+
+
+def read_settled(path: Path, patience: float, max_bytes: int) -> tuple[bytes, float]:
+    """Return what is in a file that no program is writing, and when it was changed, in seconds since 1970.
+
+    Args:
+        path: The file.
+        patience: Seconds to wait for a program that is in the middle of writing it.
+        max_bytes: A larger one is not read.
+
+    Raises:
+        BusyError: A program has it open for writing all the time.
+        StorageError: It is larger (`too_long`).
+        OSError: It is not there, or cannot be read.
+    """
+    deadline = time.monotonic() + patience
+    with os.fdopen(open_to_read(path), "rb") as file:
+        while True:
+            with undisturbed(file.fileno()) as quiet:
+                if quiet is not False:
+                    status = os.fstat(file.fileno())
+                    content = file.read(max_bytes + 1) if status.st_size <= max_bytes else None
+                    break
+            if time.monotonic() > deadline:
+                raise BusyError(
+                    f"Another program has {path.name} open for writing.", recovery="Save and close it there."
+                )
+            time.sleep(_BETWEEN_LOOKS)
+    # It may have grown since, where programs cannot be kept from writing.
+    if content is None or len(content) > max_bytes:
+        raise StorageError(
+            f"{path.name} has more than {max_bytes // _MIB} MiB, so it is neither read nor rendered anew.",
+            code="too_long",
+            recovery="Move it out of the agent's folder, or make it shorter. Memories are kept and found all the same.",
+            path=path,
+        )
+    return content, max(status.st_mtime, status.st_ctime)
+
+
+_OLD: Final = ".old-"
+"""How a folder is called that was in the way, until it is removed."""
+
+
+@contextlib.contextmanager
+def staging(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder for what is to take the place of files in `folder`; removed unless that was settled.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    _sweep(folder)
+    staged = folder / f"{RESTORING}.{secrets.token_hex(4)}.tmp"
+    staged.mkdir(mode=PRIVATE_FOLDER)
+    with contextlib.ExitStack() as ending:
+        ending.callback(shutil.rmtree, staged, ignore_errors=True)
+        if (held := hold_folder(staged)) is not None:
+            ending.callback(unlock_and_close, held)
+        yield staged
+
+
+def settle(folder: Path, staged: Path) -> None:
+    """Settle that what is in `staged` takes the place of what is in `folder`, and put it there.
+
+    To be called with the lock of the folder held. Once this has begun, the change may be finished by another process.
+
+    Raises:
+        StorageError: Nothing was changed; or, if `is_settled`, the next to take the lock goes on.
+    """
+    with translated(folder, "change files of"):
+        sync_tree(staged)
+        staged.rename(folder / RESTORING)
+        sync_folder(folder)
+    finish(folder)
+
+
+def is_settled(folder: Path) -> bool:
+    """Tell whether a change is settled and not finished; takes a microsecond or two."""
+    return os.access(folder / RESTORING, os.F_OK)
+
+
+def finish(folder: Path) -> None:
+    """Put everything that was settled in its place. To be called with the lock of the folder held.
+
+    Raises:
+        StorageError: Not all of it could be; what is left is tried again by the next to take the lock.
+    """
+    settled = folder / RESTORING
+    with translated(folder, "finish the restoring of"):
+        for new in sorted(settled.iterdir()):
+            if new.name.startswith(_OLD):
+                continue
+            place = folder / new.name
+            if new.is_dir() and place.exists():
+                place.rename(settled / f"{_OLD}{secrets.token_hex(4)}")
+            new.replace(place)
+        # All names must be on the disk before somebody writes behind them: a later finishing would undo that.
+        sync_folder(folder)
+        sync_folder(settled)
+        shutil.rmtree(settled)
+        sync_folder(folder)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that died had not settled."""
+    for left in folder.glob(f"{RESTORING}.*.tmp"):
+        with contextlib.suppress(OSError):
+            held = hold_folder(left)
+            shutil.rmtree(left, ignore_errors=True)
+            if held is not None:
+                unlock_and_close(held)

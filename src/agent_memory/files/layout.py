@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -187,6 +188,26 @@ def find_memory(path: Path) -> Path | None:
     return next((folder for folder in (path, *path.parents) if _is_memory(folder)), None)
 
 
+def remove_derived(folder: AgentFolder) -> bool:
+    """Remove segments and vector index; return True if there were any.
+
+    Raises:
+        StorageError: They could not be removed.
+    """
+    is_removed = False
+    for name in (names.DERIVED, names.INDEX):
+        path = folder.path / name
+        with translated(path, "remove"):
+            if path.is_symlink():
+                path.unlink()
+            elif path.is_dir():
+                shutil.rmtree(path)
+            else:
+                continue
+            is_removed = True
+    return is_removed
+
+
 def is_agent_id(name: str) -> bool:
     """Return whether a folder of this name can be an agent's."""
     try:
@@ -252,3 +273,19 @@ def _existing_name(root: Path, agent_id: str) -> str:
             return agent_id
         present = [entry.name for entry in root.iterdir()] if root.is_dir() else []
     return next((name for name in sorted(present) if name.lower() == agent_id.lower()), agent_id)
+
+
+def find_project_root(folder: Path) -> Path | None:
+    """Return the repository around a folder, else the folder itself.
+
+    None for the home of a person, for the folders around it, and for a path that is a loop of links.
+    """
+    try:
+        place, home = folder.expanduser().resolve(), Path.home().resolve()
+        around = {home, *home.parents}
+        for parent in (place, *place.parents):
+            if parent not in around and (parent / ".git").exists():
+                return parent
+    except (OSError, RuntimeError):
+        return None
+    return None if place in around else place

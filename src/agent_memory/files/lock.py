@@ -17,10 +17,16 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.files.atomic import is_in_place, open_private, translated
-from agent_memory.files.changeover import finish, is_settled
+from agent_memory.files.atomic import (
+    is_in_place,
+    lock_at_once,
+    lock_in_turn,
+    open_private,
+    translated,
+    unlock_and_close,
+)
 from agent_memory.files.entries import Lock, holder_of
-from agent_memory.files.held import lock_at_once, lock_in_turn, unlock_and_close
+from agent_memory.files.exchange import finish, is_settled
 from agent_memory.files.names import ARCHIVE_LOCK, LOCK
 from agent_memory.logs import get_logger
 
@@ -373,3 +379,30 @@ def _keeps_a_child_out(path: Path) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     return child.returncode == _KEPT_OUT
+
+
+@contextlib.contextmanager
+def only_one(lock: Path) -> Iterator[bool]:
+    """Hold a lock file for the block; yields False where another process holds it. One that dies gives it back.
+
+    Where the file system has no locks, or there is no such folder yet, nobody is kept out.
+
+    Raises:
+        StorageError: The file cannot be opened.
+    """
+    if not lock.parent.is_dir():
+        yield True
+        return
+    with translated(lock, "open"):
+        descriptor = open_private(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        is_ours = True
+        try:
+            lock_at_once(descriptor)
+        except BlockingIOError:
+            is_ours = False
+        except OSError:
+            is_ours = True  # no locks here
+        yield is_ours
+    finally:
+        unlock_and_close(descriptor)

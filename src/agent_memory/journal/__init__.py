@@ -2,17 +2,13 @@
 
 from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, Codec, Where
 from agent_memory.journal.compaction import refused
-from agent_memory.journal.durability import Receipt
-from agent_memory.journal.format import Change, Entry
+from agent_memory.journal.format import Change, Entry, Records, apply_change
 from agent_memory.journal.inspection import FoldedSize, Inspection, Line, deleted_in, inspect_journal
-from agent_memory.journal.journal import GRACE, Journal
-from agent_memory.journal.purge_index import Purge
-from agent_memory.journal.purge_list import PurgeList, of_purges, texts_in
+from agent_memory.journal.journal import GRACE, Journal, rewrite_returned
+from agent_memory.journal.purge_list import Purge, PurgeList, of_purges, texts_in
 from agent_memory.journal.reader import Problem, Update
-from agent_memory.journal.replay import Records, apply_change
-from agent_memory.journal.returned import rewrite_returned
 from agent_memory.journal.salvage import keep_lost, lost_in, of_rejected, rejected_items, rejected_path
-from agent_memory.journal.writer import JournalWriter
+from agent_memory.journal.writer import JournalWriter, Receipt
 
 __all__ = [
     "AS_IT_STANDS",

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import UnsupportedError, ValidationError
 from agent_memory.journal.codec import IDENTITY, encoded_entry
-from agent_memory.journal.format import Change, Entry, encode_entry, sealed
-from agent_memory.journal.replay import Records, apply_change
+from agent_memory.journal.format import Change, Entry, Records, apply_change, encode_entry, ids_in, sealed
+from agent_memory.journal.purged_spans import hidden_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -211,6 +211,56 @@ def _lines_of(entries: Sequence[Entry], made: Mapping[int, list[Change]], codec:
         encoded_entry(codec, entry.seq, entry.at, changes) if changes else sealed(entry.raw)
         for entry, changes in placed
     ]
+
+
+def without(
+    entries: Sequence[Entry],
+    record_ids: Collection[str],
+    hide: Callable[[str], str] = lambda text: text,
+    codec: Codec = IDENTITY,
+    *,
+    words_alone: bool = False,
+) -> Folded:
+    """Return the file without all that was ever written about some records, and with words of others made unreadable.
+
+    Every line that is not concerned stays as it is; also one that only names such a record in another one, as a link
+    does: an id says nothing.
+
+    Args:
+        entries: All of them, in the order of the file.
+        record_ids: Of the records that go.
+        hide: Returns a text without the words that must not be read any more.
+        codec: What the fields of a record stand as in the lines.
+        words_alone: Leave the records and their own words for now: they say which words the others have to lose.
+
+    Raises:
+        UnsupportedError: A newer version wrote something about one of them that this one does not understand.
+    """
+    gone, lines = set(record_ids), list[bytes]()
+    named = {one.encode("utf-8", "surrogatepass") for one in gone}
+    for entry in entries:
+        if entry.opaque and not named.isdisjoint(ids_in(entry.raw)):
+            raise UnsupportedError(
+                f"Line {entry.seq} was written by a newer version of agent-memory and names a record that is to be "
+                "purged; this journal was not changed.",
+                code="newer_format",
+                recovery="Upgrade amplifier-bundle-agent-memory, and purge again.",
+            )
+        kept = tuple(
+            change if change.id in gone else _hidden(change, hide)
+            for change in entry.changes
+            if words_alone or change.id not in gone
+        )
+        if entry.opaque or kept == entry.changes:
+            lines.append(sealed(entry.raw))
+        elif kept:
+            lines.append(encoded_entry(codec, entry.seq, entry.at, kept))
+    last = max((entry.seq for entry in entries), default=0)
+    return Folded(lines, gone, set(), last)
+
+
+def _hidden(change: Change, hide: Callable[[str], str]) -> Change:
+    return replace(change, data=hidden_fields(change.data, hide))
 
 
 def refused(

@@ -11,26 +11,31 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
-from agent_memory.files.atomic import translated
-from agent_memory.files.changeover import is_settled
-from agent_memory.files.entries import names_of
-from agent_memory.files.filesystem import shared_file_system
-from agent_memory.files.lock import WAIT_SECONDS, finish_settled
-from agent_memory.files.names import COPIES
-from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.agent_file import note_returned
+from agent_memory.files.atomic import remove_leftovers, translated
+from agent_memory.files.entries import names_of, shared_file_system
+from agent_memory.files.exchange import is_settled
+from agent_memory.files.lock import WAIT_SECONDS, finish_settled, folder_lock
+from agent_memory.files.names import COPIES, JOURNAL
+from agent_memory.journal.agent_file import (
+    JournalState,
+    check_present,
+    header_at,
+    note_journal,
+    note_returned,
+    read_states,
+)
 from agent_memory.journal.codec import AS_IT_STANDS
-from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread
-from agent_memory.journal.opening import Held, JournalFile
+from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread, without
+from agent_memory.journal.purge_filter import is_returned
+from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, Update, is_put_back
-from agent_memory.journal.rewriting import Folding, Rewriting, rewriting
-from agent_memory.journal.withholding import without
-from agent_memory.journal.writer import JournalWriter
+from agent_memory.journal.rewrite import Folding, Rewriting, rewriting
+from agent_memory.journal.writer import Held, JournalFile, JournalWriter
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -339,3 +344,60 @@ class Journal:
                 self._take(writer.update)
         except StorageError:
             return  # another process writes, or the file is read-only: the whole lines have been read already
+
+
+def rewrite_returned(journals: Iterable[Path]) -> list[Path]:
+    """Rewrite put-back journals without purged text; return their paths.
+
+    Raises:
+        BusyError: Another process compacts or writes one of them.
+        StorageError: One cannot be read or written.
+    """
+    returned = [path for path in journals if is_returned(path)]
+    for path in returned:
+        journal = Journal(path, ())
+        with journal.folded() as new:
+            journal.put_in_place(new)
+    return returned
+
+
+def note_current(journal: Journal, count: int | None) -> None:
+    """Record a journal as current unless put back; never raises.
+
+    Args:
+        journal: The journal, as it was last read.
+        count: How many records it has; unknown when None.
+    """
+    reader, path = journal.reader, journal.path
+    _note_purges(path.parent)
+    header = reader.header
+    if header is None or reader.withheld or (is_put_back(reader) and reader.read.begin):
+        return
+    state = (read_states(path.parent) or {}).get(path.name)
+    if state is not None and not state.follows(header, reader.last_seq):
+        return
+    if state == JournalState(header.generation, reader.last_seq, count):
+        return
+    with contextlib.suppress(StorageError), folder_lock(path.parent, 0):
+        if (present := header_at(path)) is not None and present.generation == header.generation:
+            note_journal(path, header, reader.last_seq, count)
+
+
+def _note_purges(folder: Path) -> None:
+    """Write down how long the purge list is, where an earlier version or a killed process did not."""
+    purges = PurgeList(folder)
+    with contextlib.suppress(StorageError):
+        if purges.read().purges and not purges.is_noted:
+            with folder_lock(folder, 0):
+                purges.note()
+
+
+def check_all_present(folder: Path) -> None:
+    """Make sure that no journal of an agent is missing, and that its purge list can be used.
+
+    Raises:
+        StorageError: A journal is missing (`journal_missing`), or the list or its key (`purge_list`, `purge_key`).
+    """
+    PurgeList(folder).check_key()
+    for name in sorted({JOURNAL, *(read_states(folder) or ())}):
+        check_present(folder / name)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
+
 _NUMBERED: Final = re.compile(rb'\n--- \{"seq": (\d+),')
 _AT_ONCE: Final = 1 << 16
 _COMPARED: Final = 4096

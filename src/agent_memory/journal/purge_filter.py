@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.journal.agent_file import header_at, read_states
 from agent_memory.journal.codec import decoded_entry, encoded_entry, is_encrypted
 from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
-from agent_memory.journal.purge_index import to_seconds
-from agent_memory.journal.purge_list import PurgeList, texts_in
-from agent_memory.journal.withholding import hidden_fields
+from agent_memory.journal.purge_list import PurgeList, texts_in, to_seconds
+from agent_memory.journal.purged_spans import hidden_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

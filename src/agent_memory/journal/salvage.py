@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.encryption import data_key, key_for
 from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
     opened,
     read_at,
@@ -35,6 +34,7 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
+from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import aside_path, keeps_lines_of, sort_of
 from agent_memory.files.wording import counted, few
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_fields, encode_line, ids_in, sealed

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.errors import unknown_outcome
-from agent_memory.files.atomic import is_full, write_all
+from agent_memory.errors import BusyError, StorageError, unknown_outcome
+from agent_memory.files.atomic import (
+    blocks_of,
+    duplicate,
+    is_full,
+    is_in_place,
+    make_private_folder,
+    open_private,
+    read_at,
+    remove_leftovers,
+    replace_file,
+    signature_of,
+    sync_file,
+    sync_folder,
+    sync_way_to,
+    translated,
+    unlock_and_close,
+    write_all,
+)
+from agent_memory.files.entries import locks_keep_readers_out
+from agent_memory.files.lock import file_lock, folder_lock, locks_work, make_lock, no_locks
+from agent_memory.journal.agent_file import check_present, gone
 from agent_memory.journal.codec import check_writes, encoded_entry
-from agent_memory.journal.format import FORMAT, Change, Entry, Header
-from agent_memory.journal.reader import choose_codec
+from agent_memory.journal.format import FORMAT, Change, Entry, Header, MalformedLineError
+from agent_memory.journal.reader import Problem, choose_codec, decode_next
+from agent_memory.journal.salvage import keep_rejected, rejected_path
 from agent_memory.models import Clock, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
-    from agent_memory.journal.durability import Receipt, SyncState
-    from agent_memory.journal.opening import Held
+    from agent_memory.files.lock import FolderLock
     from agent_memory.journal.reader import JournalReader, Update
 
 
@@ -104,3 +129,308 @@ class JournalWriter:
                 return
             name, why = self._reader.path.name, getattr(error, "strerror", None) or type(error).__name__
             raise unknown_outcome(f"Could not write {name}: {why}; nor could the line be taken back.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A journal that is locked.
+
+    Attributes:
+        path: The file.
+        lock: The lock of its folder.
+        descriptor: The open file, locked itself where that keeps no reader out.
+    """
+
+    path: Path
+    lock: FolderLock
+    descriptor: int
+
+    def unchanged(self) -> Callable[[], None]:
+        """Return a function that raises `BusyError` unless the file and its lock are in place still, as they are now.
+
+        For replacing the file after it was read: what was appended meanwhile would be lost.
+        """
+        before = signature_of(os.fstat(self.descriptor))
+
+        def check() -> None:
+            same = signature_of(os.fstat(self.descriptor)) == before
+            if not (same and is_in_place(self.path, self.descriptor) and self.lock.is_in_place()):
+                raise changed_meanwhile(self.path)
+
+        return check
+
+
+def changed_meanwhile(path: Path) -> BusyError:
+    """Return the error for a file that another program got in beside."""
+    return BusyError(
+        f"{path.name} or its lock was changed by another program while a new version of it was being written. "
+        "The file is as that program left it; nothing was replaced."
+    )
+
+
+class JournalFile:
+    """What a process knows of a journal's file and folder for writing.
+
+    Args:
+        reader: Follows the file.
+        wait: Seconds to wait for the lock of the file.
+        take: Takes what is read on the way.
+        sync: Syncs an open file, instead of the system's call.
+
+    Attributes:
+        proof: What of the file is known to be on the disk.
+    """
+
+    def __init__(
+        self,
+        reader: JournalReader,
+        wait: float,
+        take: Callable[[Update], None],
+        sync: Callable[[int], None] | None = None,
+    ) -> None:
+        self._sync = sync
+        self.proof = SyncState(sync)
+        self._path = reader.path
+        self._reader = reader
+        self._wait = wait
+        self._take = take
+        self._lock_works = self._swept = False
+        self._locks_file = True
+
+    def _prepare(self) -> None:
+        """Make sure that there is a folder to write to and that its lock works.
+
+        Raises:
+            StorageError: There is none, its lock does not work, or the file is gone.
+        """
+        folder = self._path.parent
+        with translated(self._path, "read"):
+            if self._reader.offset and not self._path.exists():
+                raise gone(self._reader.path)
+        check_present(self._path)
+        make_private_folder(folder)
+        if not self._lock_works:
+            make_lock(folder)
+            reason = locks_work(folder)
+            if reason is not None:
+                raise no_locks(reason)
+            self._lock_works = True
+            self._locks_file = not locks_keep_readers_out(folder)
+
+    def begin(self) -> None:
+        """Create the file, empty, if there never was one; in any thread.
+
+        Raises:
+            StorageError: It cannot be created, or it was there and is gone.
+        """
+        if not self._path.exists():
+            self._prepare()
+            with translated(self._path, "write"):
+                os.close(self._open())
+
+    @contextlib.contextmanager
+    def held(self, wait: float | None = None) -> Iterator[Held]:
+        """Hold folder and file for the length of the block, in any thread.
+
+        Args:
+            wait: Seconds, instead of this object's own.
+
+        Raises:
+            BusyError: The lock was not to be had in time.
+            StorageError: The file cannot be opened or written anew, or no lock works here.
+        """
+        self._prepare()
+        seconds = self._wait if wait is None else wait
+        with folder_lock(self._path.parent, seconds) as lock, translated(self._path, "write"):
+            if self.proof.is_doubtful:
+                with self._opened(seconds) as descriptor:
+                    self.write_anew(Held(self._path, lock, descriptor))
+            with self._opened(seconds) as descriptor:
+                yield Held(self._path, lock, descriptor)
+
+    def _opened(self, wait: float) -> AbstractContextManager[int]:
+        """Open the file and lock it as well, since the folder's lock file may have been deleted."""
+        return file_lock(self._path, self._open, wait, lock_it=self._locks_file)
+
+    def write_anew(self, held: Held) -> None:
+        """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
+        size = os.fstat(held.descriptor).st_size
+        content = blocks_of(held.descriptor, 0, size)
+        replace_file(self._path, content, durable=True, check=held.unchanged())
+        self.proof = SyncState(self._sync)
+
+    def sweep(self, lock: FolderLock) -> None:
+        """Remove what killed processes left, at the first write of this one; the lock is held."""
+        if not self._swept:
+            self._swept = True
+            lock.keep_room()
+            remove_leftovers(self._path.parent, self._path.name)
+
+    def mend_tail(self, descriptor: int, at: str) -> None:
+        """Make the file end with a newline: finish a whole last line, set a torn one aside.
+
+        Torn is only what holds no newline, and was read with the locks held: anything else has not been read yet.
+        Synced together with what is appended next, or at the end of the block.
+        """
+        tail = self._tail(descriptor)
+        while b"\n" in tail:
+            before = self._reader.offset
+            self._take(self._reader.poll_open(descriptor))
+            if self._reader.offset == before:
+                raise StorageError(f"{self._path.name} cannot be read to its end. Nothing was written.")
+            tail = self._tail(descriptor)
+        if not tail:
+            return
+        offset = self._reader.offset
+        try:
+            decode_next(self._reader, tail)
+        except MalformedLineError as error:
+            keep_rejected(rejected_path(self._path), [Problem(0, f"torn: {error}", tail)], at)
+            os.ftruncate(descriptor, offset)
+            return
+        write_all(descriptor, b"\n")
+        self._take(self._reader.poll_open(descriptor))
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND
+        try:
+            return open_private(self._path, flags)
+        except FileNotFoundError:
+            if self._reader.offset:
+                raise gone(self._reader.path) from None
+            if self._path.with_name(f".{self._path.name}.icloud").exists():
+                raise StorageError(
+                    f"{self._path.name} is in the cloud and not on this machine. Nothing was written.",
+                    code="not_downloaded",
+                    recovery="Have the folder downloaded and kept on this machine, or move it out of the cloud folder.",
+                ) from None
+            check_present(self._path)
+            return open_private(self._path, flags | os.O_CREAT)
+
+    def _tail(self, descriptor: int) -> bytes:
+        """Return what stands behind the last line that was read.
+
+        Raises:
+            StorageError: It cannot be read to its end.
+        """
+        offset, size = self._reader.offset, os.fstat(descriptor).st_size
+        tail = read_at(descriptor, offset, size)
+        if len(tail) != size - offset:
+            raise StorageError(f"{self._path.name} cannot be read to its end. Nothing was written.")
+        return tail
+
+
+class SyncState:
+    """How much of one file this process has synced.
+
+    Args:
+        sync: Syncs an open file.
+
+    Attributes:
+        is_doubtful: A sync failed. The kernel marks such pages as clean and does not write them again, so that the next
+            sync succeeds without effect: only a new file helps.
+    """
+
+    def __init__(self, sync: Callable[[int], None] | None = None) -> None:
+        self.is_doubtful = False
+        self._sync = sync
+        self._file: tuple[int, int] | None = None
+        self._size = 0
+        self._knows_way = False
+        self._next: Receipt | None = None
+        self._mutex = threading.Lock()
+        self._turn = threading.Lock()
+
+    def forget(self) -> None:
+        """Start again with a file that was replaced or rewritten; `is_doubtful` stays."""
+        self._file, self._size = None, 0
+
+    def secure_name(self, path: Path, descriptor: int) -> None:
+        """Make the name of the open file `path`, and those of the folders above it, durable.
+
+        Once for each file, and once in each process for the folders: the program that created, moved or copied them may
+        not have synced them. Takes a few milliseconds.
+
+        Raises:
+            OSError: A sync failed.
+        """
+        identity = _identity(descriptor)
+        if self._file == identity:
+            return
+        if not self._knows_way:
+            sync_way_to(path.parent)
+            self._knows_way = True
+        sync_folder(path.parent)
+        self._file, self._size = identity, 0
+
+    def secure(self, path: Path, descriptor: int, size: int) -> Receipt | None:
+        """Make the name durable; return what makes the first `size` bytes so, None if they are known to be.
+
+        To be called with the lock held: others may write before that sync, and share it.
+
+        Raises:
+            OSError: A sync failed.
+        """
+        self.secure_name(path, descriptor)
+        if size <= self._size:
+            return None
+        with self._mutex:
+            if self._next is None or self._next.file != self._file:
+                self._next = Receipt(self, path.name, duplicate(descriptor), _identity(descriptor))
+            self._next.size = size
+            return self._next
+
+    def settle(self, receipt: Receipt) -> None:
+        """Sync for all that hold this receipt, unless one of them has done so; one sync runs at a time.
+
+        Raises:
+            StorageError: It failed (`unknown`).
+        """
+        with self._turn:
+            if not receipt.is_over:
+                self._settle(receipt)
+        if receipt.error is not None:
+            why = receipt.error.strerror or type(receipt.error).__name__
+            raise unknown_outcome(f"{receipt.name} was written and could not be synced: {why}.") from receipt.error
+
+    def _settle(self, receipt: Receipt) -> None:
+        with self._mutex:  # what is written from now on waits for the next sync
+            if self._next is receipt:
+                self._next = None
+        try:
+            (self._sync or sync_file)(receipt.descriptor)
+        except OSError as error:
+            self.is_doubtful = True
+            receipt.error = error
+        else:
+            if self._file == receipt.file:
+                self._size = max(self._size, receipt.size)
+        receipt.is_over = True
+        unlock_and_close(receipt.descriptor)
+
+
+class Receipt:
+    """For bytes that were written and wait for a sync.
+
+    The file stays open from the first of these writes on: a failure of the disk is told to who had it open.
+
+    Attributes:
+        name, descriptor, file, size: Of the file, and how much of it is to be synced.
+        is_over: Whether that was done, or failed with `error`.
+    """
+
+    def __init__(self, proof: SyncState, name: str, descriptor: int, file: tuple[int, int]) -> None:
+        self._proof = proof
+        self.name, self.descriptor, self.file = name, descriptor, file
+        self.size = 0
+        self.is_over = False
+        self.error: OSError | None = None
+
+    def settle(self) -> None:
+        """Return once it is on the disk; see `SyncState.settle`."""
+        self._proof.settle(self)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

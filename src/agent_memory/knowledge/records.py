@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.files.blobs import Swept
+    from agent_memory.encryption.blobs import SweepResult
     from agent_memory.models import (
         Clock,
         Entity,
@@ -122,7 +122,7 @@ class Knowledge:
         """
         return await asyncio.to_thread(self.blobs.read, record.blob) if record.blob else record.content
 
-    async def compact(self, grace: timedelta | None = None) -> Swept:
+    async def compact(self, grace: timedelta | None = None) -> SweepResult:
         """Drop what is no longer needed from the files; with `timedelta(0)` what was forgotten is gone for good.
 
         Raises:
@@ -134,7 +134,7 @@ class Knowledge:
                 await storage.compact(grace)
         return await self.sweep(grace)
 
-    async def sweep(self, grace: timedelta | None = None) -> Swept:
+    async def sweep(self, grace: timedelta | None = None) -> SweepResult:
         """Remove long texts that no record names and that were written longer ago than the grace time.
 
         Raises:

@@ -13,9 +13,8 @@ import pydantic
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.entries import read_regular
-from agent_memory.files.layout import folder_of, root_of
+from agent_memory.files.layout import find_project_root, folder_of, root_of
 from agent_memory.files.names import CONSENT
-from agent_memory.files.project_root import find_project_root
 from agent_memory.models import CATEGORIES
 from agent_memory.settings import did_you_mean
 

@@ -16,9 +16,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.atomic import make_private_folder, open_private, translated, write_all
+from agent_memory.files.atomic import (
+    lock_at_once,
+    make_private_folder,
+    open_private,
+    translated,
+    unlock_and_close,
+    write_all,
+)
 from agent_memory.files.entries import read_regular
-from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT
 from agent_memory.models import CATEGORIES

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.encryption import is_encrypted, key_for
 from agent_memory.errors import BusyError, ValidationError
-from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
     make_private_folder,
     replace_file,
@@ -28,9 +27,8 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
-from agent_memory.files.exchange import put_in_place
+from agent_memory.files.exchange import put_in_place, read_settled, set_aside
 from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
-from agent_memory.files.settled import read_settled
 from agent_memory.files.wording import counted
 from agent_memory.models import is_memory_id, to_text, visible
 from agent_memory.redaction import Redactor, SecretRedactor

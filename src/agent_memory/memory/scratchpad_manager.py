@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
-from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.atomic import hold_folder, unlock_and_close
 from agent_memory.files.layout import folder_of
 from agent_memory.memory.scratchpad_entries import Selection, render
 from agent_memory.memory.scratchpad_file import PadFile, RenderedEntry, render_file

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.encryption import unlock
 from agent_memory.errors import ValidationError
-from agent_memory.files.temporary import sweep_leftovers
+from agent_memory.files.atomic import sweep_leftovers
 from agent_memory.journal import PurgeList
 from agent_memory.logs import get_logger, operation
 from agent_memory.memory.caller import NOBODY, Caller, check_seen

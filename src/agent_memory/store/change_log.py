@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.embeddings import text_hash
 from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.encryption.blobs import SweepResult
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_json, signature, translated
-from agent_memory.files.blobs import Swept
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS, is_aside
 from agent_memory.index import embedded_texts
 from agent_memory.journal import GRACE, Change, Journal, Records, Update, apply_change, deleted_in, keep_lost
+from agent_memory.journal.journal import note_current
 from agent_memory.journal.reader import is_put_back
-from agent_memory.journal.returned import note_current
 from agent_memory.models import ACCESS, ESTIMATES, PLACE, Clock, to_text, utc_now
 from agent_memory.store.changes import expired_before
 from agent_memory.store.shards import describe_folder
@@ -352,7 +352,7 @@ def files_naming(folder: AgentFolder) -> list[Path]:
         return [folder.path / each.name for each in entries if ".yaml" in each.name and each.is_file()]
 
 
-def sweep_blobs(folder: AgentFolder, grace: timedelta) -> Swept:
+def sweep_blobs(folder: AgentFolder, grace: timedelta) -> SweepResult:
     """Remove the long texts that no file in an agent's folder names, and that are older than `grace`. Blocking.
 
     Raises:
@@ -360,13 +360,13 @@ def sweep_blobs(folder: AgentFolder, grace: timedelta) -> Swept:
     """
     blobs = AgentBlobs(folder)
     if not blobs.folder.is_dir():
-        return Swept()
+        return SweepResult()
     if state_of(folder.path) is None:
         return blobs.sweep(lambda: files_naming(folder), grace)
     journals = set(folder.journals())
     # What was kept aside is encrypted in other ways, and may name any text.
     if any(is_aside(path) for path in files_naming(folder) if path not in journals):
-        return Swept()
+        return SweepResult()
     return blobs.sweep(lambda: journals, grace, _named_in_journal)
 
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.embeddings import EmbeddingService
 from agent_memory.encryption import data_key, is_encrypted, key_for, take_keys_from
-from agent_memory.encryption.plain import remove_derived
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.children import child_environment, python_module
-from agent_memory.files.layout import folder_of
+from agent_memory.files.layout import folder_of, remove_derived
+from agent_memory.files.processes import child_environment, python_module
 from agent_memory.index import DenseIndex, RankingSettings, SearchIndex
 from agent_memory.index.scores import numpy_if_there
 from agent_memory.journal import GRACE

@@ -22,9 +22,9 @@ from agent_memory.embeddings import EmbedderIdentity, VectorCache
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
-from agent_memory.files.children import keep_to_itself
 from agent_memory.files.layout import AgentFolder
 from agent_memory.files.lock import index_lock
+from agent_memory.files.processes import keep_to_itself
 from agent_memory.index.chain import (
     Chain,
     arrivals,
@@ -44,7 +44,7 @@ from agent_memory.index.segment_vectors import add_vectors, folder_name, remove_
 from agent_memory.index.segment_writer import seal
 from agent_memory.index.turns import talking
 from agent_memory.journal import Journal, Update
-from agent_memory.journal.resumption import place_of
+from agent_memory.journal.reader import get_place
 from agent_memory.logs import get_logger
 from agent_memory.models import Kind, content_hash, listed_as
 from agent_memory.store.change_log import CompactionPolicy, is_counted
@@ -189,7 +189,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
             return _seal_stretch(folder, kind, place, least)
         state.absorb(update)
         _count(policy, kind, journal, update)
-    last, here = journal.watermark[1], place_of(journal.reader)
+    last, here = journal.watermark[1], get_place(journal.reader)
     invalid = {one: {"data": state.table.as_in_journal(one), "why": why} for one, why in state.table.invalid.items()}
     if here is None or state.unsealed < least or len(json.dumps(invalid)) > _MOST_INVALID:
         return False

@@ -13,10 +13,10 @@ import pydantic
 
 from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
 from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.atomic import remove_leftovers
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import size_of
 from agent_memory.files.lock import index_lock
-from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
 from agent_memory.index import SearchIndex
 from agent_memory.index.chain import Chain, check_segments, is_ours, listed, open_chain, unlist_segments
@@ -27,7 +27,7 @@ from agent_memory.index.segment_vectors import Vectors, folder_name
 from agent_memory.journal import Journal, Records, apply_change
 from agent_memory.journal.place import Place
 from agent_memory.journal.purge_filter import is_returned
-from agent_memory.journal.resumption import go_on
+from agent_memory.journal.reader import resume_at
 from agent_memory.models import Trace
 from agent_memory.models.kind import R
 from agent_memory.store.change_log import FileLog
@@ -209,7 +209,7 @@ def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dic
         return Chain(), {}
     notes = listed(place)[1]
     ends = Place.from_json(notes.get(PLACE, {}))
-    fits = is_current and ends is not None and ends.seq == chain.last_seq and go_on(journal.reader, ends)
+    fits = is_current and ends is not None and ends.seq == chain.last_seq and resume_at(journal.reader, ends)
     return (chain, notes) if fits else (Chain(), {})
 
 

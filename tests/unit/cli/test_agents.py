@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.care import agents
-from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.atomic import hold_folder, unlock_and_close
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import folder_of
 from tests.unit.cli.conftest import B, C

@@ -9,7 +9,7 @@ import pytest
 from agent_memory.care.backups import create_backup, restore_backup
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.journal.presence import check_all_present
+from agent_memory.journal.journal import check_all_present
 from agent_memory.models import MEMORY
 from agent_memory.storage import copy_agent, delete_agent, reset_agent
 from tests.house import OTHER, SECRET, House

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.files import changeover
-from agent_memory.files.changeover import finish, is_settled, settle, staging
+from agent_memory.files import exchange
+from agent_memory.files.atomic import leftovers, remove_leftovers
+from agent_memory.files.exchange import finish, is_settled, settle, staging
 from agent_memory.files.lock import finish_settled, folder_lock
-from agent_memory.files.temporary import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +103,7 @@ def test_the_next_to_take_the_lock_finishes_what_was_settled(
     with monkeypatch.context() as dying:
         dying.setattr(kind, "rename", counted(kind.rename))
         dying.setattr(kind, "replace", counted(kind.replace))
-        dying.setattr(changeover.shutil, "rmtree", counted(changeover.shutil.rmtree))
+        dying.setattr(exchange.shutil, "rmtree", counted(exchange.shutil.rmtree))
         with pytest.raises(KilledError):
             change(folder)
     with folder_lock(folder):

@@ -16,7 +16,8 @@ from agent_memory.files import lock
 from agent_memory.files.entries import Lock
 from agent_memory.files.lock import file_lock, folder_lock, held_by_another
 from agent_memory.files.names import LOCK
-from agent_memory.journal import Change, Journal, opening
+from agent_memory.journal import Change, Journal
+from agent_memory.journal import writer as journal_writer
 from agent_memory.journal.format import encode_entry
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def test_a_compaction_that_others_got_in_beside_changes_nothing(
 def test_where_locks_keep_readers_out_the_journal_itself_is_not_locked(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "locks_keep_readers_out", lambda _: True)
+    monkeypatch.setattr(journal_writer, "locks_keep_readers_out", lambda _: True)
     path = root / "memories.yaml"
     with Journal(path, {"memory"}).locked() as writer:
         writer.append([Change("put", "memory", "a")])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.files.aside import set_aside
-from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.entries import shared_file_system
+from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import aside_path, keeps_lines_of, moment_of, sort_of
 from tests.support import NOON
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.files.environment import add_key_variable, environment_without_keys
-from agent_memory.files.held import unlock_and_close
-from agent_memory.files.temporary import make_draft_folder, sweep_leftovers
+from agent_memory.files.atomic import make_draft_folder, sweep_leftovers, unlock_and_close
+from agent_memory.files.processes import add_key_variable, environment_without_keys
 
 if TYPE_CHECKING:
     from pathlib import Path

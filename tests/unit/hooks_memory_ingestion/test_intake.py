@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.files.only_one import only_one
+from agent_memory.files.lock import only_one
 from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnWriter
 from agent_memory.knowledge.intake.ingest import Ingest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.journal.comparing import can_be_told, compared, placed
+from agent_memory.journal.purged_spans import can_be_told, compared, placed
 
 
 def test_wide_letters_count_for_two() -> None:

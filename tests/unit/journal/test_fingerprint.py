@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.journal.fingerprint import BLOCK, Fingerprint
+from agent_memory.journal.reader import BLOCK, Fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

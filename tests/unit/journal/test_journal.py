@@ -13,7 +13,8 @@ import yaml
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, ValidationError
 from agent_memory.files import atomic as journal_files
-from agent_memory.journal import Change, Journal, Update, rewriting
+from agent_memory.journal import Change, Journal, Update
+from agent_memory.journal import rewrite as rewriting
 from agent_memory.journal.format import encode_line
 from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock, lines_of, raises, resealed

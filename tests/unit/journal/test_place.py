@@ -12,7 +12,7 @@ import pytest
 
 from agent_memory.journal import Change, Journal
 from agent_memory.journal.place import offset_behind
-from agent_memory.journal.resumption import go_on, place_of
+from agent_memory.journal.reader import get_place, resume_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,10 +65,10 @@ def test_a_reader_that_began_at_a_place_goes_on_behind_what_it_knew_of_a_compact
         for number in range(far):
             writer.append([put(number)])
     other.poll()
-    place = place_of(other.reader)
+    place = get_place(other.reader)
     assert place is not None
     mine = Journal(path, {"memory"})
-    assert go_on(mine.reader, place)
+    assert resume_at(mine.reader, place)
     with other.locked() as writer:
         writer.append([put(0, "another text")])
     assert [entry.seq for entry in mine.poll().entries] == [far + 1]
@@ -102,9 +102,9 @@ def test_a_copy_that_went_on_elsewhere_and_was_compacted_there_is_read_as_a_whol
             writer.append([put(number)])
     mine = Journal(path, {"memory"})
     if began_at_a_place:
-        place = place_of(here.reader)
+        place = get_place(here.reader)
         assert place is not None
-        assert go_on(mine.reader, place)
+        assert resume_at(mine.reader, place)
     mine.poll()
     there = Journal(copy, {"memory"})
     with there.locked() as writer:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_memory.journal.stretches import Stretches, signed_stretches, summed_stretches
-from agent_memory.journal.withholding import BAR
+from agent_memory.journal.purged_spans import BAR, Stretches, signed_stretches, summed_stretches
 
 KEY = bytes(range(32))
 SAID = "Ann's salary is seventy-two thousand a year."

@@ -10,8 +10,8 @@ import pytest
 
 from agent_memory.care.checks.examination import examine_agent
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.encryption.blobs import SweepResult
 from agent_memory.errors import ConfigurationError, StorageError
-from agent_memory.files.blobs import Swept
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import MAX_LINE_CHARS, Resource, Topic
@@ -45,10 +45,10 @@ async def test_a_long_text_is_whole_and_goes_with_its_record(
     assert await knowledge.text_of(resource) == LONG
     assert codes(root, clock) == {"blobs"}
     await knowledge.resources.delete(resource.id)
-    assert await knowledge.compact() == Swept(), "it can be brought back for a time"
+    assert await knowledge.compact() == SweepResult(), "it can be brought back for a time"
     assert await knowledge.text_of(resource) == LONG
     assert codes(root, clock) == set(), "what was forgotten names it still"
-    assert await knowledge.compact(timedelta(0)) == Swept(1, len(LONG))
+    assert await knowledge.compact(timedelta(0)) == SweepResult(1, len(LONG))
     assert not list((root / "bob" / "blobs").iterdir())
 
 
@@ -80,7 +80,7 @@ async def test_a_copied_agent_has_its_long_texts(knowledge: Knowledge, root: Pat
 
 async def test_nothing_is_created_before_something_is_stored(knowledge: Knowledge, root: Path) -> None:
     assert await knowledge.resources.count() == 0
-    assert await knowledge.compact(timedelta(0)) == Swept()
+    assert await knowledge.compact(timedelta(0)) == SweepResult()
     assert not (root / "bob").exists()
 
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.backups.archive_reader import opened_backup
 from agent_memory.care.backups.backup_list import list_backups
 from agent_memory.care.backups.manifest import PURGES
+from agent_memory.encryption.blobs import replace_names
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import make_private_folder, read_file, replace_file, translated
-from agent_memory.files.blobs import with_new_names
 from agent_memory.files.layout import build_command, folder_of
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import BACKUPS, PURGE_KEY, PURGED
 from agent_memory.journal import PurgeList
 from agent_memory.journal.agent_file import checksum_key, read_purge_state
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
-from agent_memory.journal.purge_index import PurgeIndex, decode_key, parse_purges
+from agent_memory.journal.purge_list import PurgeIndex, decode_key, parse_purges
 from agent_memory.registry import KNOWLEDGE
 from agent_memory.settings import PERSON_SECONDS
 
@@ -75,7 +75,7 @@ class Admission:
             text = json.dumps(decode_line(line))
         except MalformedLineError:
             return line
-        return sealed(encode_line(json.loads(with_new_names(text, renamed))))
+        return sealed(encode_line(json.loads(replace_names(text, renamed))))
 
     def text(self, content: bytes) -> bytes:
         """Return a long text as it may be read."""

@@ -35,20 +35,21 @@ from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
     blocks_of,
+    claim,
     make_private_folder,
     open_private,
     read_file,
+    remove_leftovers,
     sync_file,
     sync_folder,
     translated,
+    unlock_and_close,
 )
 from agent_memory.files.exchange import move_if_free
-from agent_memory.files.held import unlock_and_close
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION
-from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.journal import rewrite_returned
-from agent_memory.journal.presence import check_all_present
+from agent_memory.journal.journal import check_all_present
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.settings.installation import installed_version

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from agent_memory.care.backups.archive_reader import opened_backup, verify_open
 from agent_memory.care.backups.manifest import Manifest, agent_in, folder_of_backups, moment_in
 from agent_memory.errors import AgentMemoryError
-from agent_memory.files.atomic import sync_folder, translated
-from agent_memory.files.temporary import remove_leftovers
+from agent_memory.files.atomic import remove_leftovers, sync_folder, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """Restore a backup; the present state is backed up first.
 
 Everything is unpacked beside the journals before their lock is taken. Within the lock a backup of that moment is made,
-and then all journals are replaced together (`files/changeover.py`): who dies before that has changed nothing, and what
+and then all journals are replaced together (`files/exchange.py`): who dies before that has changed nothing, and what
 one that dies later has begun, the next process to open the agent finishes.
 
 The numbers of changes go on behind the last one that was given, as after a compaction, so that sessions under way read
@@ -23,24 +23,25 @@ from agent_memory.care.backups.admission import Admission, add_purges, barring, 
 from agent_memory.care.backups.archive_reader import BackupArchive, damaged, opened_backup, tally_of, verify_open
 from agent_memory.care.backups.archive_writer import Backup, cut_of, take
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
+from agent_memory.care.keys import remove_views
 from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
+from agent_memory.encryption.blobs import find_names, get_name
 from agent_memory.encryption.keys import key_in
-from agent_memory.encryption.plain import remove_views
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
     PRIVATE_FOLDER,
+    hold_folder,
     make_private_folder,
     open_private,
     opened,
     sync_folder,
     sync_tree,
     translated,
+    unlock_and_close,
     write_all,
 )
-from agent_memory.files.blobs import name_of, named_in
-from agent_memory.files.changeover import settle, staging
-from agent_memory.files.filesystem import locks_keep_readers_out
-from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.entries import locks_keep_readers_out
+from agent_memory.files.exchange import settle, staging
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
 from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, PAGE_INDEX, SHORTLIST, TOPICS
@@ -236,12 +237,12 @@ def _texts_of(
     if not held:
         bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     elif coding.was is not None:
-        bringing = blobs.bringing_files(texts)
+        bringing = blobs.bringing((), texts)
     else:
         readable = (admission.text(content) for _, content in texts)
         if coding.now is None and not admission.is_all:
-            named = {name for journal in journals.glob("*.yaml") for name in named_in(journal)}
-            readable = (text for text in readable if name_of(text) in named)
+            named = {name for journal in journals.glob("*.yaml") for name in find_names(journal)}
+            readable = (text for text in readable if get_name(text) in named)
         bringing = blobs.bringing(readable)
     with bringing:
         yield
@@ -252,7 +253,7 @@ def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: 
     headers, renamed = {}, dict[str, str]()
     for each in archive.manifest.files if admission.hide is not None and coding.was is None else ():
         if is_long_text(each.name) and (new := admission.text(old := _content(archive, each))) != old:
-            renamed[name_of(old)] = name_of(new)
+            renamed[get_name(old)] = get_name(new)
     for journal in archive.manifest.journals:
         judge = partial(admission.line, renamed=renamed)
         headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, judge, coding)

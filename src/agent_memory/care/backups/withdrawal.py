@@ -15,8 +15,15 @@ from agent_memory.care.backups.manifest import PURGES
 from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.recoder import recode
 from agent_memory.encryption.keys import adopt
-from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
-from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.atomic import (
+    PRIVATE_FOLDER,
+    hold_folder,
+    read_file,
+    replace_file,
+    sync_folder,
+    translated,
+    unlock_and_close,
+)
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import ENCRYPTION
 from agent_memory.store.change_log import sweep_blobs

@@ -14,8 +14,8 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.encryption import AgentBlobs, is_encrypted, state_of
+from agent_memory.encryption.blobs import find_names
 from agent_memory.errors import StorageError
-from agent_memory.files.blobs import Blobs, named_in
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted, few
@@ -267,7 +267,7 @@ def examine_blobs(case: Case) -> Iterator[Concern]:
     """Examine files of long texts; unused ones with the first journal."""
     blobs = AgentBlobs(case.folder)
     sizes, named = blobs.names(), case.survey.blobs
-    present = {name for name in named if blobs.place_of(name) in sizes}
+    present = {name for name in named if blobs.get_file_name(name) in sizes}
     missing = [record_id for name, record_id in named.items() if name not in present]
     damaged = [record_id for name, record_id in named.items() if name in present and _is_damaged(blobs, name)]
     for code, problem, record_ids in (("missing", "gone", missing), ("damaged", "not what was stored", damaged)):
@@ -283,10 +283,10 @@ def examine_blobs(case: Case) -> Iterator[Concern]:
         yield Concern(
             "blobs",
             f"All {counted(len(named), 'long text')} of {case.name} are there.",
-            size=sum(sizes[blobs.place_of(name)] for name in named),
+            size=sum(sizes[blobs.get_file_name(name)] for name in named),
         )
     if case.is_first and sizes and not is_encrypted(case.folder.path):  # else files do not name them
-        unused = sizes.keys() - {name for file in files_naming(case.folder) for name in named_in(file)}
+        unused = sizes.keys() - {name for file in files_naming(case.folder) for name in find_names(file)}
         if unused:
             yield Concern(
                 "blobs_unused",
@@ -296,7 +296,7 @@ def examine_blobs(case: Case) -> Iterator[Concern]:
             )
 
 
-def _is_damaged(blobs: Blobs, name: str) -> bool:
+def _is_damaged(blobs: AgentBlobs, name: str) -> bool:
     try:
         blobs.read(name)
     except StorageError:

@@ -14,9 +14,8 @@ from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
 from agent_memory.journal import GRACE, inspect_journal, rejected_items
-from agent_memory.journal.agent_file import JournalState, header_at, read_states
+from agent_memory.journal.agent_file import JournalState, check_present, header_at, journal_missing, read_states
 from agent_memory.journal.format import ids_in
-from agent_memory.journal.presence import check_present, journal_missing
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.knowledge.entities.merges import count_guesses
 from agent_memory.knowledge.inspection import TALKS_FILE, of_marks, of_speakers, of_topics

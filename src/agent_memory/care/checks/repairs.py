@@ -20,14 +20,13 @@ from agent_memory.embeddings import VectorCache
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.aside import set_aside
-from agent_memory.files.atomic import read_file, translated
+from agent_memory.files.atomic import leftovers, read_file, remove_leftover, translated
 from agent_memory.files.concerns import make_private, too_open
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
+from agent_memory.files.exchange import set_aside
 from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import finish_settled, folder_lock
 from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, aside_path
-from agent_memory.files.temporary import leftovers, remove_leftover
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal, rejected_path
 from agent_memory.memory.events import audit_files

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import drop_derived, list_backups, withdraw
 from agent_memory.care.backups.admission import without_records
+from agent_memory.care.keys import kept_in, write_kept
 from agent_memory.care.privacy.text_search import Wording, among_backups, files_in, packed_in, search_backup
 from agent_memory.encryption import AgentBlobs, data_key
+from agent_memory.encryption.blobs import replace_names
 from agent_memory.encryption.cipher import MAGIC
-from agent_memory.encryption.kept import kept_in, write_kept
 from agent_memory.errors import AgentMemoryError, BusyError
 from agent_memory.files.atomic import read_file, replace_file, translated
-from agent_memory.files.blobs import with_new_names
 from agent_memory.files.entries import names_in
 from agent_memory.files.names import (
     AGENT,
@@ -39,11 +39,11 @@ from agent_memory.files.names import (
     keeps_lines_of,
 )
 from agent_memory.journal import Journal
+from agent_memory.journal.compaction import without
 from agent_memory.journal.format import sealed
+from agent_memory.journal.purged_spans import Stretches
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import lines_about, without_lines
-from agent_memory.journal.stretches import Stretches
-from agent_memory.journal.withholding import without
 from agent_memory.store.change_log import sweep_blobs
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from agent_memory.care.backups import Admission
     from agent_memory.files.layout import AgentFolder
-
 
 _TRIES: Final = 50
 _PAUSE: Final = 0.2
@@ -286,7 +285,7 @@ class Hiding:
 
     def hidden(self, text: str) -> str:
         """Return a text without it."""
-        text = with_new_names(without_records(text, self.ids), self.renamed)
+        text = replace_names(without_records(text, self.ids), self.renamed)
         return self._stretches.hidden(self.wording.hidden(text))
 
     def without_entries(self, pad: str) -> str:

@@ -21,19 +21,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import encrypt_backup, list_backups
+from agent_memory.care.keys import decrypt_aside, pack, remove_pad, remove_views, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, contents_of, stretches, texts_of
 from agent_memory.care.recoder import recode, unlike
 from agent_memory.encryption import KeyFile, State, data_key, person_key
-from agent_memory.encryption.kept import pack, unpack
-from agent_memory.encryption.keys import adopt, key_file_gone, key_file_of, source_for
-from agent_memory.encryption.plain import decrypt_aside, remove_derived, remove_pad, remove_views
+from agent_memory.encryption.keys import adopt, build_key_gone_error, get_key_file, source_for
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
-from agent_memory.files.atomic import make_private_folder
+from agent_memory.files.atomic import make_private_folder, remove_leftovers
+from agent_memory.files.layout import remove_derived
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, is_packed
-from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.comparing import can_be_told, compared
+from agent_memory.journal.purged_spans import can_be_told, compared
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import decrypt_lost
 from agent_memory.memory.events import read_audit
@@ -136,7 +135,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
         BusyError, StorageError: It could not be done, or not to its end: doing it again goes on.
         ConfigurationError: A package is missing.
     """
-    if key_file_of(folder.path) is None:
+    if get_key_file(folder.path) is None:
         raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
     key = data_key(folder.path)
     _set_state(folder, "decrypting")
@@ -167,7 +166,7 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
         ConfigurationError: The new passphrase is too short.
         StorageError: There is no key, or it is a wrong one; nothing was changed.
     """
-    if key_file_of(folder.path) is None:
+    if get_key_file(folder.path) is None:
         raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
     person = person_key(new)
     person.check_strength()
@@ -193,7 +192,7 @@ def _begin(folder: AgentFolder) -> DataKey:
     with folder_lock(folder.path, PERSON_SECONDS):
         file = KeyFile.read(folder.path)
         if file is None and unlike(folder):  # a new key would hide that the old one is to be brought back
-            raise key_file_gone(folder.path)
+            raise build_key_gone_error(folder.path)
         if file is None:
             file, data = KeyFile.fresh(folder.agent_id, person)
             file.write(folder.path)

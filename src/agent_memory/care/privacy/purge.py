@@ -37,9 +37,9 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
 from agent_memory.journal.agent_file import note_unnamed
-from agent_memory.journal.comparing import can_be_told
+from agent_memory.journal.compaction import without
 from agent_memory.journal.format import MalformedLineError, decode_entry
-from agent_memory.journal.withholding import without
+from agent_memory.journal.purged_spans import can_be_told
 from agent_memory.memory import NOBODY
 from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.redaction import quoted

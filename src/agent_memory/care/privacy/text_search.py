@@ -23,20 +23,19 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.backups import list_backups
 from agent_memory.care.backups.backup_list import files_of
 from agent_memory.care.backups.manifest import agent_in, folder_of_backups
+from agent_memory.care.keys import kept_in
 from agent_memory.encryption import data_key, state_of
 from agent_memory.encryption.cipher import MAGIC
-from agent_memory.encryption.kept import kept_in
 from agent_memory.files.atomic import opened, read_at, read_file
 from agent_memory.files.names import KEPT, VECTORS, is_packed
-from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
-from agent_memory.journal.withholding import BAR
+from agent_memory.journal.purged_spans import BAR, can_be_told, compared, is_most, placed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal.stretches import Stretches
+    from agent_memory.journal.purged_spans import Stretches
 
 
 _LARGEST: Final = 1 << 30

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import text_hash
 from agent_memory.engines.qdrant.server_client import Payload, UnreachableError, Wire
 from agent_memory.errors import ReadOnlyError, StorageError, unknown_outcome
-from agent_memory.journal.replay import apply_change
+from agent_memory.journal.format import apply_change
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS, content_hash
 from agent_memory.store.state import RELEASED

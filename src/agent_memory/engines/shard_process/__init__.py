@@ -12,7 +12,7 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.engines.shard_process.client import Candidates, EngineClient
     from agent_memory.engines.shard_process.points import Conditions, label_of, payload_of
-    from agent_memory.files.children import child_environment, python_module
+    from agent_memory.files.processes import child_environment, python_module
 
 __all__ = [
     "Candidates",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.engines.shard_process import messages
 from agent_memory.errors import StorageError
-from agent_memory.files.children import child_environment, python_module
+from agent_memory.files.processes import child_environment, python_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.engines.shard_process import messages
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.files.children import keep_to_itself
 from agent_memory.files.lock import index_lock
 from agent_memory.files.names import HOLDER_LOCK
+from agent_memory.files.processes import keep_to_itself
 
 if TYPE_CHECKING:
     from agent_memory.engines.shard_process.shard import Shard

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import IdentityError, ValidationError
+from agent_memory.files.layout import find_project_root
 from agent_memory.files.names import CONSENT
-from agent_memory.files.project_root import find_project_root
 from agent_memory.memory.consent import ConsentRule, ConsentState, read_rule
 from agent_memory.models import MAX_PROJECT_CHARS, check_agent_id, flatten
 from agent_memory.settings import TENANT

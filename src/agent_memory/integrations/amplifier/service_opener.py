@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.encryption import take_keys_from, unlock
 from agent_memory.files.layout import folder_of
-from agent_memory.journal.presence import check_all_present
+from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import open_service
 from agent_memory.memory.features import add_waiting_notes, attach_features
 from agent_memory.registry import PRIVACY

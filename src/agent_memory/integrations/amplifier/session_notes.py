@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
 from agent_memory.files.names import SESSIONS
-from agent_memory.files.temporary import remove_leftovers
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.withholding import BAR
+from agent_memory.journal.purged_spans import BAR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks, parse_settings
 from agent_memory.language.sentences import find_breaks
 

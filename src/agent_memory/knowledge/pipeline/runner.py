@@ -14,10 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.current_note import CurrentNote
+from agent_memory.files.lock import only_one
 from agent_memory.files.names import TASKS_CURRENT
-from agent_memory.files.only_one import only_one
-from agent_memory.files.reader_process import ReaderDiedError, read_alone
+from agent_memory.files.processes import CurrentNote, ReaderDiedError, read_alone
 from agent_memory.knowledge.pipeline.stages import (
     ATTEMPTS,
     LEAST_DEATHS,

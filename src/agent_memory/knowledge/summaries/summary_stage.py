@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from agent_memory.errors import StorageError, SummarizationError
-from agent_memory.files.reader_process import ReaderDiedError
+from agent_memory.files.processes import ReaderDiedError
 from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
 from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, lines_of, quotes_of

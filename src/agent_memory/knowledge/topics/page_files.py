@@ -17,12 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import is_encrypted
-from agent_memory.files.aside import set_aside
-from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.files.exchange import move_if_free, put_in_place
+from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
+from agent_memory.files.exchange import move_if_free, put_in_place, read_settled, set_aside
 from agent_memory.files.names import PAGE_INDEX
-from agent_memory.files.settled import read_settled
-from agent_memory.files.temporary import remove_leftovers
 from agent_memory.knowledge.topics.markdown import EDITED, escaped, fold, joined, parse, render, split, unfold
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text

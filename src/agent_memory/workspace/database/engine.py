@@ -28,7 +28,7 @@ from agent_memory.errors import (
     ValidationError,
 )
 from agent_memory.files.atomic import make_private_folder, open_private, translated
-from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.entries import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, file_lock
 from agent_memory.models.clock import utc_now
 

@@ -16,7 +16,7 @@ import jsonschema
 from jsonschema.validators import extend
 
 from agent_memory.errors import UnsupportedError
-from agent_memory.files.reader_process import ReaderDiedError, wait_for_reader
+from agent_memory.files.processes import ReaderDiedError, wait_for_reader
 from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:

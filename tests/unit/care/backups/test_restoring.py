@@ -19,7 +19,7 @@ from agent_memory.care.backups import (
 )
 from agent_memory.care.backups import restoration as restoring
 from agent_memory.errors import BusyError, DiskFullError, StorageError, ValidationError
-from agent_memory.files import changeover
+from agent_memory.files import exchange
 from agent_memory.files.lock import archive_lock, folder_lock
 from agent_memory.memories import FileStorage
 from tests.support import memory_of, raises
@@ -227,7 +227,7 @@ async def test_the_next_to_read_or_write_finishes_what_was_settled(
         raise KilledError
 
     with monkeypatch.context() as dying:
-        dying.setattr(changeover, "finish", die)
+        dying.setattr(exchange, "finish", die)
         with pytest.raises(KilledError):
             restore_backup(made.path, root)
     other = FileStorage("bob", root, settings=OFF, clock=clock)

@@ -14,7 +14,7 @@ import pytest
 from agent_memory.care.privacy.erasure import Erased, Hiding, erase_beside
 from agent_memory.care.privacy.text_search import Wording, search
 from agent_memory.files.layout import AgentFolder
-from agent_memory.journal.withholding import BAR
+from agent_memory.journal.purged_spans import BAR
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.blobs import Blobs
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.memory import Caller
 from agent_memory.models import MAX_LINE_CHARS, MAX_TEXT_CHARS, PART_OF, Resource
@@ -187,7 +186,7 @@ async def test_a_text_is_on_the_disk_before_the_record_that_names_it(
     monkeypatch.setattr(knowledge.resources, "store_many", fail)
     with pytest.raises(StorageError):
         await ingest.resource(LONG)
-    assert Blobs(knowledge.folder.blobs).names(), "nobody names it, so it is swept when it is old"
+    assert knowledge.blobs.names(), "nobody names it, so it is swept when it is old"
 
 
 @pytest.mark.parametrize("before", [180, 190, 280, 290])

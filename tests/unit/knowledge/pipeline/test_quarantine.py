@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.files.current_note import CurrentNote
-from agent_memory.files.processes import get_own_identity
-from agent_memory.files.reader_process import CPU_SECONDS, ReaderDiedError, read_alone
+from agent_memory.files.processes import CPU_SECONDS, CurrentNote, ReaderDiedError, get_own_identity, read_alone
 from agent_memory.knowledge.pipeline import stages
 from agent_memory.models import Episode
 from tests.concurrency.processes import REPOSITORY, environment

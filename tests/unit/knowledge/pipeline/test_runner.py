@@ -237,7 +237,7 @@ async def test_one_process_works_at_a_time_and_a_dead_one_holds_up_nobody(knowle
     await say(knowledge, "a")
     program = (
         "import os, sys\n"
-        "from agent_memory.files.held import lock_at_once\n"
+        "from agent_memory.files.atomic import lock_at_once\n"
         f"lock_at_once(os.open({str(knowledge.folder.tasks_lock)!r}, os.O_RDWR | os.O_CREAT, 0o600))\n"
         "print('held', flush=True)\n"
         "sys.stdin.read()\n"

@@ -16,25 +16,26 @@ from agent_memory.errors import BusyError, DiskFullError, StorageError, Unsuppor
 from agent_memory.files.atomic import (
     is_full,
     is_in_place,
+    lock_at_once,
     open_private,
     opened,
     read_at,
     sync_file,
     sync_folder,
     translated,
+    unlock_and_close,
     write_all,
 )
-from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import WAIT_SECONDS, folder_lock
 from agent_memory.journal.agent_file import note_journal
 from agent_memory.journal.codec import AS_IT_STANDS, decoded_entry, encoded_entry
 from agent_memory.journal.compaction import Folded, refused
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed, seq_of
-from agent_memory.journal.opening import changed_meanwhile
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, Problem
 from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
+from agent_memory.journal.writer import changed_meanwhile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry
-    from agent_memory.journal.opening import Held
+    from agent_memory.journal.writer import Held
 
 _MARK: Final = "00000000"
 """The same for all, so that two cannot write at the same time; other temporary files have random ones."""

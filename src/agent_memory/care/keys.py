@@ -6,19 +6,22 @@ whole and synced before the first of them is removed, so that a killed process l
 
 from __future__ import annotations
 
+import contextlib
 import io
 import zipfile
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption.cipher import MAGIC
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import make_private_folder, read_file, replace_file, sync_folder, translated
-from agent_memory.files.names import KEPT
+from agent_memory.files.names import KEPT, METADATA, SHORTLIST, is_packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from agent_memory.encryption.cipher import DataKey
+    from agent_memory.encryption import DataKey
+    from agent_memory.files.layout import AgentFolder
 
 _LARGEST: Final = 1 << 30
 """Bytes; AES-GCM of the library takes twice as many in one go."""
@@ -105,3 +108,41 @@ def unpack(folder: Path, key: DataKey) -> list[str]:
             replace_file(path, content, durable=True)
     write_kept(folder, key, {})
     return sorted(files)
+
+
+def decrypt_aside(folder: AgentFolder, key: DataKey) -> None:
+    """Have what was set aside while the files were encrypted stand plain.
+
+    Raises:
+        StorageError: One cannot be read or written; doing it again goes on.
+    """
+    for path in sorted(folder.path.iterdir()):
+        if not is_packed(path.name) or not path.is_file() or path.is_symlink():
+            continue
+        with translated(path, "decrypt"):
+            content = read_file(path)
+            if content.startswith(MAGIC):
+                with contextlib.suppress(ValueError):  # of another memory: left as it is
+                    replace_file(path, key.decrypted(path.name, content), durable=True)
+
+
+def remove_pad(folder: AgentFolder) -> None:
+    """Remove the scratchpad's file, which is rendered from the journal.
+
+    Raises:
+        StorageError: It is there still.
+    """
+    with translated(folder.scratchpad, "remove"):
+        folder.scratchpad.unlink(missing_ok=True)
+
+
+def remove_views(folder: AgentFolder) -> None:
+    """Remove what is made of the journals and read at a start: vectors, lists, and which shard is in use.
+
+    Raises:
+        StorageError: Something is there still.
+    """
+    patterns = (f"{folder.vectors.name}*", f"*{SHORTLIST}", METADATA)
+    for path in [each for pattern in patterns for each in folder.path.glob(pattern)]:
+        with translated(path, "remove"), contextlib.suppress(FileNotFoundError):
+            path.unlink()

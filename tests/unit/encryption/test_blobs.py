@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.encryption.blobs import AgentBlobs, SweepResult, find_names
 from agent_memory.errors import StorageError
-from agent_memory.files.blobs import Blobs, Swept, named_in
+from agent_memory.files.layout import AgentFolder
 from tests.concurrency.processes import REPOSITORY, environment
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def kept(folder: Path, *texts: str) -> Blobs:
-    blobs = Blobs(folder / "blobs")
+def kept(folder: Path, *texts: str) -> AgentBlobs:
+    blobs = AgentBlobs(AgentFolder(folder))
     with blobs.keeping(texts) as names:
         assert names == [digest(text) for text in texts]
     return blobs
@@ -64,16 +65,16 @@ def test_a_sweep_takes_what_no_file_names_and_was_written_long_ago(tmp_path: Pat
     journal.write_text(f'--- {{"data": {{"blob": "{digest("named")}"}}}}\n')
     for text in (TEXT, "named"):
         os.utime(blobs.folder / digest(text), (0, 0))
-    assert blobs.sweep(lambda: [journal, tmp_path / "not_there.yaml"], timedelta(days=30)) == Swept(1, len(TEXT))
+    assert blobs.sweep(lambda: [journal, tmp_path / "not_there.yaml"], timedelta(days=30)) == SweepResult(1, len(TEXT))
     assert blobs.names().keys() == {digest("named"), digest("new")}
-    assert blobs.sweep(lambda: [journal], NOW) == Swept(1, 3)
-    assert Blobs(tmp_path / "nowhere").sweep(lambda: [journal], NOW) == Swept()
+    assert blobs.sweep(lambda: [journal], NOW) == SweepResult(1, 3)
+    assert AgentBlobs(AgentFolder(tmp_path / "nowhere")).sweep(lambda: [journal], NOW) == SweepResult()
 
 
 def test_a_name_across_two_blocks_of_a_file_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.files.blobs._BLOCK", 70)
+    monkeypatch.setattr("agent_memory.encryption.blobs._BLOCK", 70)
     (tmp_path / "journal").write_text(f'{"x" * 40}"{digest(TEXT)}"{"y" * 90}"{digest("b")}"')
-    assert list(named_in(tmp_path / "journal")) == [digest(TEXT), digest("b")]
+    assert list(find_names(tmp_path / "journal")) == [digest(TEXT), digest("b")]
 
 
 def test_nothing_is_swept_when_a_file_that_may_name_it_cannot_be_read(tmp_path: Path) -> None:
@@ -86,8 +87,8 @@ def test_nothing_is_swept_when_a_file_that_may_name_it_cannot_be_read(tmp_path: 
 def test_what_a_process_writes_is_not_swept_before_it_is_named_and_what_a_killed_one_left_is(tmp_path: Path) -> None:
     program = (
         "import pathlib, sys\n"
-        "from agent_memory.files.blobs import Blobs\n"
-        f"with Blobs(pathlib.Path({str(tmp_path / 'blobs')!r})).keeping(['{'x' * 50}']):\n"
+        "from agent_memory.encryption import AgentBlobs\nfrom agent_memory.files.layout import AgentFolder\n"
+        f"with AgentBlobs(AgentFolder(pathlib.Path({str(tmp_path)!r}))).keeping(['{'x' * 50}']):\n"
         "    print('written', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -99,9 +100,9 @@ def test_what_a_process_writes_is_not_swept_before_it_is_named_and_what_a_killed
         assert writer.stdout.readline() == "written\n"
         sweeping = (
             "import datetime, pathlib\n"
-            "from agent_memory.files.blobs import Blobs\n"
+            "from agent_memory.encryption import AgentBlobs\nfrom agent_memory.files.layout import AgentFolder\n"
             "print('begun', flush=True)\n"
-            f"blobs = Blobs(pathlib.Path({str(tmp_path / 'blobs')!r}))\n"
+            f"blobs = AgentBlobs(AgentFolder(pathlib.Path({str(tmp_path)!r})))\n"
             "print(blobs.sweep(lambda: [], datetime.timedelta(0)).count, flush=True)\n"
         )
         with subprocess.Popen(
@@ -110,16 +111,16 @@ def test_what_a_process_writes_is_not_swept_before_it_is_named_and_what_a_killed
             assert sweeper.stdout is not None
             assert sweeper.stdout.readline() == "begun\n"
             assert sweeper.poll() is None
-            assert digest("x" * 50) in Blobs(tmp_path / "blobs").names()
+            assert digest("x" * 50) in AgentBlobs(AgentFolder(tmp_path)).names()
             writer.send_signal(signal.SIGKILL)
             writer.wait()
             assert sweeper.stdout.readline() == "1\n"
-    assert Blobs(tmp_path / "blobs").names() == {}
+    assert AgentBlobs(AgentFolder(tmp_path)).names() == {}
 
 
 def test_a_copy_has_every_text(tmp_path: Path) -> None:
     blobs = kept(tmp_path, TEXT, "b")
     blobs.copy_to(tmp_path / "copy" / "blobs")
-    assert Blobs(tmp_path / "copy" / "blobs").read(digest(TEXT)) == TEXT
-    Blobs(tmp_path / "nowhere").copy_to(tmp_path / "other")
+    assert AgentBlobs(AgentFolder(tmp_path / "copy")).read(digest(TEXT)) == TEXT
+    AgentBlobs(AgentFolder(tmp_path / "nowhere")).copy_to(tmp_path / "other")
     assert not (tmp_path / "other").exists()

@@ -1,0 +1,414 @@
+"""`Stretches`: signatures of purged words, which only the key can match.
+
+The words of each text are counted and signed: HMAC-SHA256 (RFC 2104) of them under the key, the first 16 bytes; those
+of a long one in spans of 40. Another text has them where as many of its words in a row have the same signature. Without
+the key, no words can be tried against the signatures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import html
+import math
+import re
+import struct
+import sys
+import unicodedata
+from collections import defaultdict
+from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.models import CHOSEN_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+BAR: Final = "\u2588"
+"""Stands for each character that was made unreadable: places in a text stay what they were."""
+_BARS: Final = re.compile(f"{BAR}+")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+"""What a field has whose values are declared, such as the type of an entity: another value could not be read."""
+_WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases", "metadata", "attributes", "blob"})
+"""Fields in which a name is a word like others, or names a text that lost some."""
+_SIZED: Final = frozenset({"metadata", "attributes"})
+"""Fields whose size in bytes is bounded."""
+_STRETCH: Final = 40
+"""Words."""
+_BYTES: Final = 16
+_UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
+"""Scripts of which each character counts as a word."""
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
+
+
+class Stretches:
+    """Finds signed spans in texts.
+
+    Args:
+        key: Under which they were signed; without one nothing is found.
+        signed: Signatures, hexadecimal, by the number of words. As a mapping, with the moment of the purge in seconds
+            since 1970: a text that was stored later keeps these words.
+        texts: What was signed, where that is known: it is found at a fraction of the cost.
+        sums: Of the words, by their number, as of `summed_stretches`; without any, words are looked for one by one.
+    """
+
+    def __init__(
+        self,
+        key: bytes = b"",
+        signed: Mapping[int, Iterable[str]] | None = None,
+        texts: Iterable[str] = (),
+        sums: Mapping[int, Collection[int]] | None = None,
+    ) -> None:
+        self._key = key
+        self._begin_with = {words[0] for text in texts for words in _stretches(text)}
+        self._signed = {count: _with_moments(signatures) for count, signatures in (signed or {}).items()}
+        self._sums = {count: frozenset(span_sums) for count, span_sums in (sums or {}).items()}
+        self._numbers = WordNumbers(key)
+        is_summed = bool(self._signed) and self._signed.keys() == self._sums.keys()
+        self._finder = StretchSums(key, self._sums) if is_summed else None
+
+    def __bool__(self) -> bool:
+        """Tell whether anything can be found."""
+        return bool(self._key and self._signed)
+
+    def count(self, text: str, moment: float = 0.0) -> int:
+        """Count the purged spans in a text.
+
+        Args:
+            text: Text to search.
+            moment: When it was stored, in seconds since 1970; earlier purges do not count.
+        """
+        return sum(1 for _ in self._found(_WORD.findall(compared(text)), moment)) if self else 0
+
+    def find(self, texts: Sequence[bytes]) -> Collection[int]:
+        """Return the indexes of texts (JSON lines) that may have a span.
+
+        Scans faster if the purges have sums.
+        """
+        if not self:
+            return ()
+        return range(len(texts)) if self._finder is None else self._finder.find(texts)
+
+    def hidden(self, text: str, moment: float = 0.0) -> str:
+        """Return a text with `BAR` for each character of purged spans."""
+        if not self.count(text, moment):
+            return text
+        folded, places = placed(text)
+        words = [match.span() for match in _WORD.finditer(folded)]
+        barred = [
+            (places[words[begin][0]][0], places[words[end - 1][1] - 1][1])
+            for begin, end in self._found([folded[begin:end] for begin, end in words], moment)
+        ]
+        parts, position = list[str](), 0
+        for begin, end in _joined(barred):
+            parts += [text[position:begin], BAR * (end - begin)]
+            position = end
+        return "".join([*parts, text[position:]])
+
+    def _found(self, words: Sequence[str], moment: float) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each span, counted in words."""
+        sums = list(accumulate(map(self._numbers.__getitem__, words), initial=0)) if self._sums else []
+        for count, signed in self._signed.items():
+            for begin in self._candidates(words, count, sums):
+                signature = _signature(self._key, words[begin : begin + count])
+                if signed.get(signature, -1.0) >= moment:
+                    yield begin, begin + count
+
+    def _candidates(self, words: Sequence[str], count: int, sums: Sequence[int]) -> Iterable[int]:
+        """Return possible begins of a span of `count` words."""
+        if self._begin_with:
+            return [begin for begin in range(len(words) - count + 1) if words[begin] in self._begin_with]
+        if (span_sums := self._sums.get(count)) is None:
+            return range(len(words) - count + 1)
+        pairs = zip(sums, sums[count:], strict=False)
+        return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & SUM in span_sums]
+
+
+def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
+    moments = signatures if isinstance(signatures, dict) else dict.fromkeys(signatures, math.inf)
+    return {bytes.fromhex(signature): moment for signature, moment in moments.items()}
+
+
+def summed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
+    """Return sums of texts by number of words; see `StretchSums`."""
+    return compute_sums(key, (words for text in texts for words in _stretches(text)))
+
+
+def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:
+    """Return the signatures of texts, hexadecimal, by how many words each stands for; none of what is too short."""
+    signed: defaultdict[int, set[str]] = defaultdict(set)
+    for some in (some for text in texts for some in _stretches(text)):
+        signed[len(some)].add(_signature(key, some).hex())
+    return {count: sorted(some) for count, some in sorted(signed.items())}
+
+
+def _stretches(text: str) -> Iterator[list[str]]:
+    """Yield the words of a text, of a long one some at a time; the last has the rest. None where most of it is none."""
+    folded = compared(text) if can_be_told(text) else ""
+    words = _WORD.findall(folded)
+    words = words if is_most(" ".join(words), folded.strip()) else []
+    cuts = [*range(0, max(1, len(words) // _STRETCH) * _STRETCH, _STRETCH), len(words)]
+    yield from (words[begin:end] for begin, end in pairwise(cuts if words else []))
+
+
+def _signature(key: bytes, words: Sequence[str]) -> bytes:
+    return hmac.digest(key, " ".join(words).encode("utf-8", "surrogatepass"), "sha256")[:_BYTES]
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield spans in their order, those that overlap as one."""
+    begin, end = 0, 0
+    for each in sorted(spans):
+        if each[0] > end:
+            if end > begin:
+                yield begin, end
+            begin = each[0]
+        end = max(end, each[1])
+    if end > begin:
+        yield begin, end
+
+
+_LEAST: Final = 12
+"""Columns of a text that is looked for; a wide letter, as of Chinese, takes two. A shorter one is found by chance."""
+_LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
+"""What JSON, YAML and Markdown put before or double among the characters of a text, and their typographic kin."""
+_ESCAPE: Final = re.compile(
+    r"(?<!\\)\\++(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves
+    r"|u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8})"  # JSON, YAML
+    r"|(?P<space>[nrtNLP_]))"  # white space in JSON and YAML
+    r"|(?P<reference>&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);)"  # HTML, Markdown
+    r"|(?P<line>\n[ \t]*(?:[>|][-+]?[ \t]*)+)"  # a quotation of Markdown, a block of YAML
+)
+_SPACES: Final = re.compile(" {2,}")
+_UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
+"""Categories of Unicode: combining marks, characters that steer or show nothing, halves of a pair."""
+
+
+class _Folds(dict[int, str]):
+    """What each character is compared as; made when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character.isspace():
+            folded = " "
+        else:
+            parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
+            folded = "".join(" " if one.isspace() else one for one in parts if not _is_left_out(one))
+        self[code] = folded
+        return folded
+
+
+_FOLDS: Final = _Folds()
+
+
+def can_be_told(text: str) -> bool:
+    """Tell whether a text is long enough to be told from others, wherever it stands: as it is compared."""
+    body = compared(text).strip()
+    return len(body) + sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in body) >= _LEAST
+
+
+def is_most(part: str, whole: str) -> bool:
+    """Tell whether a part is half of a text or more, so that it can stand for it alone: `7` cannot for `. . . . 7`."""
+    return 2 * len(part) >= len(whole) > 0
+
+
+def compared(text: str) -> str:
+    """Return a text in the form in which texts are compared, with single spaces."""
+    return _SPACES.sub(" ", _ESCAPE.sub(_meant, text).translate(_FOLDS))
+
+
+def placed(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return what `compared` does, with the place in `text` of each character."""
+    signs: list[tuple[str, tuple[int, int]]] = []
+    behind = 0
+    for escape in [*_ESCAPE.finditer(text), None]:
+        end = len(text) if escape is None else escape.start()
+        signs += [(sign, (at, at + 1)) for at in range(behind, end) for sign in _FOLDS[ord(text[at])]]
+        if escape is not None:
+            signs += [(sign, escape.span()) for one in _meant(escape) for sign in _FOLDS[ord(one)]]
+            behind = escape.end()
+    kept: list[tuple[str, tuple[int, int]]] = []
+    for sign, some in groupby(signs, key=lambda each: each[0]):
+        run = list(some)
+        kept += [(sign, (run[0][1][0], run[-1][1][1]))] if sign == " " else run
+    return "".join(sign for sign, _ in kept), [place for _, place in kept]
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """Return the character that an escape stands for."""
+    if escape["space"] or escape["line"]:
+        return " "
+    if escape["reference"]:
+        return html.unescape(escape["reference"])
+    if escape["high"]:
+        pair = int(escape["high"], 16) - 0xD800, int(escape["low"], 16) - 0xDC00
+        return chr(0x10000 + (pair[0] << 10) + pair[1])
+    code = int(escape["four"] or escape["two"] or escape["eight"], 16)
+    return chr(code) if code <= sys.maxunicode else escape[0]
+
+
+def _is_left_out(character: str) -> bool:
+    return character in _LEFT_OUT or unicodedata.category(character) in _UNSEEN
+
+
+SUM: Final = (1 << 24) - 1
+_MOST_WORDS: Final = 1 << 18
+_PLACES: Final = 16
+"""In a word; the numbers of further characters are those of the first ones."""
+_LOW: Final = 1 << 16
+_AT_ONCE: Final = 1_000
+"""Texts: what is computed of so many stays in the cache of a processor."""
+_LOWER: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+_DROPPED_BYTES: Final = b"'\"`\\"
+"""ASCII characters that are left out where texts are compared."""
+_IN_WORDS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789_"
+_BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
+"""What is compared in other ways than as ASCII words."""
+_ESCAPED_SPACES: Final = (b"\\n", b"\\r", b"\\t")
+
+
+class WordNumbers(dict[str, int]):
+    """Keyed sum of character numbers per word."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._table = _build_table(key)
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        content = word.encode("utf-8", "surrogatepass")
+        self[word] = number = sum(self._table[index % _PLACES << 8 | byte] for index, byte in enumerate(content))
+        return number
+
+
+class StretchSums:
+    """Finds texts that may have a span.
+
+    Args:
+        key: Under which characters have their numbers.
+        sums: Of all spans, by their number of words.
+    """
+
+    def __init__(self, key: bytes, sums: Mapping[int, Collection[int]]) -> None:
+        self._key, self._sums = key, sums
+        self._tables: list[tuple[int, Any, Any]] = []
+        self._numbers: Any = None
+        self._is_word: Any = None
+
+    def find(self, texts: Sequence[bytes]) -> set[int]:
+        """Return the indexes of texts that may have a span.
+
+        Args:
+            texts: JSON without line breaks.
+
+        Returns:
+            All indexes if numpy is not installed.
+        """
+        try:
+            import numpy as np
+        except ImportError:
+            return set(range(len(texts)))
+        if self._numbers is None:
+            self._prepare(np)
+        places = {place for place, text in enumerate(texts) if _is_beyond(text)}
+        for first in range(0, len(texts), _AT_ONCE):
+            places.update(first + place for place in self._find(np, texts[first : first + _AT_ONCE]))
+        return places
+
+    def _prepare(self, np: Any) -> None:
+        self._is_word = np.zeros(256, bool)
+        self._is_word[list(_IN_WORDS)] = True
+        numbers = np.array(_build_table(self._key), np.uint32).reshape(_PLACES, 256)
+        self._numbers = (numbers * self._is_word).ravel()
+        for count, span_sums in self._sums.items():
+            sums = np.fromiter(span_sums, np.uint32, len(span_sums))
+            table = np.zeros(_LOW, bool)
+            table[sums.astype(np.uint16)] = True
+            self._tables.append((count, table, sums))
+
+    def _find(self, np: Any, texts: Sequence[bytes]) -> list[int]:
+        joined = b"\n".join(texts) + b"\n"
+        for space in _ESCAPED_SPACES if b"\\" in joined else ():
+            joined = joined.replace(space, b"  ")
+        data = np.frombuffer(joined.translate(_LOWER, _DROPPED_BYTES), np.uint8)
+        is_word, index = self._is_word[data], np.arange(len(data), dtype=np.int32)
+        begins = np.maximum.accumulate(np.where(is_word, 0, index + 1))
+        totals = np.cumsum(self._numbers[(index - begins) % _PLACES << 8 | data], dtype=np.uint32)
+        ends = np.flatnonzero(is_word[:-1] & ~is_word[1:])
+        totals = np.concatenate([np.zeros(1, np.uint32), totals[ends]])
+        words = np.concatenate([self._begin(np, totals, *table) for table in self._tables])
+        if not len(words):
+            return []
+        lines = np.flatnonzero(data == ord("\n"))
+        indexes: list[int] = np.unique(lines.searchsorted(ends[words])).tolist()
+        return indexes
+
+    @staticmethod
+    def _begin(np: Any, totals: Any, count: int, table: Any, sums: Any) -> Any:
+        """Return with which words a span of so many may begin."""
+        if count >= len(totals):
+            return np.zeros(0, np.int64)
+        differences = totals[count:] - totals[:-count]
+        words = np.flatnonzero(table[differences.astype(np.uint16)])
+        return words[np.isin(differences[words] & SUM, sums)]
+
+
+def compute_sums(key: bytes, stretches: Iterable[Sequence[str]]) -> dict[int, list[int]]:
+    """Return the sums of spans by their number of words."""
+    numbers, sums = WordNumbers(key), dict[int, set[int]]()
+    for words in stretches:
+        sums.setdefault(len(words), set()).add(sum(map(numbers.__getitem__, words)) & SUM)
+    return {count: sorted(span_sums) for count, span_sums in sorted(sums.items())}
+
+
+def _build_table(key: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{_PLACES * 256}I", hashlib.shake_256(b"stretch sums" + key).digest(_PLACES * 256 * 4))
+
+
+def _is_beyond(text: bytes) -> bool:
+    if text.isascii() and b"\\" not in text and b"&" not in text and b"\x7f" not in text:
+        return False
+    return _BEYOND.search(text) is not None
+
+
+def hidden_fields(fields: Mapping[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
+    """Return fields of a record with words made unreadable, such that its owner can still read it."""
+    hidden = {name: _without_words(name, value, hide) for name, value in fields.items()}
+    lost = {name for name in CHOSEN_NAMES & hidden.keys() if hide(str(hidden[name])) != str(hidden[name])}
+    return {name: value for name, value in hidden.items() if name not in lost}
+
+
+def _without_words(name: str, value: Any, hide: Callable[[str], str]) -> Any:
+    if name in _SIZED:
+        return _mapped(value, lambda text: _shorter(text, hide), keys=True)
+    if name in _WORDS:
+        return _mapped(value, hide)
+    return _mapped(value, lambda text: text if _NAME.fullmatch(text) else hide(text))
+
+
+def _mapped(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
+    """Return a value with every text in it changed; keys, if they may be words, too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        inner = {key: _mapped(each, change, keys=keys) for key, each in value.items()}
+        return _renamed(inner, change) if keys else inner
+    return [_mapped(each, change, keys=keys) for each in value] if isinstance(value, list) else value
+
+
+def _renamed(values: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return values under keys that may be read; two that would be the same stay two."""
+    renamed: dict[str, Any] = {}
+    for key, value in values.items():
+        new = change(key)
+        while new in renamed:
+            new += BAR
+        renamed[new] = value
+    return renamed
+
+
+def _shorter(text: str, hide: Callable[[str], str]) -> str:
+    """Return a text with one sign for all that was made unreadable: the sign takes more bytes than most characters."""
+    hidden = hide(text)
+    return text if hidden == text else _BARS.sub(BAR, hidden)
