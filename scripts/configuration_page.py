@@ -148,7 +148,7 @@ _WORKSPACE_NOTE: Final = (
     "setting: it stands in `AGENT_MEMORY_WORKSPACE_URL`."
 )
 _HEALTH_NOTE: Final = (
-    "Below `health:`, one of the shared keys: `health: {disk_warning_mb: 2000}`. `agent-memory health` reads no "
+    "Below `health:`, one of the shared keys: `health: {disk_warning_mb: 2000}`. `agent-memory agents health` reads no "
     "configuration of sessions; there they are `--limit disk_warning_mb=2000`. See [lifecycle.md](lifecycle.md#health)."
 )
 _ENCRYPTION_NOTE: Final = (

@@ -46,7 +46,7 @@ Three people restore a boat and write to each other about it, from March to June
 Their conversation is taken in as it is and cut into passages, which are filed and written as pages. There is no
 language model and no network in it. The command line does the same:
 
-  agent-memory ingest -a crew FILE      agent-memory topics -a crew      agent-memory topic -a crew heron
+  agent-memory ingest -a crew FILE      agent-memory topics -a crew      agent-memory knowledge topic -a crew heron
 """
 
 

@@ -173,7 +173,15 @@ def test_0_when_all_is_well_2_for_wrong_usage_3_for_what_is_not_there_and_4_whil
 
 @pytest.mark.parametrize(
     "command",
-    [["status"], ["search", "ledger", "--explain"], ["list"], ["show", A], ["pin", A], ["promote", A], ["compact"]],
+    [
+        ["status"],
+        ["search", "ledger", "--explain"],
+        ["list"],
+        ["show", A],
+        ["pin", A],
+        ["pin", "--once", A],
+        ["archive", "compact"],
+    ],
     ids=lambda command: command[0],
 )
 def test_json_is_all_there_is_on_stdout(bob: Run, command: list[str]) -> None:

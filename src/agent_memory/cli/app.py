@@ -30,105 +30,140 @@ from agent_memory.cli.running import (
 from agent_memory.cli.text import to_json
 from agent_memory.settings.installation import installed_version
 
-_HELP: Final = "Look after what an agent remembers: ask, correct, forget, take along."
+_HELP: Final = "Search, edit, review, export and delete what an agent remembers."
 _EPILOG: Final = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 another process is writing, 130 stopped by Ctrl-C."
 )
 
 
-class _Entry(NamedTuple):
+class CommandEntry(NamedTuple):
+    """One line of the list of commands.
+
+    Attributes:
+        module: File of `cli/` that has the command.
+        help: First line of the function's docstring.
+        kind: Class of the command; None for a group that its module builds.
+        function: Name of the function, without `_` at its end; the command's name if empty.
+    """
+
     module: str
-    """Where the function of the command's name is, with `_` behind a word of Python's."""
     help: str
-    """What the function's docstring begins with; a test holds them together."""
     kind: type[TyperCommand] | None = Command
-    """None for a group that is made already."""
+    function: str = ""
 
 
-_PANELS: Final[dict[str, dict[str, _Entry]]] = {
-    "Ask": {
-        "status": _Entry("status", "Show how many memories there are, and whether all is well."),
-        "stats": _Entry("stats", "Show how much there is, how it grew and what of it is used."),
-        "search": _Entry("ask", "Search notes, documents, pages and conversations by meaning and by words."),
-        "overview": _Entry("ask", "Show counts, pinned memories, open tasks and the newest."),
-        "list": _Entry("ask", "List memories, the newest first."),
-        "show": _Entry("ask", "Show all that is known about memories."),
-        "history": _Entry("past", "Show what a memory was before its changes, oldest first."),
-        "why": _Entry(
-            "why", "Say whence something comes: who wrote it, what it rests on, how far it is trusted and why."
-        ),
-        "projects": _Entry("projects", "List projects and how many memories belong to each; or move these."),
-        "briefing": _Entry("briefing", "Show what a session is told before its first answer, beside the scratchpad."),
+_PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
+    "Search": {
+        "search": CommandEntry("ask", "Search notes, documents, pages and conversations by meaning and by words."),
+        "list": CommandEntry("ask", "List memories, the newest first."),
+        "show": CommandEntry("ask", "Show all fields of memories."),
+        "history": CommandEntry("past", "Show the earlier versions of a memory, oldest first."),
+        "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
+        "overview": CommandEntry("ask", "Show counts, pinned memories, open tasks and the newest."),
+        "briefing": CommandEntry("briefing", "Show what a session is told before its first answer."),
+        "projects": CommandEntry("projects", "List projects with their memories, or move memories to another one."),
     },
-    "Change": {
-        "store": _Entry("change", "Keep a memory; secrets in it are removed first."),
-        "update": _Entry("change", "Change fields of a memory; what is not named stays."),
-        "edit": _Entry("change", "Change a memory in $VISUAL or $EDITOR, as YAML."),
-        "promote": _Entry("change", "Bring a memory into the scratchpad, which the agent always sees."),
-        "pin": _Entry("change", "Keep memories at the top of the scratchpad."),
-        "unpin": _Entry("change", "Let memories take their turn in the scratchpad again."),
-        "forget": _Entry("past", "Forget memories and the older versions they replaced."),
-        "purge": _Entry("purge", "Take records out of every file for good, backups too; list purges."),
-        "conflicts": _Entry("conflicts", "Decide about pairs of memories that conflict."),
-        "review": _Entry("review", "Decide about waiting notes and conflicts with single keys."),
-        "accept": _Entry("accept", "Allow a background model to digest passages: yes to its estimate."),
-        "inbox": _Entry("inbox", "List what waits, or accept or reject it: statements without a cue."),
-        "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
-        "consent": _Entry("consent_limits", "Show or limit what may be stored, of one agent or all.", PlaceCommand),
-        "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took.", RestoreCommand),
+    "Edit": {
+        "store": CommandEntry("change", "Store a memory; secrets in it are removed first."),
+        "update": CommandEntry("change", "Change fields of a memory; the other fields stay."),
+        "edit": CommandEntry("change", "Change a memory in $VISUAL or $EDITOR, as YAML."),
+        "pin": CommandEntry("change", "Keep memories at the top of the scratchpad, or stop that."),
+        "forget": CommandEntry("past", "Forget memories and the older versions they replaced."),
+        "restore": CommandEntry("past", "Restore what was forgotten, replaced, changed or archived.", RestoreCommand),
+        "undo": CommandEntry("undo", "List the last 20 changes, or undo one."),
     },
-    "Be given": {
-        "ingest": _Entry(
-            "knowledge",
-            "Ingest documents and conversations, each once.",
-        ),
-        "resources": _Entry("knowledge", "List what the agent was given, the newest first; or show one whole."),
-        "topics": _Entry(
-            "topics",
-            "List topics, those with the most items first, and how many items are on no page.",
-        ),
-        "topic": _Entry("topics", "Show the page of a topic, or declare one."),
-        "entities": _Entry("entities", "List who and what the agent was told of, those that most texts name first."),
-        "entity": _Entry("entities", "Show one entity: what is known of it, in the order of time."),
-        "episodes": _Entry(
-            "entities",
-            "List what was said and what happened, the newest first; or one conversation, in its order.",
-        ),
-        "knowledge": _Entry("rebuild", "Look after what is made of documents and conversations.", None),
-        "summaries": _Entry("summaries", "List summaries of conversations, the newest first; or those of one."),
+    "Review": {
+        "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
+        "inbox": CommandEntry("inbox", "List, accept or reject waiting notes: statements without a cue."),
+        "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
+        "accept": CommandEntry("accept", "Allow a background model to digest passages: yes to its estimate."),
     },
-    "Take along": {
-        "export": _Entry("transfer", "Write all memories, and what the agent was given, to a file or to stdout."),
-        "import": _Entry("transfer", "Bring exported memories in; what is there stays as it is."),
-        "push": _Entry("transfer", "Bring what is missing there to the server; nothing there is changed."),
-        "pull": _Entry("transfer", "Bring what is missing here from the server; nothing here is changed."),
+    "Knowledge": {
+        "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),
+        "topics": CommandEntry("topics", "List topics, and how many items are on no page."),
+        "entities": CommandEntry("entities", "List people and things, those that most texts name first."),
+        "knowledge": CommandEntry("rebuild", "Show documents, conversations, one topic or entity; rebuild.", None),
     },
-    "Work in common": {
-        "workspace": _Entry(
-            "workspace", "Share tables among agents that take turns: begin, look, claim, go back.", None
-        ),
+    "Workspace": {
+        "workspace": CommandEntry("workspace", "Share tables among agents that work in turns.", None),
     },
-    "Look after": {
-        "agents": _Entry("upkeep", "List all agents: how many memories, how much room they take.", None),
-        "tidy": _Entry(
-            "tidy",
-            "Show what could be archived, merged or dropped, and why; or do it, within a budget, or take it back.",
-        ),
-        "archive": _Entry("archive", "Look into the archive: what was put away, and bring it back.", None),
-        "backup": _Entry("backup", "List backups; make, check, bring back or remove them.", None),
-        "compact": _Entry("past", "Drop from the files what was forgotten or changed over 30 days ago."),
-        "encrypt": _Entry("encryption", "Encrypt all that an agent keeps, its backups too, with a key of yours."),
-        "decrypt": _Entry("encryption", "Have the files of an agent stand plain again; its backups stay encrypted."),
-        "rekey": _Entry("encryption", "Change the key of an encrypted memory: one small file is written anew."),
-        "migrate": _Entry("upkeep", "Find memories by the vector engine: faster with many; the files stay the truth."),
-        "rollback": _Entry("upkeep", "Find memories from the files alone again."),
-        "reindex": _Entry("upkeep", "Build the vector engine's index anew, from the files."),
-        "health": _Entry("health", "Say whether all is well, for people and for monitors.", Monitor),
-        "doctor": _Entry("doctor", "Look at every file of every agent, and say what is wrong.", PlaceCommand),
-        "help": _Entry("app", "Show this help, or that of a command.", Plain),
+    "Import & export": {
+        "export": CommandEntry("transfer", "Write all memories, documents and conversations to a file or to stdout."),
+        "import": CommandEntry("transfer", "Import exported memories; existing ones stay as they are."),
+        "backup": CommandEntry("backup", "List, create, check, restore or delete backups.", None),
+    },
+    "Privacy": {
+        "consent": CommandEntry("consent_limits", "Show or limit what may be stored.", PlaceCommand),
+        "purge": CommandEntry("purge", "Delete records from every file for good, backups too; list purges."),
+        "encryption": CommandEntry("encryption", "Encrypt the files of an agent, decrypt them, change the key.", None),
+    },
+    "Maintenance": {
+        "status": CommandEntry("status", "Show how many memories there are, and problems."),
+        "doctor": CommandEntry("doctor", "Check every file of every agent; repair derived ones.", PlaceCommand),
+        "agents": CommandEntry("upkeep", "List agents; rename, copy, reset or delete one; statistics.", None),
+        "archive": CommandEntry("archive", "List, search and restore archived memories; tidy and compact.", None),
+        "index": CommandEntry("upkeep", "Use a vector engine or a Qdrant server for search.", None),
+    },
+    "Setup": {
+        "use": CommandEntry("upkeep", "Choose the agent that commands without --agent work on.", PlaceCommand),
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
+_HIDDEN: Final = {"help": CommandEntry("app", "Show this help, or that of a command.", Plain)}
+SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
+    "agents": {
+        "stats": CommandEntry("stats", "Show how many memories there are, how they grew and which are used."),
+        "health": CommandEntry("health", "Print one verdict for people and for monitors.", Monitor),
+    },
+    "archive": {
+        "tidy": CommandEntry("tidy", "Show what could be archived, merged or deleted, and why; or do it, or undo it."),
+        "compact": CommandEntry("past", "Delete from the files what was forgotten or changed over 30 days ago."),
+    },
+    "encryption": {
+        "on": CommandEntry("encryption", "Encrypt an agent and its backups with a key.", function="encrypt"),
+        "off": CommandEntry(
+            "encryption", "Decrypt the files of an agent; its backups stay encrypted.", function="decrypt"
+        ),
+        "rekey": CommandEntry("encryption", "Change the key of an encrypted agent; one small file is rewritten."),
+    },
+    "index": {
+        "migrate": CommandEntry("upkeep", "Search with the vector engine: faster with many; the files stay the truth."),
+        "rollback": CommandEntry("upkeep", "Search the files alone again."),
+        "rebuild": CommandEntry("upkeep", "Rebuild the vector engine's index from the files.", function="reindex"),
+        "push": CommandEntry("transfer", "Copy to the server what is missing there; nothing there is changed."),
+        "pull": CommandEntry("transfer", "Copy from the server what is missing here; nothing here is changed."),
+    },
+    "knowledge": {
+        "resources": CommandEntry("knowledge", "List documents and conversations, the newest first; or show one."),
+        "episodes": CommandEntry("entities", "List what was said, the newest first; or one conversation in its order."),
+        "summaries": CommandEntry("summaries", "List summaries of conversations, the newest first; or those of one."),
+        "topic": CommandEntry("topics", "Show the page of a topic, or declare one."),
+        "entity": CommandEntry("entities", "Show one entity and its facts in the order of time."),
+    },
+}
+"""Rare commands, in the group of their noun."""
+EARLIER: Final = {
+    "compact": "archive compact",
+    "decrypt": "encryption off",
+    "encrypt": "encryption on",
+    "entity": "knowledge entity",
+    "episodes": "knowledge episodes",
+    "health": "agents health",
+    "migrate": "index migrate",
+    "promote": "pin --once",
+    "pull": "index pull",
+    "push": "index push",
+    "reindex": "index rebuild",
+    "rekey": "encryption rekey",
+    "resources": "knowledge resources",
+    "rollback": "index rollback",
+    "stats": "agents stats",
+    "summaries": "knowledge summaries",
+    "tidy": "archive tidy",
+    "topic": "knowledge topic",
+    "unpin": "pin --remove",
+}
+"""Earlier commands and the present ones. They work until version 1.0, with a notice on stderr."""
 _ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "suspects": "conflicts"}
 _MEANT: Final = {
     "delete": "forget",
@@ -137,8 +172,8 @@ _MEANT: Final = {
     "recall": "search",
     "get": "show",
     "rename": "agents rename",
-    "seal": "encrypt",
-    "unseal": "decrypt",
+    "seal": "encryption on",
+    "unseal": "encryption off",
 }
 """What people type who know other programs, and what it is called here."""
 
@@ -175,7 +210,13 @@ class _Lazy(Group):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Load the command that `args` begin with, also by its alias, or say which one may be meant."""
         name = _ALIASES.get(args[0], args[0])
-        if name in _COMMANDS:
+        if name in EARLIER:
+            words = EARLIER[name].split()
+            if not ctx.resilient_parsing:
+                notice = f"`agent-memory {name}` is now `agent-memory {EARLIER[name]}`; it works until version 1.0."
+                typer.echo(f"Note: {notice}", err=True)
+            return words[0], _load(words[0]), [*words[1:], *args[1:]]
+        if name in _COMMANDS or name in _HIDDEN:
             return args[0], _load(name), args[1:]
         if ctx.resilient_parsing:
             return None, None, args[1:]
@@ -192,9 +233,23 @@ def build() -> typer.Typer:
 
 
 def _load(name: str) -> Any:
-    entry = _COMMANDS[name]
-    module = import_module(f"agent_memory.cli.{entry.module}")
-    body = getattr(module, name if hasattr(module, name) else f"{name}_")
+    """Import a command of the first level, with the subcommands of its group."""
+    entry = {**_COMMANDS, **_HIDDEN}[name]
+    command = import_command(name, entry)
+    if entry.kind is None and name in SUBCOMMANDS:
+        entries = SUBCOMMANDS[name]
+        command.offer(
+            {name: entry.help for name, entry in entries.items()}, lambda word: import_command(word, entries[word])
+        )
+    return command
+
+
+def import_command(name: str, entry: CommandEntry) -> Any:
+    """Import the module of a command and build the command."""
+    module, function = import_module(f"agent_memory.cli.{entry.module}"), entry.function or name
+    if entry.kind is None and not hasattr(module, function):
+        return Group(name=name, help=entry.help, no_args_is_help=True)
+    body = getattr(module, function if hasattr(module, function) else f"{function}_")
     if entry.kind is None:
         command = get_command(body)
     else:

@@ -206,7 +206,7 @@ async def list_(
         why = f": {each.why}" if each.why else ""
         run.screen.show(f"archived {day(each.archived_at)}{why}", indent=2, style="dim")
     if not every:
-        run.screen.hint("The archive is empty. `agent-memory tidy` shows what could be put there.")
+        run.screen.hint("The archive is empty. `agent-memory archive tidy` shows what could be put there.")
     elif len(every) > offset + len(shown) and run.screen.form == "text":
         run.screen.note(f"{len(shown)} of {len(every):,}; --limit or --offset {offset + len(shown)} shows more.")
 
@@ -274,7 +274,7 @@ async def stats(run: Run) -> None:
             run.screen.show(f"{name}: {said}", indent=2)
 
 
-_HELP: Final = "Look into the archive: what was put away, and bring it back."
+_HELP: Final = "List, search and restore archived memories; tidy and compact."
 archive = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
 _COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "list": list_, "search": search, "add": add, "restore": restore, "stats": stats,

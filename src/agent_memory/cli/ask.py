@@ -128,7 +128,7 @@ async def _pad_of(run: Run, listing: Listing) -> ListPage[Memory]:
 
 @command(rows=True)
 async def show(run: Run, memory_id: MemoryIds) -> None:
-    """Show all that is known about memories."""
+    """Show all fields of memories."""
     ids = await resolved(run.service, memory_id, read_only=True)
     memories = [await run.service.open(each, run.caller) for each in ids]
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])

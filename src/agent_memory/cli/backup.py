@@ -332,7 +332,7 @@ class _Backups(ListingGroup):
 
 backup = typer.Typer(
     cls=_Backups,
-    help="List backups; make, check, bring back or remove them.",
+    help="List, create, check, restore or delete backups.",
     invoke_without_command=True,
     add_completion=False,
     **QUIET,

@@ -21,7 +21,7 @@ async def briefing(
         int, typer.Option("--tokens", min=100, max=10_000, metavar="N", help="How many it takes at most.")
     ] = TOKENS,
 ) -> None:
-    """Show what a session is told before its first answer, beside the scratchpad."""
+    """Show what a session is told before its first answer."""
     briefings = SessionBriefing(run.service, tokens)
     try:
         made = await briefings.make(asked, run.caller)

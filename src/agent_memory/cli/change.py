@@ -46,7 +46,7 @@ async def store(
     supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
     expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
 ) -> None:
-    """Keep a memory; secrets in it are removed first."""
+    """Store a memory; secrets in it are removed first."""
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
     values = {
         **run.values(Offered),
@@ -119,7 +119,7 @@ class Changes:
 
 @command(Changes, Offered)
 async def update(run: Run, memory_id: MemoryId) -> None:
-    """Change fields of a memory; what is not named stays."""
+    """Change fields of a memory; the other fields stay."""
     new = run.given(Changes)
     if new.pin and new.unpin:
         raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
@@ -177,9 +177,7 @@ def _note_memories_to_compare(run: Run, written: "Stored | Updated") -> None:
         run.screen.hint("Decide with `agent-memory conflicts`.")
 
 
-async def promote(run: Run, memory_id: MemoryId) -> None:
-    """Bring a memory into the scratchpad, which the agent always sees."""
-    (memory_id,) = await resolved(run.service, [memory_id])
+async def _promote(run: Run, memory_id: str) -> None:
     promoted = await run.service.promote(memory_id, run.caller)
     run.screen.document(promotion(promoted))
     what = "is in the scratchpad now" if promoted.promoted else "was in the scratchpad already"
@@ -189,18 +187,30 @@ async def promote(run: Run, memory_id: MemoryId) -> None:
         run.hint_undo(memory_id)
 
 
-async def pin(run: Run, memory_id: MemoryIds) -> None:
-    """Keep memories at the top of the scratchpad."""
+async def pin(
+    run: Run,
+    memory_id: MemoryIds,
+    *,
+    remove: Annotated[bool, typer.Option("--remove", help="No longer keep them at the top.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Put them into the scratchpad now, without keeping them at the top.")
+    ] = False,
+) -> None:
+    """Keep memories at the top of the scratchpad, or stop that."""
+    if remove and once:
+        raise ValidationError("--remove and --once exclude each other.", code="usage")
+    if remove:
+        await _set_pinned(run, memory_id, pinned=False)
+        return
+    if once:
+        for promoted_id in await resolved(run.service, memory_id):
+            await _promote(run, promoted_id)
+        return
     for memory in await _set_pinned(run, memory_id, pinned=True):
         if memory.trust == "low":
             run.screen.note(
                 f"{memory.id} came from an untrusted source, so the scratchpad does not show it all the same."
             )
-
-
-async def unpin(run: Run, memory_id: MemoryIds) -> None:
-    """Let memories take their turn in the scratchpad again."""
-    await _set_pinned(run, memory_id, pinned=False)
 
 
 async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memory]":

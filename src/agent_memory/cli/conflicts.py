@@ -58,7 +58,7 @@ async def conflicts(
     look: Annotated[bool, typer.Option("--look", help="First compare all memories: some milliseconds each.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Decide about pairs of memories that conflict, with single keys.
+    """Decide about pairs of memories that conflict.
 
     Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
     it back. A decision about all pairs is asked once. Without a terminal the pairs are listed.

@@ -45,7 +45,7 @@ _Limit = Annotated[
 
 @command(Anyone)
 async def consent(place: CommandPlace, limit: _Limit = None) -> None:
-    """Show or limit what may be stored, of one agent or all."""
+    """Show or limit what may be stored."""
     named = place.given(Anyone).agent
     agent = None if named is None else choose_agent(named, place.root, may_be_new=False)
     if limit is not None:

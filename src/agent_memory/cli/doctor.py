@@ -46,7 +46,10 @@ async def doctor(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:
-    """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
+    """Check every file of every agent; repair derived ones.
+
+    Exits with 1 if a finding needs attention.
+    """
     agent = place.given(Anyone).agent
     if salvage is not None:
         _salvage(place.screen, place.root, agent, salvage)

@@ -23,7 +23,7 @@ _SHOWN: Final = 10
 
 @command()
 async def encrypt(run: Run, *, yes: Yes = False) -> None:
-    """Encrypt all that an agent keeps, its backups too, with a key of yours.
+    """Encrypt an agent and its backups with a key.
 
     The key is what AGENT_MEMORY_KEY holds: 32 bytes in hexadecimal or base64, or a passphrase of 12 characters or more.
     AGENT_MEMORY_KEY_FILE, AGENT_MEMORY_KEY_COMMAND or AGENT_MEMORY_KEY_KEYRING say where it is instead. Without it
@@ -46,7 +46,7 @@ async def encrypt(run: Run, *, yes: Yes = False) -> None:
 
 @command()
 async def decrypt(run: Run, *, yes: Yes = False) -> None:
-    """Have the files of an agent stand plain again; its backups stay encrypted."""
+    """Decrypt the files of an agent; its backups stay encrypted."""
     from agent_memory.care.privacy import decrypt as decrypt_folder
 
     folder = _folder(run)
@@ -76,7 +76,7 @@ async def rekey(
         str | None, typer.Option("--new-keyring", metavar="SERVICE", help="The service that the keyring has it under.")
     ] = None,
 ) -> None:
-    """Change the key of an encrypted memory: one small file is written anew.
+    """Change the key of an encrypted agent; one small file is rewritten.
 
     Backups that were made before open with the key of then.
     """

@@ -42,7 +42,7 @@ async def entities(
     group: _GroupOption = "",
     every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_SHOWN}.")] = False,
 ) -> None:
-    """List who and what the agent was told of, those that most texts name first."""
+    """List people and things, those that most texts name first."""
     if kind is not None and kind not in get_args(EntityType):
         raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
     async with opened_knowledge(run) as knowledge:
@@ -89,7 +89,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
     group: _GroupOption = "",
     every: Annotated[bool, typer.Option("--all", help=f"Not only the last {_SHOWN} moments.")] = False,
 ) -> None:
-    """Show one entity: what is known of it, in the order of time."""
+    """Show one entity and its facts in the order of time."""
     if (merge is not None) + split + forget > 1:
         raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
     async with opened_knowledge(run) as knowledge:
@@ -158,7 +158,7 @@ async def episodes(
     group: _GroupOption = "",
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
-    """List what was said and what happened, the newest first; or one conversation, in its order."""
+    """List what was said, the newest first; or one conversation in its order."""
     async with opened_knowledge(run) as knowledge:
         if conversation is not None:
             talk = await resource_of(knowledge, conversation)
@@ -176,7 +176,7 @@ async def episodes(
         run.screen.show(visible(f"{each.id} · {minute(each.moment)} · {who}"), style="dim")
         run.screen.show(visible(each.content), indent=2, max_lines=2)
     if not total:
-        run.screen.hint("Nothing was said there. `agent-memory resources` lists conversations.")
+        run.screen.hint("Nothing was said there. `agent-memory knowledge resources` lists conversations.")
     elif total > len(shown):
         run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 

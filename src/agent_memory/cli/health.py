@@ -1,4 +1,4 @@
-"""`agent-memory health`: whether all is well with the memories, for people and for monitors."""
+"""`agent-memory agents health`: whether all is well with the memories, for people and for monitors."""
 
 from typing import Annotated, Any, Final
 
@@ -40,7 +40,7 @@ async def health(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Of every agent also what is well.")] = False,
 ) -> None:
-    """Say whether all is well, for people and for monitors.
+    """Print one verdict for people and for monitors.
 
     Exit codes: 0 all is well, 1 warning, 2 critical, 3 it could not be seen.
     """

@@ -124,7 +124,7 @@ async def resources(
     *,
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
-    """List what the agent was given, the newest first; or show one whole."""
+    """List documents and conversations, the newest first; or show one."""
     async with opened_knowledge(run) as knowledge:
         if resource_id is not None:
             await _show(run, knowledge, resource_id)
@@ -176,7 +176,7 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
         if found
         else f"There is no resource {quoted(word)}.",
         code="ambiguous_id" if found else "unknown_id",
-        recovery="`agent-memory resources` lists what there is.",
+        recovery="`agent-memory knowledge resources` lists what there is.",
     )
 
 
@@ -476,7 +476,7 @@ def _say(run: Run, done: FileIngested) -> None:
     if done.maybe_version_of:
         run.screen.hint(
             f"It may be a version of {done.maybe_version_of}, which has the same id or name. Both are kept. Run "
-            "`agent-memory resources ID` to compare them, and `agent-memory ingest --undo ID` to remove one."
+            "`agent-memory knowledge resources ID` to compare them, and `agent-memory ingest --undo ID` to remove one."
         )
     if done.mistaken:
         run.screen.hint(
@@ -511,7 +511,7 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
     run.screen.show(
         f"Forgot {counted(done.resources, 'resource')}, {counted(done.episodes, 'turn')} and "
         f"{counted(done.items, 'item')}.{stayed} "
-        + run.screen.complete("`agent-memory compact --now` removes the text for good.")
+        + run.screen.complete("`agent-memory archive compact --now` removes the text for good.")
     )
 
 
@@ -532,12 +532,12 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
     if not records and await asyncio.to_thread(path.is_dir):
         raise UnknownIdError(
             f"No document was ingested from files below {word}; nothing was changed.",
-            recovery="Name a chat by its file or ID: `agent-memory resources` lists all.",
+            recovery="Name a chat by its file or ID: `agent-memory knowledge resources` lists all.",
         )
     if not records:
         raise UnknownIdError(
             f"Nothing of {word} was taken in; nothing was changed.",
-            recovery="`agent-memory resources` lists what was.",
+            recovery="`agent-memory knowledge resources` lists what was.",
         )
     return records
 

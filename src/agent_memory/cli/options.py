@@ -82,6 +82,8 @@ _WHOSE: Final = "Whose memory; may be left out if there is only one agent."
 _NAMED: Final[Any] = {**_AGENT, "envvar": "AGENT_MEMORY_AGENT"}
 _WHOSE_OR_ALL: Final = "Whose memory; all of them if left out."
 _ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents; ~/.amplifier/memory if not given."}
+USED_AGENT: Final = "_used_agent"
+"""File in the folder of all agents: the agent for commands that name none."""
 _ID_HELP: Final = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
 _CATEGORY: Final[Any] = {"metavar": "NAME", "autocompletion": complete_category}
 
@@ -239,13 +241,24 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
             recovery="Begin one with `agent-memory store TEXT` or `agent-memory ingest FILE`, or name their folder "
             "with --root.",
         )
+    if (used := read_used_agent(root)) in known:
+        return used
     if len(known) > 1:
         raise IdentityError(
             f"There are {len(known)} agents under {root}: {_listed(known)}.",
             code="which_agent",
-            recovery="Say which one with --agent NAME or the environment variable AGENT_MEMORY_AGENT.",
+            recovery="Say which one with --agent NAME or the environment variable AGENT_MEMORY_AGENT, or choose one "
+            "for all commands with `agent-memory use NAME`.",
         )
     return known[0]
+
+
+def read_used_agent(root: Path) -> str:
+    """Return the agent that `agent-memory use` chose under `root`, empty if none."""
+    try:
+        return (root / USED_AGENT).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _listed(names: list[str]) -> str:

@@ -34,7 +34,7 @@ _NAMED: Final = 3
 
 @command(rows=True)
 async def history(run: Run, memory_id: MemoryId) -> None:
-    """Show what a memory was before its changes, oldest first.
+    """Show the earlier versions of a memory, oldest first.
 
     As far as the files still know: 30 days at least. Also of one that was forgotten.
     """
@@ -63,7 +63,7 @@ async def restore(
         int | None, typer.Option("--version", metavar="SEQ", help="Make it what it was then, by `history`.")
     ] = None,
 ) -> None:
-    """Bring back what forgetting, replacing, changing or archiving took.
+    """Restore what was forgotten, replaced, changed or archived.
 
     A forgotten memory comes back with the older versions that went with it; one that was replaced counts again; one
     that was changed is what it was before. Possible for 30 days at least, unless `compact --now` ended that.
@@ -212,7 +212,7 @@ async def forget(
         run.hint_undo(undo_args)
         run.screen.hint(
             f"Undo is possible until {day(until)} at least; the text stays in memories.yaml until then. "
-            "`agent-memory compact --now` ends that.",
+            "`agent-memory archive compact --now` ends that.",
             style="dim",
         )
 
@@ -262,7 +262,7 @@ async def compact(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Drop from the files what was forgotten or changed over 30 days ago."""
+    """Delete from the files what was forgotten or changed over 30 days ago."""
     journal = folder_of(run.service.agent_id, run.root).journal
     if now and not yes:
         run.need_terminal("Nothing was changed.")

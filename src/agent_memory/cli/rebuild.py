@@ -42,7 +42,7 @@ async def rebuild(run: Run) -> None:
     )
 
 
-_HELP: Final = "Look after what is made of documents and conversations."
+_HELP: Final = "Show documents, conversations, one topic or entity; rebuild."
 knowledge = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
 knowledge.command("rebuild", cls=Command)(rebuild)
 

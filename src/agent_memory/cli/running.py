@@ -36,7 +36,7 @@ from agent_memory.journal.agent_file import newest_backup
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
@@ -357,6 +357,28 @@ class Monitor(PlaceCommand):
 class Group(TyperGroup):
     """A group of commands, with help that says nothing of typer itself."""
 
+    _offered: Mapping[str, str] = {}
+    _load_offered: Callable[[str], Any]
+
+    def offer(self, commands: Mapping[str, str], load: Callable[[str], Any]) -> None:
+        """Add commands that are imported when they are asked for.
+
+        Args:
+            commands: First lines of help by the names of commands.
+            load: Builds the command of a name.
+        """
+        self._offered, self._load_offered = commands, load
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of the help."""
+        return [*super().list_commands(ctx), *self._offered]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or the line of help of one that is not imported."""
+        if cmd_name in self._offered:
+            return Plain(cmd_name, help=self._offered[cmd_name])
+        return super().get_command(ctx, cmd_name)
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as the help is to show them."""
         return _plain_params(super().get_params(ctx))
@@ -371,6 +393,8 @@ class Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that `args` begin with, or say which one may be meant."""
         name, known = args[0], self.list_commands(ctx)
+        if name in self._offered:
+            return name, self._load_offered(name), args[1:]
         if name in known or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         begins = [each for each in known if name in _BEGINNINGS and each in _BEGINNINGS]

@@ -1,4 +1,4 @@
-"""`agent-memory stats`: how much an agent knows, how that grew, what of it is used; as figures and as a picture."""
+"""`agent-memory agents stats`: size, growth and use of a memory, as figures and as a picture."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -28,7 +28,7 @@ async def stats(
     *,
     plot: Annotated[bool, typer.Option("--plot", help="Draw growth and use over time, here or into FILE.svg.")] = False,
 ) -> None:
-    """Show how much there is, how it grew and what of it is used."""
+    """Show how many memories there are, how they grew and which are used."""
     if file is not None and file.suffix.lower() != ".svg":
         raise typer.BadParameter("it is written as SVG, so its name ends in .svg", param_hint="FILE")
     if file is not None and not plot:

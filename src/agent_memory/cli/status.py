@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @command(may_be_none=True)
 async def status(run: Run) -> None:
-    """Show how many memories there are, and whether all is well."""
+    """Show how many memories there are, and problems."""
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root)
     background, trouble = await _background(run)

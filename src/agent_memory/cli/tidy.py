@@ -48,7 +48,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
         Path | None, typer.Option("--rules", metavar="FILE", help="YAML with the section `lifecycle`: other rules.")
     ] = None,
 ) -> None:  # fmt: skip
-    """Show what could be archived, merged or dropped, and why; or do it, within a budget, or take it back.
+    """Show what could be archived, merged or deleted, and why; or do it, or undo it.
 
     Nothing is done without --apply. What is archived is found no more unless the archive is searched, and comes back
     with all its fields by --undo or `archive restore`.
@@ -167,7 +167,8 @@ def _conclude(run: Run, plan: "TidyingPlan", done: "Applied | None") -> None:
             why = "" if plan.suggestions else f" There is nothing to tidy among {_counted(plan)}."
             say(f"Nothing was done.{why}")
             return
-        say(f"{done.run.said[:1].upper()}{done.run.said[1:]}. `agent-memory tidy --undo {done.run.id}` takes it back.")
+        undo = f"`agent-memory archive tidy --undo {done.run.id}` takes it back."
+        say(f"{done.run.said[:1].upper()}{done.run.said[1:]}. {undo}")
     elif not plan.suggestions:
         say(f"Nothing to tidy among {_counted(plan)}.")
     else:
@@ -176,7 +177,7 @@ def _conclude(run: Run, plan: "TidyingPlan", done: "Applied | None") -> None:
         proposed = sum(each.size for each in plan.suggestions if each.action == "delete")
         if proposed:
             say(f"{counted(proposed, 'archived memory', 'archived memories')} would be deleted: --apply --delete.")
-        say("`agent-memory tidy --apply` does it, `agent-memory tidy --undo` takes that back.")
+        say("`agent-memory archive tidy --apply` does it, `agent-memory archive tidy --undo` takes that back.")
     if plan.waiting:
         say(f"{plan.waiting} more wait for another run: at most {plan.budget.most} move at once (--budget).")
 

@@ -41,7 +41,7 @@ _MOST: Final = 500
 
 @command(rows=True)
 async def topics(run: Run) -> None:
-    """List topics, those with the most items first, and how many items are on no page."""
+    """List topics, and how many items are on no page."""
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
         found = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
@@ -56,7 +56,7 @@ async def topics(run: Run) -> None:
     if not found:
         run.screen.hint(
             f"{run.service.agent_id} has no topics yet. Run `agent-memory ingest FILE` for pages of documents, "
-            "conversations and people, or `agent-memory topic NAME --declare TEXT` for a topic of your own."
+            "conversations and people, or `agent-memory knowledge topic NAME --declare TEXT` for a topic of your own."
         )
     if unfiled:
         told = f"{counted(unfiled, 'item')} on no page; `agent-memory search` finds them, too."
@@ -103,7 +103,7 @@ def _build_ambiguous(name: str, topics: list[Topic]) -> UnknownIdError:
     return UnknownIdError(
         f"{len(topics)} pages are called {quoted(name)}: {names}{' …' if len(topics) > _NAMED else ''}.",
         code="ambiguous_id",
-        recovery="Run `agent-memory topic NAME` with one of these names; `agent-memory topics` describes them.",
+        recovery="Run `agent-memory knowledge topic NAME` with one of them; `agent-memory topics` describes them.",
     )
 
 
@@ -131,7 +131,7 @@ async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:
     passages = await count_passages(run.service, name)
     word = shlex.quote(one_line(name))
     recovery = f"Run `agent-memory search {word}` to read them, or" if passages else "Run"
-    recovery += f" `agent-memory topic {word} --declare TEXT` to give it a page."
+    recovery += f" `agent-memory knowledge topic {word} --declare TEXT` to give it a page."
     names = [topic.name for topic in await pages.list_shown()]
     if names:
         recovery += f" Pages: {', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}."

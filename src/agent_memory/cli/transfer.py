@@ -181,7 +181,7 @@ async def export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write all memories, and what the agent was given, to a file or to stdout.
+    """Write all memories, documents and conversations to a file or to stdout.
 
     To a file with the suffix .zip goes an account for people: pages of all that is held of the agent or, with --about,
     of what names somebody, by other names too that the agent knows. It is not made to be imported.
@@ -221,7 +221,7 @@ async def import_(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would become of it, and store nothing.")] = False,
 ) -> None:
-    """Bring exported memories in; what is there stays as it is.
+    """Import exported memories; existing ones stay as they are.
 
     What a file claims beyond its texts counts only with --trusted: anybody can write a file.
     """
@@ -365,7 +365,10 @@ Embedder = Annotated[
 async def push(
     run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
 ) -> None:
-    """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
+    """Copy to the server what is missing there; nothing there is changed.
+
+    An interrupted copy continues when it is repeated.
+    """
     async with _server(run, url, collection, embedder) as server:
         report = await _transfer(run, "Push", await run.service.searcher.list_all(), server)
         await server.add_traces(await run.service.history.traces())
@@ -375,7 +378,10 @@ async def push(
 
 @command(may_be_new=True)
 async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
-    """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
+    """Copy from the server what is missing here; nothing here is changed.
+
+    An interrupted copy continues when it is repeated.
+    """
     async with _server(run, url, collection, embedder) as server:
         report = await _transfer(run, "Pull", [memory async for memory in server.iter_all()], None)
         await run.service.writer.import_traces(await server.traces())
@@ -424,7 +430,7 @@ async def export_account(run: Run, path: Path, about: str | None) -> None:
     if folder is None:
         raise UnsupportedError(
             "These memories lie on a server; an account is made of files.",
-            recovery="Export them as .jsonl, or `agent-memory pull` them first.",
+            recovery="Export them as .jsonl, or `agent-memory index pull` them first.",
         )
     if about is not None and not about.strip():
         raise ValidationError("--about needs a name; nothing was written.", code="usage")

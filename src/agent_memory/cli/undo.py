@@ -48,7 +48,7 @@ async def undo(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """List the last 20 changes: who, what, when; or take one back.
+    """List the last 20 changes, or undo one.
 
     A memory that was changed again since is left as it is. Taking back is a change itself, so it can be taken back.
     """

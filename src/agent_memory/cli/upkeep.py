@@ -1,4 +1,4 @@
-"""Commands that look after what is stored: agents with what is below it, migrate, rollback, reindex."""
+"""Commands about agents and the vector engine."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,7 +17,7 @@ from agent_memory.care.agents import (
     sweep_agents,
 )
 from agent_memory.cli.backup import lacks_journal
-from agent_memory.cli.options import Yes, choose_agent, complete_agent
+from agent_memory.cli.options import USED_AGENT, Yes, choose_agent, complete_agent, read_used_agent
 from agent_memory.cli.render import others_of, show_agents
 from agent_memory.cli.running import (
     QUIET,
@@ -30,6 +30,7 @@ from agent_memory.cli.running import (
     show_none,
 )
 from agent_memory.errors import StorageError, ValidationError
+from agent_memory.files.atomic import replace_file
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
 from agent_memory.files.wording import counted
 from agent_memory.models import to_text, utc_now
@@ -47,7 +48,7 @@ NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agen
 
 @command(rows=True)
 async def list_agents(place: CommandPlace) -> None:
-    """List all agents: how many memories, how much room they take, when they were last used."""
+    """List all agents with their memories, size and last use."""
     _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]
     rows = [_document(each) for each in summaries]
@@ -137,7 +138,33 @@ def _document(summary: AgentSummary) -> dict[str, Any]:
     }
 
 
-_HELP: Final = list_agents.__doc__
+async def use(
+    place: CommandPlace,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="The agent; without it, the choice is shown.", autocompletion=complete_agent
+        ),
+    ] = None,
+    *,
+    clear: Annotated[bool, typer.Option("--clear", help="Choose none.")] = False,
+) -> None:
+    """Choose the agent that commands without --agent work on."""
+    path = place.root / USED_AGENT
+    if clear:
+        path.unlink(missing_ok=True)
+    elif name is not None:
+        chosen = choose_agent(name, place.root, may_be_new=False)
+        replace_file(path, f"{chosen}\n".encode(), durable=False)
+    used = read_used_agent(place.root)
+    place.screen.document({"root": str(place.root), "agent_id": used or None})
+    if used:
+        place.screen.show(f"Commands without --agent work on {used}.")
+    else:
+        place.screen.hint("No agent is chosen. Choose one with `agent-memory use NAME`.")
+
+
+_HELP: Final = "List agents; rename, copy, reset or delete one; statistics."
 agents = typer.Typer(cls=ListingGroup, help=_HELP, invoke_without_command=True, add_completion=False, **QUIET)
 agents.callback()(build_callback(list_agents))
 agents.command("list", cls=PlaceCommand)(list_agents)
@@ -155,28 +182,31 @@ _STAGES: Final = {
 
 
 async def migrate(run: Run) -> None:
-    """Find memories by the vector engine: faster with many; the files stay the truth."""
+    """Search with the vector engine: faster with many; the files stay the truth."""
     if run.service.storage.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
-        hint = "This memory uses the vector engine already; `agent-memory reindex` builds its index anew."
+        hint = "This memory uses the vector engine already; `agent-memory index rebuild` rebuilds its index."
         run.screen.show(run.screen.complete(hint))
         return
     await _build(run)
 
 
 async def reindex(run: Run) -> None:
-    """Build the vector engine's index anew, from the files."""
+    """Rebuild the vector engine's index from the files."""
     if run.service.storage.backend != "vector":
         raise ValidationError(
             "This memory answers from its files and has no index.",
             code="usage",
-            recovery="Begin one with `agent-memory migrate`.",
+            recovery="Begin one with `agent-memory index migrate`.",
         )
     await _build(run)
 
 
 async def rollback(run: Run) -> None:
-    """Find memories from the files alone again; nothing stored since a migration is lost."""
+    """Search the files alone again.
+
+    Nothing stored since the migration is lost.
+    """
     changed = await run.service.monitor.migration.rollback(run.caller)
     run.screen.document({"backend": "file", "changed": changed})
     run.screen.show(

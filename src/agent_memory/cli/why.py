@@ -37,7 +37,7 @@ async def why(
         ),
     ],
 ) -> None:
-    """Say whence something comes: who wrote it, what it rests on, how far it is trusted and why."""
+    """Show who wrote something, its sources, its trust and why."""
     async with AsyncExitStack() as stack:
         has_more = run.service.settings.backend != "server"  # a server keeps memories alone
         knowledge = await stack.enter_async_context(opened_knowledge(run)) if has_more else None

@@ -259,7 +259,7 @@ class KeyFile:
                 f"The key from {person.source} is not the one that the memory of {self.agent} was encrypted with, or "
                 f"{ENCRYPTION} was changed. Nothing was read or changed.",
                 code="wrong_key",
-                recovery="Give the key that it was encrypted with, or that `agent-memory rekey` was last given.",
+                recovery="Give the key that it was encrypted with, or the last one of `agent-memory encryption rekey`.",
             ) from None
         return data
 

@@ -51,7 +51,7 @@ class IndexedFiles(Generic[R]):
             raise ConfigurationError(
                 "This memory is encrypted, and an index of the vector engine would not be; nothing was changed.",
                 code="encrypted_without_index",
-                recovery="Leave `backend` at `auto` or `file`, or run `agent-memory decrypt` first.",
+                recovery="Leave `backend` at `auto` or `file`, or run `agent-memory encryption off` first.",
             )
         make = partial(AnnIndex, limits=options.limits)
         embeddings = files.embeddings(make)

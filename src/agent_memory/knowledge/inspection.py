@@ -119,8 +119,8 @@ _LOG_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 """Ends of names of files whose roles earlier versions guessed."""
 _SHOWN: Final = 10
 _ADVICE: Final = (
-    "Review them: `agent-memory episodes ID`. To correct one, run `agent-memory ingest --undo ID`, then ingest its "
-    "file again."
+    "Review them: `agent-memory knowledge episodes ID`. To correct one, run `agent-memory ingest --undo ID`, "
+    "then ingest its file again."
 )
 
 

@@ -346,7 +346,7 @@ _SPECS: Final = (
     ),
     _event(
         "memory:alert",
-        "A check of `agent-memory health` has turned bad, or worse. Once for each time that it does.",
+        "A check of `agent-memory agents health` has turned bad, or worse. Once for each time that it does.",
         check="disk, files, edits, activity or speed: those that take some milliseconds",
         level="warning or critical",
         message="what is seen, one or two sentences",

@@ -138,7 +138,9 @@ def _suggestions(memories: int, health: dict[str, object], settings: ServiceSett
             "explains them."
         )
     if backend == "file" and memories >= settings.migration_threshold and settings.backend == "auto":
-        concerns.append(f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index.")
+        concerns.append(
+            f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory index migrate` builds its index."
+        )
     return concerns
 
 

@@ -77,7 +77,7 @@ RISING: Final = ("slow", "backup", "backlog")
 
 
 class HealthSettings(Settings):
-    """Limits of `agent-memory health` and of `memory:alert`."""
+    """Limits of `agent-memory agents health` and of `memory:alert`."""
 
     disk_warning_mb: Amount = Field(default=500, description="Free megabytes of the disk below which it is a warning.")
     disk_critical_mb: Amount = Field(default=100, description="Below which it is critical.")

@@ -65,7 +65,7 @@ def test_making_and_restoring_are_logged(bob: Run, root: Path) -> None:
 
 def test_health_tells_how_old_the_newest_backup_is(bob: Run) -> None:
     def told() -> str:
-        checks = document(bob("health", "-a", "bob", "--json"))["agents"][0]["checks"]
+        checks = document(bob("agents", "health", "-a", "bob", "--json"))["agents"][0]["checks"]
         return next(str(each["sentence"]) for each in checks if each["code"] == "backup")
 
     assert "No backup was made here" in told()

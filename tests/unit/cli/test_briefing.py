@@ -50,7 +50,9 @@ def test_briefing_shows_day_of_saying_or_of_file(cli: Run, tmp_path: Path) -> No
     assert "From a conversation of 2026-03-02:" in dated
     assert "- Ada: I leave on Friday, I think. 0 (said 2026-03-02 (Mon))" in dated
     assert "said        2026-03-02 (Mon)" in cli("show", "-a", "bob", _find_item(cli)).stdout
-    assert "I leave on Friday, I think. (said 2026-03-02 (Mon))" in cli("entity", "-a", "bob", "Ada").stdout
+    assert (
+        "I leave on Friday, I think. (said 2026-03-02 (Mon))" in cli("knowledge", "entity", "-a", "bob", "Ada").stdout
+    )
 
 
 def _find_item(cli: Run) -> str:

@@ -88,7 +88,10 @@ def test_a_secret_in_place_of_an_id_is_not_repeated(bob: Run, command: str) -> N
 
 def test_several_at_once(bob: Run) -> None:
     assert bob("pin", B, C).stdout == f"{B} is pinned now.\n{C} is pinned now.\n"
-    assert [each["changed"] for each in json.loads(bob("unpin", B, C, "--json").stdout)["memories"]] == [True, True]
+    assert [each["changed"] for each in json.loads(bob("pin", "--remove", B, C, "--json").stdout)["memories"]] == [
+        True,
+        True,
+    ]
     assert [each["id"] for each in json.loads(bob("show", B, C, "--json").stdout)["memories"]] == [B, C]
     assert bob("forget", C, A, B, "--yes").stdout.splitlines()[-1] == f"Forgot {B}."
     for gone in (A, B, C):
@@ -151,8 +154,8 @@ def test_store_refuses_what_cannot_be_kept(bob: Run) -> None:
 
 
 def test_promote_brings_back_what_had_left(bob: Run) -> None:
-    assert "already" in bob("promote", B).stdout
-    assert document(bob("promote", B, "--json")) == {
+    assert "already" in bob("pin", "--once", B).stdout
+    assert document(bob("pin", "--once", B, "--json")) == {
         "memory_id": B,
         "promoted": False,
         "evicted": None,
@@ -163,14 +166,14 @@ def test_promote_brings_back_what_had_left(bob: Run) -> None:
 def test_pin_and_unpin(bob: Run) -> None:
     assert bob("pin", B).stdout == f"{B} is pinned now.\n"
     assert bob("pin", B).stdout == f"{B} was pinned already.\n"
-    assert document(bob("unpin", B, "--json")) == {"memory_id": B, "pinned": False, "changed": True}
+    assert document(bob("pin", "--remove", B, "--json")) == {"memory_id": B, "pinned": False, "changed": True}
 
 
 def test_pinning_what_is_not_trusted_says_that_it_does_not_help(bob: Run, tmp_path: Path) -> None:
     (tmp_path / "low.jsonl").write_text('{"id": "mem-0000000000ff", "content": "From a page.", "trust": "low"}')
     bob("import", str(tmp_path / "low.jsonl"))
     assert "untrusted" in bob("pin", "mem-0000000000ff").stderr
-    assert "untrusted" in bob("promote", "mem-0000000000ff", code=1).stderr
+    assert "untrusted" in bob("pin", "--once", "mem-0000000000ff", code=1).stderr
 
 
 def test_forget_of_several_ids_is_one_change(bob: Run) -> None:
@@ -202,7 +205,7 @@ def test_forget_without_a_terminal_refuses(bob: Run) -> None:
 
 
 def test_compact_tells_sizes(bob: Run) -> None:
-    sizes = document(bob("compact", "--json"))
+    sizes = document(bob("archive", "compact", "--json"))
     assert 0 < sizes["bytes_after"] < sizes["bytes_before"] + 50, "its header says what was compacted"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from agent_memory.cli.app import build
+from agent_memory.cli.app import EARLIER, SUBCOMMANDS, build, import_command
 from agent_memory.cli.options import complete_category
 from agent_memory.cli.running import exit_code
 from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
@@ -49,7 +49,7 @@ def test_store_in_empty_root_begins_default_agent(cli: Run, root: Path) -> None:
     assert "which_agent" in cli("list", code=1).stderr
 
 
-@pytest.mark.parametrize("command", [["export"], ["compact"]])
+@pytest.mark.parametrize("command", [["export"], ["archive", "compact"]])
 def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=1)
     assert "There are no agents" in result.stderr
@@ -285,7 +285,9 @@ def test_changes_are_noted_as_the_command_lines(bob: Run, root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["show"], ["promote"], ["pin"], ["unpin"], ["update", "--pin"], ["forget", "--yes"]], ids=lambda c: c[0]
+    "command",
+    [["show"], ["pin", "--once"], ["pin"], ["pin", "--remove"], ["update", "--pin"], ["forget", "--yes"]],
+    ids=lambda c: c[0],
 )
 def test_an_unknown_id_ends_with_3_and_names_the_commands_that_find_it(bob: Run, command: list[str]) -> None:
     result = bob(*command, "mem-ffffffffffff", code=3)
@@ -344,16 +346,49 @@ def test_every_command_takes_root_and_json_and_has_a_help() -> None:
     group: Any = typer.main.get_command(build())
     context = typer.Context(group)
     names = group.list_commands(context)
-    assert len(names) >= 18
-    for name in set(names) - {"help"}:
+    assert 18 <= len(names) <= 36
+    for name in names:
         _, command, _ = group.resolve_command(context, [name])
-        of_no_agent = name in {"agents", "workspace"}
-        for each in command.commands.values() if name in {"workspace", "archive", "knowledge"} else [command]:
+        of_no_agent = name in {"agents", "backup", "use", "workspace"}
+        commands = [command]
+        if hasattr(command, "commands"):
+            commands = [command.resolve_command(context, [word])[1] for word in command.list_commands(context)]
+        for each in commands:
             options = {option for parameter in each.params for option in parameter.opts}
             assert {"--root", "--json"} <= options, (name, each.name)
             assert "--agent" in options or of_no_agent
         listed = group.get_command(context, name).help.removesuffix(".")
         assert " ".join(command.help.split()).startswith(listed), name
+
+
+def test_first_line_of_help_is_that_of_the_list() -> None:
+    for entries in SUBCOMMANDS.values():
+        for name, entry in entries.items():
+            command = import_command(name, entry)
+            assert " ".join(command.help.split()).startswith(entry.help.removesuffix(".")), name
+
+
+@pytest.mark.parametrize(("earlier", "present"), EARLIER.items())
+def test_earlier_command_works_with_a_notice(cli: Run, earlier: str, present: str) -> None:
+    group = present.split(maxsplit=1)[0]
+    assert cli(earlier, "--help").stdout == cli(group, *present.split()[1:], "--help").stdout
+    notice = f"Note: `agent-memory {earlier}` is now `agent-memory {present}`; it works until version 1.0."
+    assert notice in cli(earlier, "--help").stderr
+
+
+def test_use_chooses_the_agent(bob: Run) -> None:
+    bob("store", "-a", "eve", "Kate owns the ledger.")
+    refused = bob("list", code=1).stderr
+    assert "agent-memory use NAME" in refused
+    assert document(bob("use", "eve", "--json"))["agent_id"] == "eve"
+    assert document(bob("list", "--json"))["agent_id"] == "eve"
+    assert document(bob("list", "-a", "bob", "--json"))["agent_id"] == "bob"
+    assert "eve" in bob("use").stdout
+    bob("use", "nobody", code=1)
+    bob("agents", "delete", "eve", "--yes")
+    assert document(bob("list", "--json"))["agent_id"] == "bob"
+    bob("use", "--clear")
+    assert document(bob("use", "--json"))["agent_id"] is None
 
 
 def test_the_shell_is_offered_the_categories() -> None:

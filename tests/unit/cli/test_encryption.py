@@ -31,7 +31,7 @@ def holding(root: Path, needle: bytes = b"Maria likes tea") -> list[str]:
 def test_a_memory_is_encrypted_used_and_plain_again(bob: Run, root: Path) -> None:
     bob("backup", "create", "-a", "bob")
     assert holding(root)
-    told = bob("encrypt", "--yes", "-a", "bob")
+    told = bob("encryption", "on", "--yes", "-a", "bob")
     assert "Encrypted 1 backup." in told.stdout
     assert "none stands in plain" in told.stdout
     assert "Not reached: exports" in told.stderr
@@ -41,7 +41,7 @@ def test_a_memory_is_encrypted_used_and_plain_again(bob: Run, root: Path) -> Non
     assert holding(root) == []
     assert "encrypted   yes" in bob("status", "-a", "bob").stdout
     assert "The files are encrypted" in bob("doctor").stdout
-    assert "not encrypted any more" in bob("decrypt", "--yes", "-a", "bob").stdout
+    assert "not encrypted any more" in bob("encryption", "off", "--yes", "-a", "bob").stdout
     assert "memories.yaml" in holding(root)
 
 
@@ -53,14 +53,14 @@ def test_without_a_terminal_nothing_is_changed(bob: Run, root: Path) -> None:
 
 
 def test_programs_are_told_what_was_done(bob: Run) -> None:
-    told = document(bob("encrypt", "--yes", "--json", "-a", "bob"))
+    told = document(bob("encryption", "on", "--yes", "--json", "-a", "bob"))
     assert (told["agent_id"], told["found"], told["failed"], told["searched"]) == ("bob", [], [], 3)
 
 
 def test_a_key_is_changed(bob: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bob("encrypt", "--yes", "-a", "bob")
+    bob("encryption", "on", "--yes", "-a", "bob")
     (tmp_path / "key").write_text(PASSPHRASE)
-    bob("rekey", "--new-file", str(tmp_path / "key"), "-a", "bob")
+    bob("encryption", "rekey", "--new-file", str(tmp_path / "key"), "-a", "bob")
     forget_keys()
     assert "[wrong_key]" in bob("list", "-a", "bob", code=1).stderr
     monkeypatch.delenv("AGENT_MEMORY_KEY")
@@ -72,17 +72,17 @@ def test_a_key_is_changed(bob: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_without_the_key_the_doctor_tells_so_and_repairs_nothing(
     bob: Run, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bob("encrypt", "--yes", "-a", "bob")
+    bob("encryption", "on", "--yes", "-a", "bob")
     bob("search", "tea", "-a", "bob")
     forget_keys()
     monkeypatch.delenv("AGENT_MEMORY_KEY")
     before = {path.name: path.read_bytes() for path in (root / "bob").rglob("*") if path.is_file()}
     assert "there is no key" in bob("doctor", code=1).stdout
     bob("doctor", "--repair", code=1)
-    assert "[encrypted]" in bob("encrypt", "--yes", "-a", "bob", code=1).stderr
+    assert "[encrypted]" in bob("encryption", "on", "--yes", "-a", "bob", code=1).stderr
     after = {path.name: path.read_bytes() for path in (root / "bob").rglob("*") if path.is_file()}
     assert {name: content for name, content in after.items() if name != "metadata.json"} == before  # it has no words
 
 
 def test_what_other_programs_call_it_is_understood(bob: Run) -> None:
-    assert "Did you mean `agent-memory encrypt`?" in bob("seal", "-a", "bob", code=2).stderr
+    assert "Did you mean `agent-memory encryption on`?" in bob("seal", "-a", "bob", code=2).stderr

@@ -43,7 +43,7 @@ def talk(cli: Run, tmp_path: Path, root: Path) -> Run:
 
 def told(cli: Run, *args: str) -> list[str]:
     """Return the texts of the time of Tobias Reuter."""
-    shown = cli("entity", "-a", "eve", "Tobias Reuter", "--json", *args)
+    shown = cli("knowledge", "entity", "-a", "eve", "Tobias Reuter", "--json", *args)
     return [each["text"] for each in document(shown)["timeline"]]
 
 

@@ -83,4 +83,4 @@ def test_import_of_missing_file_names_the_file(bob: Run) -> None:
 
 
 def test_entity_that_is_unknown_is_named(bob: Run) -> None:
-    assert "No entity is called 'Norbert'." in bob("entity", "Norbert", code=3).stderr
+    assert "No entity is called 'Norbert'." in bob("knowledge", "entity", "Norbert", code=3).stderr

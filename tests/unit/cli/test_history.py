@@ -77,10 +77,10 @@ def test_forgetting_now_leaves_the_text_in_no_file(bob: Run, root: Path) -> None
 def test_compacting_now_ends_what_could_be_brought_back(bob: Run, root: Path) -> None:
     bob("forget", B, "--yes")
     assert files_with(root, "Maria likes") == ["memories.yaml"]
-    bob("compact")
+    bob("archive", "compact")
     assert files_with(root, "Maria likes") == ["memories.yaml"]
-    bob("compact", "--now", code=2)
-    bob("compact", "--now", "--yes")
+    bob("archive", "compact", "--now", code=2)
+    bob("archive", "compact", "--now", "--yes")
     assert files_with(root, "Maria likes") == []
 
 

@@ -1,4 +1,4 @@
-"""`agent-memory migrate`, `rollback` and `reindex`, in this process; the index is built in another, as always."""
+"""`agent-memory index migrate`, `rollback` and `reindex`, in this process; the index is built in another, as always."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ def with_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("with_embedder")
 def test_there_and_back(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
-    moved = json.loads(cli("migrate", "--json").stdout)
+    moved = json.loads(cli("index", "migrate", "--json").stdout)
     assert (moved["backend"], moved["changed"], moved["memories"]) == ("vector", True, 1)
-    assert "uses the vector engine already" in cli("migrate").stdout
+    assert "uses the vector engine already" in cli("index", "migrate").stdout
     assert "vector" in cli("status").stdout
     cli("store", "Tea at noon")
-    assert json.loads(cli("reindex", "--json").stdout)["memories"] == 2
+    assert json.loads(cli("index", "rebuild", "--json").stdout)["memories"] == 2
     assert "Lyon" in cli("search", "office").stdout
-    assert "files alone again" in cli("rollback").stdout
-    assert json.loads(cli("rollback", "--json").stdout) == {"backend": "file", "changed": False}
+    assert "files alone again" in cli("index", "rollback").stdout
+    assert json.loads(cli("index", "rollback", "--json").stdout) == {"backend": "file", "changed": False}
     assert "noon" in cli("search", "tea").stdout
 
 
 @pytest.mark.usefixtures("with_embedder")
 def test_without_an_index_there_is_none_to_build_anew(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
-    assert "agent-memory migrate" in cli("reindex", code=2).stderr
+    assert "agent-memory index migrate" in cli("index", "rebuild", code=2).stderr
 
 
 def test_without_an_embedder_it_says_what_is_missing(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
-    said = cli("migrate", code=1).stderr.replace("\n", " ")
+    said = cli("index", "migrate", code=1).stderr.replace("\n", " ")
     assert "the embedder 'local' is not installed" in said
     assert "pip install" in said
     assert "Set backend" not in said, "there is no such option here"
@@ -72,7 +72,7 @@ def test_without_an_embedder_it_says_what_is_missing(cli: Run) -> None:
 
 def test_without_an_engine_there_is_a_way_back_and_it_says_when_there_is_none(cli: Run, root: Path) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
-    assert "nothing to roll back" in cli("rollback").stdout
+    assert "nothing to roll back" in cli("index", "rollback").stdout
     Shards(folder_of("bob", root)).switch("vector", None)  # as it was migrated on a machine that has one
-    assert "files alone again" in cli("rollback").stdout
-    assert "nothing to roll back" in cli("rollback").stdout
+    assert "files alone again" in cli("index", "rollback").stdout
+    assert "nothing to roll back" in cli("index", "rollback").stdout

@@ -50,24 +50,24 @@ def cli(http: QdrantHttpServer, root: Path, tmp_path: Path) -> Run:
 def test_what_one_machine_pushed_another_pulls(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     cli("store", "Tea at noon")
-    assert cli("push").stdout == "Pushed 2 memories.\n"
-    assert cli("push").stdout == "Pushed 0 memories, skipped 2 that were there.\n"
-    assert cli("pull", "--agent", "bob", at="elsewhere").stdout == "Pulled 2 memories.\n"
+    assert cli("index", "push").stdout == "Pushed 2 memories.\n"
+    assert cli("index", "push").stdout == "Pushed 0 memories, skipped 2 that were there.\n"
+    assert cli("index", "pull", "--agent", "bob", at="elsewhere").stdout == "Pulled 2 memories.\n"
     assert "Lyon" in cli("search", "office", at="elsewhere").stdout
-    assert cli("pull", at="elsewhere").stdout == "Pulled 0 memories, skipped 2 that were there.\n"
+    assert cli("index", "pull", at="elsewhere").stdout == "Pulled 0 memories, skipped 2 that were there.\n"
 
 
 def test_a_text_that_differs_stays_where_it_is(cli: Run) -> None:
     stored = json.loads(cli("store", "--agent", "bob", "--json", "tea").stdout)
-    cli("push")
+    cli("index", "push")
     cli("update", stored["memory_id"], "--content", "coffee")
-    assert "1 of those skipped have another text there, which stays." in cli("push").stderr
-    assert "1 of those skipped have another text here, which stays." in cli("pull").stderr
+    assert "1 of those skipped have another text there, which stays." in cli("index", "push").stderr
+    assert "1 of those skipped have another text here, which stays." in cli("index", "pull").stderr
 
 
 def test_programs_get_counts(cli: Run) -> None:
     cli("store", "--agent", "bob", "tea")
-    counts: dict[str, Any] = json.loads(cli("push", "--json").stdout)
+    counts: dict[str, Any] = json.loads(cli("index", "push", "--json").stdout)
     assert counts == {
         "stored": 1, "present": 0, "differs": 0, "forgotten": 0, "refused": 0, "problems": [], "redacted": [],
     }  # fmt: skip
@@ -75,15 +75,15 @@ def test_programs_get_counts(cli: Run) -> None:
 
 def test_what_was_forgotten_here_is_not_pulled(cli: Run) -> None:
     stored = json.loads(cli("store", "--agent", "bob", "--json", "tea").stdout)
-    cli("push")
+    cli("index", "push")
     cli("forget", "--yes", stored["memory_id"])
-    assert cli("pull").stdout == "Pulled 0 memories, left 1 forgotten.\n"
+    assert cli("index", "pull").stdout == "Pulled 0 memories, left 1 forgotten.\n"
 
 
 def test_without_an_address_it_says_how_to_give_one(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("store", "--agent", "bob", "tea")
     monkeypatch.delenv("QDRANT_URL")
-    assert "--url" in cli("push", code=2).stderr
+    assert "--url" in cli("index", "push", code=2).stderr
 
 
 def test_a_server_that_fails_half_way_is_reported_with_what_is_there(cli: Run, http: QdrantHttpServer) -> None:
@@ -93,11 +93,11 @@ def test_a_server_that_fails_half_way_is_reported_with_what_is_there(cli: Run, h
         return (503, b"") if method == "PUT" and path.endswith("/points") else None
 
     http.trouble = down
-    failed = cli("push", code=1)
+    failed = cli("index", "push", code=1)
     assert failed.stdout == "Pushed 0 memories.\n"
     assert "It is not known" in failed.stderr
     http.trouble = lambda method, path: None
-    assert cli("push").stdout == "Pushed 1 memory.\n"
+    assert cli("index", "push").stdout == "Pushed 1 memory.\n"
 
 
 def test_a_collection_of_another_embedder_takes_memories_without_vectors(cli: Run, http: QdrantHttpServer) -> None:
@@ -105,7 +105,7 @@ def test_a_collection_of_another_embedder_takes_memories_without_vectors(cli: Ru
     http.client.create_collection(
         "agent_memory", vectors_config={}, metadata={"agent_memory": 1, "agent_memory_embedder": "openai:x:8"}
     )
-    words = cli("push", "--embedder", "none")
+    words = cli("index", "push", "--embedder", "none")
     assert words.stdout == "Pushed 1 memory.\n"
     assert "openai:x:8" not in words.stderr
 
@@ -113,4 +113,4 @@ def test_a_collection_of_another_embedder_takes_memories_without_vectors(cli: Ru
 @pytest.mark.parametrize("url", ["memory.example", "ftp://memory.example"])
 def test_a_wrong_address_is_an_error(cli: Run, url: str) -> None:
     cli("store", "--agent", "bob", "tea")
-    assert "https://host:6333" in cli("push", "--url", url, code=1).stderr
+    assert "https://host:6333" in cli("index", "push", "--url", url, code=1).stderr

@@ -34,23 +34,23 @@ def talk(tmp_path: Path) -> str:
 
 def test_summaries_are_shown_with_the_name_of_their_conversation(cli: Run, talk: str) -> None:
     cli("ingest", "-a", "eve", talk)
-    shown = cli("summaries", "-a", "eve").stdout.splitlines()
-    (one,) = document(cli("summaries", "-a", "eve", "--json"))["summaries"]
+    shown = cli("knowledge", "summaries", "-a", "eve").stdout.splitlines()
+    (one,) = document(cli("knowledge", "summaries", "-a", "eve", "--json"))["summaries"]
     assert shown[0] == f"boat · 20 turns until 2026-05-20 · {one['id']}"
     assert shown[1].startswith("  Lea: Kestrel paid ")
     assert (one["level"], len(one["covers"]), one["trust"]) == ("window", 20, "medium")
     for word in ("boat", one["conversation"]):
-        assert cli("summaries", "-a", "eve", word).stdout.splitlines() == shown
+        assert cli("knowledge", "summaries", "-a", "eve", word).stdout.splitlines() == shown
 
 
 def test_what_has_no_summary_says_when_there_will_be_one(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "short.jsonl").write_text('{"speaker": "Ann", "text": "The router is upstairs."}')
     cli("ingest", "-a", "eve", str(tmp_path / "short.jsonl"))
-    assert "twenty turns" in cli("summaries", "-a", "eve").stderr
-    assert "There is no resource 'boat'" in cli("summaries", "-a", "eve", "boat", code=3).stderr
+    assert "twenty turns" in cli("knowledge", "summaries", "-a", "eve").stderr
+    assert "There is no resource 'boat'" in cli("knowledge", "summaries", "-a", "eve", "boat", code=3).stderr
 
 
 def test_a_conversation_that_is_taken_back_takes_its_summaries_along(cli: Run, talk: str) -> None:
     cli("ingest", "-a", "eve", talk)
     cli("ingest", "-a", "eve", "--undo", "--yes", talk)
-    assert document(cli("summaries", "-a", "eve", "--json"))["total"] == 0
+    assert document(cli("knowledge", "summaries", "-a", "eve", "--json"))["total"] == 0

@@ -39,14 +39,14 @@ def test_a_group_that_no_session_can_have_takes_nothing_in(cli: Run, tmp_path: P
     (tmp_path / "note.md").write_text("The boat is blue.")
     told = cli("ingest", "-a", "eve", "--group", "my friends", str(tmp_path / "note.md"), code=1)
     assert "such as acme:7f3a; nothing was stored. [invalid_group]" in told.stderr
-    assert document(cli("resources", "-a", "eve", "--json", code=1)).keys() == {"error"}
+    assert document(cli("knowledge", "resources", "-a", "eve", "--json", code=1)).keys() == {"error"}
 
 
 def test_the_group_of_what_was_given_is_listed(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("The boat is blue.")
     cli("ingest", "-a", "eve", str(tmp_path / "note.md"))
     cli("ingest", "-a", "eve", "--group", "acme:7f3a", str(tmp_path / "note.md"))
-    lines = [line for line in cli("resources", "-a", "eve").stdout.splitlines() if line.startswith("res-")]
+    lines = [line for line in cli("knowledge", "resources", "-a", "eve").stdout.splitlines() if line.startswith("res-")]
     assert sorted(line.endswith("17 characters · group acme:7f3a") for line in lines) == [False, True]
 
 
@@ -76,7 +76,7 @@ def test_link_out_of_a_folder_is_named_and_left_out(cli: Run, tmp_path: Path) ->
     answer = document(cli("ingest", "-a", "eve", "--json", str(folder)))
     assert sorted(link.rpartition("/")[2] for link in answer["links"]) == ["link.txt", "more", "settings.txt"]
     assert [file["file"].rpartition("/")[2] for file in answer["files"]] == ["boat.md", "own.md"]
-    assert "spare key" not in cli("resources", "-a", "eve", "--json").stdout
+    assert "spare key" not in cli("knowledge", "resources", "-a", "eve", "--json").stdout
     assert (
         "3 links lead out of the folder or to hidden files: more, link.txt, settings.txt. They were left out."
         in cli("ingest", "-a", "eve", str(folder)).stderr
@@ -89,10 +89,12 @@ def test_ingest_of_a_second_file_with_the_id_names_the_first(cli: Run, tmp_path:
         (tmp_path / f"{name}.md").write_text(f"---\nid: boat-1\n---\nThe boat is {color}.")
         answer = cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))
     [older] = [
-        row["id"] for row in document(cli("resources", "-a", "eve", "--json"))["resources"] if row["title"] == "boat.md"
+        row["id"]
+        for row in document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
+        if row["title"] == "boat.md"
     ]
     assert f"It may be a version of {older}, which has the same id or name. Both are kept." in answer.stderr
-    assert f"maybe a version of {older}" in cli("resources", "-a", "eve").stdout
+    assert f"maybe a version of {older}" in cli("knowledge", "resources", "-a", "eve").stdout
 
 
 def test_undo_of_a_missing_file_keeps_others_of_its_name(cli: Run, tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_undo_of_a_missing_file_keeps_others_of_its_name(cli: Run, tmp_path: Pat
         cli("ingest", "-a", "eve", str(tmp_path / folder / "README.md"))
     (tmp_path / "a" / "README.md").unlink()
     cli("ingest", "-a", "eve", "--undo", "--yes", str(tmp_path / "a" / "README.md"))
-    [left] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    [left] = document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
     assert left["metadata"]["path"].endswith("/b/README.md")
 
 
@@ -113,10 +115,10 @@ def test_names_that_look_random_are_no_secrets_in_a_path(cli: Run, tmp_path: Pat
     file.write_text("The boat is blue.")
     answer = cli("ingest", "-a", "eve", str(file))
     assert "Secrets were removed" not in answer.output
-    [row] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    [row] = document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
     assert (row["file"], row["metadata"]["path"]) == (file.name, str(file))
     cli("ingest", "-a", "eve", "--undo", "--yes", str(file))
-    assert document(cli("resources", "-a", "eve", "--json"))["total"] == 0
+    assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["total"] == 0
 
 
 def test_known_and_labelled_secrets_in_a_path_are_removed(cli: Run, tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_known_and_labelled_secrets_in_a_path_are_removed(cli: Run, tmp_path: Pa
     folder.mkdir(parents=True)
     (folder / "boat.md").write_text("The boat is blue.")
     assert "Secrets were removed (password, github-token)" in cli("ingest", "-a", "eve", str(folder / "boat.md")).stderr
-    listed = cli("resources", "-a", "eve", "--json").stdout
+    listed = cli("knowledge", "resources", "-a", "eve", "--json").stdout
     assert "hunter2abc" not in listed
     assert "ghp_16C7" not in listed
 
@@ -154,7 +156,7 @@ def test_ingest_of_a_file_of_a_memory_is_refused(cli: Run, tmp_path: Path, root:
         assert "agent-memory export" in told
     told = cli("ingest", "-a", "eve", str(root / "bob" / "topics"), code=1).stderr
     assert "1 folder holds memories of agents and was left out" in told
-    assert "spare key" not in cli("resources", "-a", "eve").stdout
+    assert "spare key" not in cli("knowledge", "resources", "-a", "eve").stdout
 
 
 @pytest.mark.parametrize("name", ["", "  "])
@@ -164,10 +166,10 @@ def test_ingest_of_an_empty_name_takes_nothing_in(
     (tmp_path / "boat.md").write_text("The boat is blue.")
     monkeypatch.chdir(tmp_path)
     assert "FILE is empty; nothing was ingested." in cli("ingest", "-a", "eve", "boat.md", name, code=1).stderr
-    assert "There is no agent" in cli("resources", "-a", "eve", code=1).stderr
+    assert "There is no agent" in cli("knowledge", "resources", "-a", "eve", code=1).stderr
     cli("ingest", "-a", "eve", "boat.md")
     assert "nothing was changed" in cli("ingest", "-a", "eve", "--undo", "--yes", name, code=1).stderr
-    assert "boat.md" in cli("resources", "-a", "eve").stdout
+    assert "boat.md" in cli("knowledge", "resources", "-a", "eve").stdout
 
 
 BOAT = (
@@ -192,7 +194,7 @@ def test_ingest_after_undo_is_found_again(cli: Run, tmp_path: Path, colors: tupl
         assert "forgotten" not in cli("ingest", "-a", "eve", str(file)).output
         after = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
         assert {row["id"] for row in after} == {row["id"] for row in before}
-        [resource] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+        [resource] = document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
         assert {link["id"] for row in after for link in row["links"]} == {resource["id"]}
 
 
@@ -245,16 +247,16 @@ def test_chat_after_undo_is_found_again(cli: Run, tmp_path: Path) -> None:
     assert "forgotten" not in cli("ingest", "-a", "eve", str(file)).output
     assert cli("list", "-a", "eve", "--items").stdout == before
     assert "Terraform" in cli("search", "-a", "eve", "Terraform Bergen", "--items").stdout
-    assert "Terraform" in cli("resources", "-a", "eve", "chat.jsonl").stdout
+    assert "Terraform" in cli("knowledge", "resources", "-a", "eve", "chat.jsonl").stdout
 
 
 def test_resources_counts_current_documents(cli: Run, tmp_path: Path) -> None:
     for color in ("blue", "red"):
         (tmp_path / "boat.md").write_text(f"The boat is {color}.")
         cli("ingest", "-a", "eve", str(tmp_path / "boat.md"))
-    listed = cli("resources", "-a", "eve", "--all")
+    listed = cli("knowledge", "resources", "-a", "eve", "--all")
     assert "shows more" not in listed.output
-    assert document(cli("resources", "-a", "eve", "--json"))["total"] == 1
+    assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["total"] == 1
 
 
 def test_removed_folder_is_named_and_pruned(cli: Run, tmp_path: Path) -> None:
@@ -285,7 +287,7 @@ def test_undo_of_a_folder_withdraws_its_documents(cli: Run, tmp_path: Path, *, i
     assert "no terminal" in cli("ingest", "-a", "eve", "--undo", str(folder), code=2).stderr
     gone = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes").stdout
     assert gone.startswith("Forgot 3 resources")
-    [left] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    [left] = document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
     assert left["title"] == "flag.md"
     told = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes", code=3).stderr
     assert ("Nothing of" if is_removed else "No document was ingested from files below") in told

@@ -40,37 +40,37 @@ def known(run: Run) -> list[dict[str, Any]]:
 
 def test_a_preview_says_what_why_and_how_and_does_nothing(eve: Run, root: Path) -> None:
     journal = (root / "eve" / "memories.yaml").read_bytes()
-    shown = eve("tidy")
+    shown = eve("archive", "tidy")
     assert f"{D} archive  says the same as {E}, which is newer" in shown.stdout
     assert "importance 0.23, category question" in shown.stdout
     assert "3 of 5 memories would be archived; nothing was done." in shown.stderr
-    assert "`agent-memory tidy --apply` does it" in shown.stderr
+    assert "`agent-memory archive tidy --apply` does it" in shown.stderr
     assert (root / "eve" / "memories.yaml").read_bytes() == journal
     assert not (root / "eve" / "archive.yaml").exists()
-    plan = document(eve("tidy", "--json"))
+    plan = document(eve("archive", "tidy", "--json"))
     assert (plan["applied"], plan["run"], plan["memories"], plan["waiting"]) == (False, None, 5, 0)
-    assert ids(eve("tidy", "--json"), "suggestions") == [D, B, A]
+    assert ids(eve("archive", "tidy", "--json"), "suggestions") == [D, B, A]
     assert plan["suggestions"][0]["into"] == E
 
 
 def test_what_was_done_is_taken_back_with_every_field(eve: Run) -> None:
     before = known(eve)
-    done = eve("tidy", "--apply")
+    done = eve("archive", "tidy", "--apply")
     assert "Archived 3 memories, of which 1 say what others say." in done.stderr
     assert ids(eve("list", "--json"), "memories") == [E, C]
     assert ids(eve("archive", "list", "--json"), "archived") == [D, B, A]
-    (run,) = document(eve("tidy", "--runs", "--json"))["runs"]
+    (run,) = document(eve("archive", "tidy", "--runs", "--json"))["runs"]
     assert run["id"] in done.stderr
-    assert run["id"] in eve("tidy", "--runs").stdout
-    assert "3 memories are back as they were." in eve("tidy", "--undo").stdout
+    assert run["id"] in eve("archive", "tidy", "--runs").stdout
+    assert "3 memories are back as they were." in eve("archive", "tidy", "--undo").stdout
     assert known(eve) == before
-    assert eve("tidy", "--undo", code=3).stdout == ""
-    assert "taken back already" in eve("tidy", "--undo", run["id"], code=1).stderr
+    assert eve("archive", "tidy", "--undo", code=3).stdout == ""
+    assert "taken back already" in eve("archive", "tidy", "--undo", run["id"], code=1).stderr
 
 
 def test_a_budget_leaves_the_rest_for_another_run(eve: Run) -> None:
-    assert document(eve("tidy", "--budget", "1", "--json"))["waiting"] == 2
-    assert "2 more wait for another run" in eve("tidy", "--budget", "1", "--apply").stderr
+    assert document(eve("archive", "tidy", "--budget", "1", "--json"))["waiting"] == 2
+    assert "2 more wait for another run" in eve("archive", "tidy", "--budget", "1", "--apply").stderr
     assert ids(eve("archive", "list", "--json"), "archived") == [D]
 
 
@@ -81,14 +81,14 @@ def test_rules_come_from_a_file(eve: Run, tmp_path: Path) -> None:
         "  cleanup: {merge_duplicates: false, min_importance_threshold: 0.1}\n"
         "  retention:\n  - {category: decision, archive_after_days: 30}\n"
     )
-    assert ids(eve("tidy", "--rules", str(rules), "--json"), "suggestions") == [C]
+    assert ids(eve("archive", "tidy", "--rules", str(rules), "--json"), "suggestions") == [C]
     rules.write_text("retention: [{category: decision, archive_after_days: 0}]\n")
-    assert "archive_after_days" in eve("tidy", "--rules", str(rules), code=1).stderr
+    assert "archive_after_days" in eve("archive", "tidy", "--rules", str(rules), code=1).stderr
     rules.write_text("- one\n")
-    eve("tidy", "--rules", str(rules), code=2)
-    eve("tidy", "--rules", str(tmp_path / "none.yaml"), code=1)
+    eve("archive", "tidy", "--rules", str(rules), code=2)
+    eve("archive", "tidy", "--rules", str(tmp_path / "none.yaml"), code=1)
     rules.write_text("")
-    assert ids(eve("tidy", "--rules", str(rules), "--json"), "suggestions") == [D, B, A]
+    assert ids(eve("archive", "tidy", "--rules", str(rules), "--json"), "suggestions") == [D, B, A]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_rules_come_from_a_file(eve: Run, tmp_path: Path) -> None:
 def test_rules_that_cannot_be_read_name_their_file(eve: Run, tmp_path: Path, content: bytes, said: str) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_bytes(content)
-    told = eve("tidy", "--apply", "--rules", str(rules), code=1).stderr
+    told = eve("archive", "tidy", "--apply", "--rules", str(rules), code=1).stderr
     assert f"{rules}{said}" in " ".join(told.split())
     assert "Nothing was tidied." in told
 
@@ -112,27 +112,27 @@ def test_rules_that_cannot_be_read_name_their_file(eve: Run, tmp_path: Path, con
     "wrong", [["--apply", "--undo"], ["--runs", "--undo"], ["run-000000000001"], ["--delete"], ["--budget", "0"]]
 )
 def test_what_does_not_go_together_is_wrong_usage(eve: Run, wrong: list[str]) -> None:
-    assert eve("tidy", *wrong, code=2).stdout == ""
+    assert eve("archive", "tidy", *wrong, code=2).stdout == ""
 
 
 def test_nothing_to_tidy_is_said(cli: Run) -> None:
     cli("store", "Maria likes tea.", "--agent", "eve")
-    assert "Nothing to tidy among 1 memory." in cli("tidy").stderr
-    assert "Nothing was done. There is nothing to tidy among 1 memory." in cli("tidy", "--apply").stderr
-    assert "Nothing was tidied yet." in cli("tidy", "--runs").stderr
+    assert "Nothing to tidy among 1 memory." in cli("archive", "tidy").stderr
+    assert "Nothing was done. There is nothing to tidy among 1 memory." in cli("archive", "tidy", "--apply").stderr
+    assert "Nothing was tidied yet." in cli("archive", "tidy", "--runs").stderr
 
 
 def test_what_is_proposed_for_deletion_goes_with_a_word_of_its_own(eve: Run, tmp_path: Path) -> None:
-    eve("tidy", "--apply")
+    eve("archive", "tidy", "--apply")
     rules = tmp_path / "rules.yaml"
     rules.write_text("cleanup: {archive_old_entries_days: 90}\n")  # no time in the archive is asked for
-    shown = eve("tidy", "--rules", str(rules))
+    shown = eve("archive", "tidy", "--rules", str(rules))
     assert f"{A} delete from the archive" in shown.stdout
     assert "3 archived memories would be deleted: --apply --delete." in shown.stderr
-    assert "Nothing was done." in eve("tidy", "--apply", "--rules", str(rules)).stderr
-    assert "deleted 3 memories" in eve("tidy", "--apply", "--delete", "--rules", str(rules)).stderr.lower()
+    assert "Nothing was done." in eve("archive", "tidy", "--apply", "--rules", str(rules)).stderr
+    assert "deleted 3 memories" in eve("archive", "tidy", "--apply", "--delete", "--rules", str(rules)).stderr.lower()
     assert "The archive is empty." in eve("archive", "list").stderr
-    assert "3 memories are in the archive again." in eve("tidy", "--undo").stdout
+    assert "3 memories are in the archive again." in eve("archive", "tidy", "--undo").stdout
 
 
 def test_memories_are_archived_found_and_brought_back_by_hand(eve: Run) -> None:
@@ -200,7 +200,7 @@ def test_an_archived_memory_is_forgotten_like_every_other_one(eve: Run, root: Pa
 
 
 def test_forgetting_takes_along_what_was_merged_into_it(eve: Run) -> None:
-    eve("tidy", "--apply")
+    eve("archive", "tidy", "--apply")
     assert D in ids(eve("archive", "list", "--json"), "archived")
     eve("forget", E, "--yes")
     assert ids(eve("archive", "list", "--json"), "archived") == [B, A]
@@ -208,7 +208,7 @@ def test_forgetting_takes_along_what_was_merged_into_it(eve: Run) -> None:
 
 
 def test_an_export_carries_the_archive_and_an_import_brings_it_back(eve: Run, tmp_path: Path) -> None:
-    eve("tidy", "--apply")
+    eve("archive", "tidy", "--apply")
     before = document(eve("archive", "list", "--json", "-a", "eve"))["archived"]
     for name in ("one.jsonl", "two.yaml"):
         file, other = str(tmp_path / name), name.partition(".")[0]
@@ -253,15 +253,15 @@ def test_a_compaction_takes_the_archive_along(eve: Run, root: Path) -> None:
     eve("archive", "add", C)
     eve("archive", "restore", C)
     assert "ledger" in (root / "eve" / "archive.yaml").read_text()
-    eve("compact", "--now", "--yes")
+    eve("archive", "compact", "--now", "--yes")
     assert "ledger" not in (root / "eve" / "archive.yaml").read_text()
-    eve("compact")
+    eve("archive", "compact")
 
 
 def test_a_wrong_rule_says_what_to_correct_and_that_nothing_was_done(bob: Run, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("lifecycle: {budget: much}\n")
-    told = bob("tidy", "--apply", "--rules", str(rules), "-a", "bob", code=1).stderr
+    told = bob("archive", "tidy", "--apply", "--rules", str(rules), "-a", "bob", code=1).stderr
     assert "budget" in told
     assert "Nothing was tidied." in told
     assert "memory stays off" not in told

@@ -263,7 +263,9 @@ def test_undo_of_new_version_restores_old_one(cli: Run, versions: list[str], *, 
     assert "The version before is current again." in undone.stdout
     assert "agent-memory undo" not in undone.stderr
     assert list_lathes(cli) == ["barn."]
-    assert [row["id"] for row in document(cli("resources", "-a", "eve", "--json"))["resources"]] == [versions[1]]
+    assert [row["id"] for row in document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]] == [
+        versions[1]
+    ]
     cli("ingest", "-a", "eve", versions[0])
     assert list_lathes(cli) == ["attic."]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.inspection import CacheFacts
     from agent_memory.store.shards import IndexFacts, ShardState
 
-_REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
+_REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild` does so now."
 
 
 # -- scratchpad.yaml ------------------------------------------------------------------------------------------------

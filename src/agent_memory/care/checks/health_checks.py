@@ -224,7 +224,7 @@ def check_speed(times: Mapping[str, Sequence[float]], settings: HealthSettings) 
     level = compare_limits(slowest[name], *limits)
     sentence = f"19 of 20 {name} take {slowest[name]:,.0f} ms or less, by {len(times[name])}."
     advice = (
-        "Look whether the disk or the machine is busy; `agent-memory compact` makes the journal short, and "
+        "Look whether the disk or the machine is busy; `agent-memory archive compact` makes the journal short, and "
         "docs/vector.md says what helps with very many memories."
     )
     return Check("speed", level, sentence, advice if level else "", round(slowest[name], 3), "ms", *limits)

@@ -132,7 +132,7 @@ def _check_order(case: Case) -> Iterator[Concern]:
             "journal_order",
             f"The numbering of {case.name} is not straight ({twice:,} twice, {back:,} backwards), as after merging "
             "files by hand: which change of a memory is the later one is told by the order of the lines alone.",
-            "Look at memories that both files had. With the vector engine: `agent-memory reindex`.",
+            "Look at memories that both files had. With the vector engine: `agent-memory index rebuild`.",
         )
 
 
@@ -353,7 +353,7 @@ def examine_generation(case: Case) -> Iterator[Concern]:
             "journal_returned",
             f"{case.name} is not the file that was last in use: it was put back, copied, or written by another "
             f"version.{purged}",
-            "`agent-memory compact` rewrites it. Look for memories that were stored since it was copied.",
+            "`agent-memory archive compact` rewrites it. Look for memories that were stored since it was copied.",
             case.journal.file.size,
         )
 
@@ -407,7 +407,7 @@ def examine_topics(case: Case) -> Iterator[Concern]:
             "topics_hidden",
             f"{counted(len(hidden), 'topic of an earlier version is', 'topics of an earlier version are')} hidden: "
             "rules made them of words in items.",
-            "Run `agent-memory topic NAME --declare TEXT` to show one again.",
+            "Run `agent-memory knowledge topic NAME --declare TEXT` to show one again.",
             details=few(hidden),
         )
 

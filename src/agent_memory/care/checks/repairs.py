@@ -231,7 +231,7 @@ def _write_metadata(case: Case) -> str:
 def _drop_index(case: Case) -> str:
     Shards(case.folder).switch("vector", None)
     Shards(case.folder).sweep()
-    return "Dropped the index; the next session builds it anew (or `agent-memory reindex`, now)."
+    return "Dropped the index; the next session builds it anew (or `agent-memory index rebuild`, now)."
 
 
 def _sweep_index(case: Case) -> str:

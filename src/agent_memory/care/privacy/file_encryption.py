@@ -202,7 +202,7 @@ def _begin(folder: AgentFolder) -> DataKey:
         raise ValidationError(
             f"The memory of {folder.agent_id} is being decrypted; nothing was changed.",
             code="decrypting",
-            recovery="Run `agent-memory decrypt` to its end first.",
+            recovery="Run `agent-memory encryption off` to its end first.",
         )
     return data_key(folder.path)
 

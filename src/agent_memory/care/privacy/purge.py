@@ -62,7 +62,7 @@ BEYOND_REACH = (
     "other agents, and workspaces",
 )
 """What no purge reaches; every receipt names it."""
-_INDEX = "the numbers of the vectors in the index of the vector engine, until `agent-memory reindex`"
+_INDEX = "the numbers of the vectors in the index of the vector engine, until `agent-memory index rebuild`"
 """Where there is such an index, this too."""
 
 

@@ -261,7 +261,9 @@ class Tidying:
             found = next((each for each in known if each.id == run_id), None)
         if found is None:
             named = f"There is no run {quoted(run_id)}" if run_id else "There is no run to take back"
-            raise UnknownIdError(f"{named}; nothing was changed.", recovery="`agent-memory tidy --runs` lists them.")
+            raise UnknownIdError(
+                f"{named}; nothing was changed.", recovery="`agent-memory archive tidy --runs` lists them."
+            )
         if found.state == "undone":
             raise ValidationError(f"{found.id} was taken back already; nothing was changed.", code="already_undone")
         return found

@@ -13,7 +13,7 @@ from agent_memory.cli.workspace.rows import log, row, table
 from agent_memory.cli.workspace.saving import save
 from agent_memory.cli.workspace.snapshots import diff, restore, resume, snapshot
 
-_HELP: Final = "Share tables among agents that take turns: begin, look, claim, go back."
+_HELP: Final = "Share tables among agents that work in turns."
 _COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "check": check,
     "init": init,

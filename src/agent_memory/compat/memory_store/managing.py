@@ -30,7 +30,7 @@ _WHY: Final = "it met criteria of a program"
 
 
 class CleanupManager:
-    """Tidies by the rules of `agent-memory tidy`, with a store's numbers. Nothing happens by itself.
+    """Tidies by the rules of `agent-memory archive tidy`, with a store's numbers. Nothing happens by itself.
 
     Args:
         kept: Where memories and the archive are.
