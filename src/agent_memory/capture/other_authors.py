@@ -24,13 +24,13 @@ _FEW_LABELS: Final = 2
 """Labels in a message that make it a mail, a form or a conversation."""
 
 _COLONS: Final = (":", "\uff1a")
-_ENDS: Final = (".", "!", "?", ",", ";", "\u2026", "\u3002", "\uff01", "\uff1f", "\uff0c")
-_BULLET: Final = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+")
+_ENDS: Final = (".", "!", "?", ",", ";", "…", "。", "\uff01", "\uff1f", "\uff0c")
+_BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _LABEL: Final = re.compile(rf"[^\w@]*([^.!?:\n\uff1a]{{1,{_MAX_LABEL_CHARS}}}):[ \t]+\S")
 _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
 """A name before a dash, such as "Review by Ann - ..."."""
 _CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?!\d)")
-_NAMED: Final = re.compile(r"\w[^,\n]*,\s*\S|[-\u2013\u2014]{1,2}\s*\w")
+_NAMED: Final = re.compile(r"\w[^,\n]*,\s*\S|[-\u2013—]{1,2}\s*\w")
 """A closing and a name in one line, such as "Regards, Ann" or "-- Ann"."""
 _SIGNATURE: Final = re.compile(r"[.!?]\s+([A-Z][^.!?]*)$")
 _GREETING: Final = r"\W*(?:(?:%s)\b\W*)+(?:[\w'-]+\W*)?"

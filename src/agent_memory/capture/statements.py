@@ -32,13 +32,13 @@ _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MIN_STEM: Final = 4
 _MIN_SHARED: Final = 2
 _FEW_WORDS: Final = 3
-UNSPACED: Final = "\u2e80"
+UNSPACED: Final = "⺀"
 """From here on scripts have no spaces: what follows a word directly belongs to another as often as not."""
 
 CLAUSE: Final = re.compile(
-    r"[,;\uff0c\uff1b\u3001](?!\s*(?:that|dass|da\u00df|was|dat|wat|\u017ce|co|\u0447\u0442\u043e)\b)\s*"
+    r"[,;\uff0c\uff1b、](?!\s*(?:that|dass|daß|was|dat|wat|że|co|чт\u043e)\b)\s*"
     r"|\s(?:and|then|but|so|und|dann|aber|et|puis|mais|y|luego|pero|e|depois|mas|poi|ma|daarna|maar|potem|ale"
-    r"|\u0438|\u043f\u043e\u0442\u043e\u043c|\u043d\u043e)\s",
+    r"|и|п\u043eт\u043eм|н\u043e)\s",
     re.IGNORECASE,
 )
 """Where a clause ends; a comma before "that" does not end one."""

@@ -23,7 +23,7 @@ _HOST_TAG: Final = re.compile(r"(?m)^[ \t]*<([a-z]+(?:[_-][a-z]+)+)>", re.IGNORE
 """`<ide_selection>` and its like at the beginning of a line: a tool between user and model wrote its content."""
 
 _CODE_TAGS: Final = frozenset(("code", "pre"))
-_ENDS: Final = ".!?:\n\u3002\uff01\uff1f\uff1a"
+_ENDS: Final = ".!?:\n。\uff01\uff1f\uff1a"
 _NEAR: Final = 200
 
 MAX_MESSAGE_CHARS: Final = 40_000
@@ -150,7 +150,7 @@ _FEW_SIGNS: Final = 3
 """Of a document; fewer may be a person's emphasis."""
 
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+\S")
-_LABEL: Final = re.compile(r"^\s*(?:[-*+\u2022]\s+|\d{1,2}[.)]\s+)?\*\*[^*\n]{2,80}\*\*")
+_LABEL: Final = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?\*\*[^*\n]{2,80}\*\*")
 _RULE: Final = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*$")
 _EMOJI_LED: Final = re.compile(r"^\s*(?:[-*+]\s+)?[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff]")
 
@@ -351,14 +351,14 @@ _MANY_SENTENCES: Final = 40
 
 _QUOTED: Final = re.compile(
     '"[^"]{0,4000}+"'
-    "|\u201c[^\u201d]{0,4000}+\u201d|\u201e[^\u201c\u201d]{0,4000}+[\u201c\u201d]|\u00ab[^\u00bb]{0,4000}+\u00bb"
-    "|\u2039[^\u203a]{0,4000}+\u203a|\u300c[^\u300d]{0,4000}+\u300d|\u300e[^\u300f]{0,4000}+\u300f"
+    "|“[^”]{0,4000}+”|„[^“”]{0,4000}+[“”]|«[^»]{0,4000}+»"
+    "|\u2039[^\u203a]{0,4000}+\u203a|「[^」]{0,4000}+」|『[^』]{0,4000}+』"
     "|`[^`]{0,4000}+`"
     r"|(?<!\w)['\u2018](?=\S)[^'\u2018\u2019\n]{1,400}['\u2019](?!\w)"
 )
-_LEFT_OPEN: Final = re.compile('["\u201c\u201e\u00ab\u300c\u300e`](?:[^\n]|\n(?!\\s*\n))*')
+_LEFT_OPEN: Final = re.compile('["“„«「『`](?:[^\n]|\n(?!\\s*\n))*')
 _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|\u5417\W*$")
+_QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|吗\W*$")
 
 _INTRODUCES: Final = (":", "\uff1a")
 

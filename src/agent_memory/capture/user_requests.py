@@ -24,7 +24,7 @@ _MOST_CHARS: Final = 40_000
 """Characters of a prompt that are read; a longer one was pasted."""
 _LONGEST: Final = 200
 """Characters of a sentence; a longer one says more than a request."""
-_PIECE_END: Final = re.compile(rf"[.!?\n\u3002\uff01]|{CLAUSE_END.pattern}")
+_PIECE_END: Final = re.compile(rf"[.!?\n。\uff01]|{CLAUSE_END.pattern}")
 _WORD_END: Final = r"(?:\b|(?<=['\N{RIGHT SINGLE QUOTATION MARK}]))"
 """An elided article or denial ("n'enregistre") ends in its apostrophe, directly before the next word."""
 
@@ -145,7 +145,7 @@ def _wordings() -> tuple[_WordLists, ...]:
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
 _RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/])"
 _GENITIVE: Final = r"(?:['\u2019]s?|s)"
-_PART_END: Final = re.compile(rf"(?<=[?\uff1f])|[.!\u3002\uff01]|{CLAUSE_END.pattern}")
+_PART_END: Final = re.compile(rf"(?<=[?\uff1f])|[.!。\uff01]|{CLAUSE_END.pattern}")
 """End of a part of a sentence; a question mark stays with what it ends."""
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a][^:\uff1a]*$"
 """Labels that the user's own words may follow; before any other colon stands who or what says them."""

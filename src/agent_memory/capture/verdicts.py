@@ -136,7 +136,7 @@ def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: 
     verdict.confidence = round(min(0.99, max(0.0, confidence)), 2)
 
 
-_PART_END: Final = re.compile(rf"[.!?\u3002\uff01\uff1f]|{CLAUSE_END.pattern}")
+_PART_END: Final = re.compile(rf"[.!?。\uff01\uff1f]|{CLAUSE_END.pattern}")
 """End of a part of a sentence: of a clause, or of a sentence in parentheses or before an abbreviation."""
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a]\W*$"
 _COLONS: Final = (":", "\uff1a")

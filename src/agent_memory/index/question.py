@@ -14,12 +14,12 @@ from agent_memory.index.day_terms import named_days
 from agent_memory.index.results import Question
 from agent_memory.language.questions import (
     asks_for_anything,
-    capitalised_in,
-    identifiers_in,
+    find_capitalised,
+    find_identifiers,
+    find_named_speakers,
     is_foreign,
     is_unlatin,
-    named_in,
-    without_names,
+    remove_names,
 )
 from agent_memory.language.words import query_terms
 from agent_memory.times import read_periods
@@ -62,15 +62,15 @@ def read_question(
     weights = {term: float(count) for term, count in Counter(query_terms(topic)).items()}
     if all(each.start and each.end for each in time.periods):  # the last day before a time is not what is asked for
         weights |= dict.fromkeys(named_days(query, now), 1.0)
-    named = named_in(query, speakers)
+    named = find_named_speakers(query, speakers)
     foreign = is_foreign(query)  # in other languages not only names are capitalised
-    silent = {word for word in capitalised_in(query) if is_listener(word) or (not foreign and is_stranger(word))}
+    silent = {word for word in find_capitalised(query) if is_listener(word) or (not foreign and is_stranger(word))}
     return Question(
         weights,
         named,
         asks_time=_ASKS_TIME.match(query) is not None,
-        embedded_text=without_names(topic, named | silent)[:_MAX_EMBEDDED_CHARS],
-        identifiers=identifiers_in(topic),
+        embedded_text=remove_names(topic, named | silent)[:_MAX_EMBEDDED_CHARS],
+        identifiers=find_identifiers(topic),
         is_unlatin=is_unlatin(query),
         periods=time.periods,
         dates=frozenset(query_terms(time.date_words)),

@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.language.speakers import addressed_in, asks, speaker_of, speakers_within
+from agent_memory.language.speakers import find_addressed, find_speakers, get_speaker, has_question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ class Said(NamedTuple):
         session: Number of its session, or `NO_SESSION`.
         speaker: Folded name of who says it; empty if its form does not show that.
         speakers: Who speaks in a whole talk that it holds.
-        called: Folded words that it calls, see `addressed_in`.
+        called: Folded words that it calls, see `find_addressed`.
         asks: Whether it holds a question.
     """
 
@@ -50,11 +50,11 @@ class Said(NamedTuple):
 
 def said_by(document: Document) -> Said:
     """Read a document; a text that holds a whole talk is not a turn of another."""
-    people = speakers_within(document.text)
-    speaker = "" if people else speaker_of(document.text) or ""
+    people = find_speakers(document.text)
+    speaker = "" if people else get_speaker(document.text) or ""
     place = document.session or (f"@{document.moment.date()}" if speaker else "")
     session = session_number(place) if place and not people else NO_SESSION
-    return Said(session, speaker, people, addressed_in(document.text), asks(document.text))
+    return Said(session, speaker, people, find_addressed(document.text), has_question(document.text))
 
 
 @lru_cache(maxsize=1_024)

@@ -1,1 +1,1 @@
-"""Text in human languages: characters, words, sentences, speakers, similarity, quotes and budgets. Pure."""
+"""Text analysis: characters, words, sentences, speakers, languages, similarity and prompt text."""

@@ -1,4 +1,4 @@
-"""Invisible and steering characters, as parts of regular expressions.
+"""Invisible and control characters, as parts of regular expressions.
 
 Invisible is what Unicode calls default ignorable (`Default_Ignorable_Code_Point` in DerivedCoreProperties.txt of the
 Unicode Character Database), the annotation marks among the format characters, and letters that are blank. Format
@@ -19,7 +19,7 @@ def _build_class(ranges: str) -> str:
 
 
 BREAKING: Final = _build_class("0-8 B-1F 7F-9F 2028 2029 2800")
-"""C0 without tab and newline, DEL, C1, the separators that break lines, and the blank of Braille."""
+"""C0 without tab and newline, DEL, C1, line separators, and the blank of Braille."""
 UNSEEN: Final = _build_class(
     """
     AD 34F 61C 115F-1160 17B4-17B5 200B 200E-200F 202A-202E 2060-206F 3164 FE00-FE0D FEFF FFA0 FFF0-FFFB 16FE4
@@ -58,7 +58,7 @@ MISPLACED: Final = (
     rf"|[\u180b-\u180f](?<![{_MONGOLIAN}][\u180b-\u180f])"
     rf"|[\U00013430-\U0001343f](?<![{_HIEROGLYPHS}][\U00013430-\U0001343f])"
 )
-"""One invisible character in a place where nothing needs it; a part of a regular expression."""
+"""Part of a regular expression: an invisible character in a place where nothing needs it."""
 FLAG: Final = "\U0001f3f4(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 )

@@ -1,6 +1,6 @@
-"""Pattern files of a package, and languages of a text, guessed by script and function words.
+"""Pattern files of a package, and the languages of a text.
 
-`patterns/languages.yaml` has the script and the words of each language.
+`patterns/languages.yaml` has the script and the function words of each language, which decide.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SCRIPTS: Final = {
     "cyrillic": re.compile(r"[\u0400-\u04ff]"),
     "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
 }
-"""A character of each script, in the order in which they decide: a text with kana is Japanese."""
+"""Scripts in the order in which they decide: a text with kana is Japanese."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _MOST_CHARS: Final = 4000
 """Characters of a text that are read."""
@@ -26,9 +26,7 @@ _ALWAYS: Final = "en"
 
 @functools.cache
 def load_patterns(package: str, name: str) -> dict[str, Any]:
-    """Load the mapping of a package's pattern files.
-
-    They are loaded without a bound, since they are part of this distribution.
+    """Load the pattern files of a package.
 
     Args:
         package: Dotted name of the package.
@@ -52,9 +50,9 @@ def load_languages() -> dict[str, dict[str, Any]]:
 
 
 def guess_languages(text: str) -> tuple[str, ...]:
-    """Return the codes of the likely languages of a text, always with English.
+    """Return the codes of the likely languages of a text, and English.
 
-    The script decides, then the number of different function words; equally likely languages are all in it.
+    The script decides, then the number of different function words. Equally likely languages are all included.
     """
     languages = load_languages()
     script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")

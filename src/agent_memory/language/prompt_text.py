@@ -1,4 +1,4 @@
-"""Token budget of a text. Pure."""
+"""Token estimate and quote delimiters of text in a prompt. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ _WIDE: Final = re.compile("[\u2e80-\U0010ffff]")
 def estimate_tokens(text: str) -> int:
     """Return an upper estimate of the tokens of a text.
 
-    ASCII counts 1 per 3 characters (English has about 4), other alphabets 1 per character, scripts without spaces and
-    symbols from U+2E80 on 2 per character. Measured tokenizers stay below: a budget that is too small costs an entry,
-    one that is too large costs the turn.
+    ASCII counts 1 per 3 characters (English has about 4), other alphabets 1 per character, unspaced scripts and symbols
+    from U+2E80 on 2 per character. Measured tokenizers stay below. A budget that is too large costs the turn.
     """
     ascii_count = len(text.encode("ascii", "ignore"))
     wide_count = len(_WIDE.findall(text))
@@ -22,7 +21,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def get_fence(text: str, least: int = 3) -> str:
-    """Return more backticks than a text has in a row.
+    """Return more backticks than the longest run in a text.
 
     Args:
         text: Text between the delimiters.
@@ -33,10 +32,10 @@ def get_fence(text: str, least: int = 3) -> str:
 
 
 def fence(text: str, label: str = "") -> str:
-    """Return a text between two fences, each on its own line.
+    """Return a text between two Markdown fences, which it cannot close.
 
     Args:
-        text: Text that is data, whatever is written in it.
+        text: Text that is data, not an instruction.
         label: Language of the block, directly after the first fence.
     """
     marks = get_fence(text)

@@ -1,4 +1,4 @@
-"""Sentences and clauses of a text, and words of time. Takes time in proportion to the text. Pure."""
+"""Sentences and clauses of a text, in linear time. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-CLAUSE_END: Final = re.compile(r"[,;:()\u2014\u3001\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
+CLAUSE_END: Final = re.compile(r"[,;:()—、\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
 """Mark between two clauses of a sentence."""
 MAX_CHARS: Final = 1_000
 """Characters of a sentence; a longer run is cut, at a space if it has one."""
 
 _END: Final = (
     r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}\N{ARABIC QUESTION MARK}])"
-    r"(?:[*_\]]{0,3}\s+(?=\S)|[\"')\]*_\u201d\u2019\u00bb]{1,3}\s+(?=[^\sa-z]))"
-    r"|(?<=[\u3002\uff01\uff1f])(?=[^\s\u300d\u300f])"
+    r"(?:[*_\]]{0,3}\s+(?=\S)|[\"')\]*_”\u2019»]{1,3}\s+(?=[^\sa-z]))"
+    r"|(?<=[。\uff01\uff1f])(?=[^\s」』])"
 )
 """Sentence end; a small letter after a closing quote or parenthesis continues the sentence."""
 _BOUNDARY: Final = re.compile(rf"{_END}|\n\s*")
@@ -40,12 +40,12 @@ _TIME: Final = re.compile(
 
 
 def find_breaks(text: str, start: int = 0, end: int | None = None, *, is_wrapped: bool = False) -> Iterator[int]:
-    """Yield where each sentence but the first begins.
+    """Yield the start of each sentence except the first.
 
     Args:
         text: Text with the sentences.
         start: First character that is read.
-        end: End of what is read, exclusive; by default that of the text.
+        end: Exclusive end of the text that is read, by default its end.
         is_wrapped: True if lines are wrapped by width: then a blank line ends a sentence, and a line break does not.
     """
     stop = len(text) if end is None else end
@@ -70,7 +70,7 @@ def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterato
 
 
 def trim_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a span without the spaces around it, or nothing if it is blank."""
+    """Yield a span without spaces around it, unless it is blank."""
     part = text[start:end]
     if part.strip():
         first = start + len(part) - len(part.lstrip())
@@ -78,22 +78,16 @@ def trim_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def names_time(text: str) -> bool:
-    """Return True if a text names a day, a month or a relative date."""
+    """Return True if a text names a day, month or relative date."""
     return _TIME.search(text) is not None
 
 
-_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+\u2022\u2013\u25aa]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
+_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•\u2013▪]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+")
-_OPEN_QUOTES: Final = {
-    "\u201c": "\u201d",
-    "\u201e": "\u201c\u201d",
-    "\u00ab": "\u00bb",
-    "\u300c": "\u300d",
-    "\u300e": "\u300f",
-    '"': '"',
-}
+_OPEN_QUOTES: Final = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", '"': '"'}
 _MIN_QUOTED_WORDS: Final = 3
-_CJK_START: Final = "\u2e80"
+UNSPACED_START: Final = "\u2e80"
+"""First character of the scripts without spaces between words."""
 _MAX_WIDE_NAME: Final = 8
 """Characters of a quoted name in a script without spaces; more are a quotation."""
 _MIN_WRAPPED_CHARS: Final = 60
@@ -152,7 +146,7 @@ def split_sentences(text: str, blocks: Mapping[str, str] | None = None) -> list[
 
 
 def mask_quotes(text: str) -> str:
-    """Return a text of the same length with blanks for its quotations.
+    """Replace quotations by blanks, so that the length stays.
 
     A quotation has three words or more; shorter ones are names of things.
     """
@@ -167,7 +161,7 @@ def mask_quotes(text: str) -> str:
         if end < 0:
             break
         inner = text[position + 1 : end]
-        is_wide = len(inner) > _MAX_WIDE_NAME and any(character > _CJK_START for character in inner)
+        is_wide = len(inner) > _MAX_WIDE_NAME and any(character > UNSPACED_START for character in inner)
         if len(inner.split()) >= _MIN_QUOTED_WORDS or is_wide:
             masked[position + 1 : end] = " " * (end - position - 1)
         position = end + 1
@@ -177,12 +171,12 @@ def mask_quotes(text: str) -> str:
 def _join_wrapped_lines(text: str) -> list[str]:
     """Return the lines of a text, wrapped ones joined.
 
-    A line continues a long one without a stop if it begins with a small letter.
+    A line with a small first letter continues a long line that has no stop.
     """
     lines: list[str] = []
     for line in text.splitlines():
         above = lines[-1].rstrip() if lines and len(lines[-1]) > _MIN_WRAPPED_CHARS else ""
-        if above and above[-1] not in ".!?:;\u3002\uff01\uff1f" and line[:1].islower():
+        if above and above[-1] not in ".!?:;。\uff01\uff1f" and line[:1].islower():
             lines[-1] = f"{above} {line}"
         else:
             lines.append(line)

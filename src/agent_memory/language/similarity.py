@@ -1,11 +1,15 @@
-"""Similarity of two statements. Pure.
+"""Similarity and conflicts of two statements. Pure.
 
-*Near* duplicates have the same telling words in the same order, except harmless ones. A *restated* one has half of
-them: a model rewords a fact. Exact duplicates are found by `get_duplicate_key`, under the lock of a store.
+Near duplicates have the same content words in the same order, except harmless ones. A restated text has half of them,
+since a model rewords a fact. `get_duplicate_key` finds exact duplicates. In doubt two statements differ: a stored
+repetition costs a line, a dropped correction leaves a memory wrong. So a negation, number, version, name of code or
+opposite in one of them makes them different. `patterns/similarity.yaml` has the words.
 
-In doubt two statements differ: a repetition that is stored costs a line, a correction that is dropped leaves a memory
-wrong. So a negation, number, version, name of code or opposite in one of them makes them different.
-`patterns/similarity.yaml` has the words.
+A conflict is a pair of texts that are equal word by word except in one place. No grammar is parsed, and pairs that are
+worded differently are not found.
+
+    Use [PostgreSQL | MySQL] for the ledger                 a value
+    Production deployment is [not] allowed                  a negation
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_memory.language.languages import load_patterns
 from agent_memory.language.words import query_terms, stem
@@ -26,24 +30,54 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _RESTATED: Final = 0.5
-"""Share of the telling words that has to be in what the model stored in this turn."""
+"""Share of the content words that the texts stored in this turn must have."""
 _ASKING: Final = frozenset(
     query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
 )
-"""Words of asking, and of the third person that models put facts into; they say nothing about the fact."""
+"""Words of asking, and of the third person in which models write facts."""
 
 _DIRECTION: Final = re.compile(r"\b(from|by|into|onto|against)\b", re.IGNORECASE)
-"""No telling words; but "from A to B" is not "to A from B"."""
+"""Words without content, but "from A to B" is not "to A from B"."""
 
-_SEPARATORS: Final = " ,:;-\u2014\u2013\uff0c\uff1a\u3001"
+_SEPARATORS: Final = " ,:;-—\u2013\uff0c\uff1a、"
 _WORD: Final = re.compile(r"[^\W_]+(?:[._:/@+-]?[^\W_]+|_)*")
 _CODE_NAME: Final = re.compile(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
 _NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 
 
+class _WordLists(NamedTuple):
+    """Words of `patterns/similarity.yaml`.
+
+    Attributes:
+        asking: Finds words at a beginning that only ask to remember.
+        harmless: Words that change no meaning, such as "now".
+        harmless_ends: The same at an end, in scripts without spaces.
+        turning: Words that change a meaning: negations and opposites.
+        turning_parts: The same in scripts without spaces.
+        negations: Words and parts that negate.
+    """
+
+    asking: re.Pattern[str]
+    harmless: frozenset[str]
+    harmless_ends: re.Pattern[str]
+    turning: frozenset[str]
+    turning_parts: re.Pattern[str]
+    negations: frozenset[str]
+
+
 @functools.cache
-def _load_words() -> dict[str, Any]:
-    return load_patterns("agent_memory.language", "similarity")
+def _load_words() -> _WordLists:
+    data = load_patterns("agent_memory.language", "similarity")
+    parts = sorted(data["negating_parts"] + data["turning_parts"], key=len, reverse=True)
+    negating = frozenset(word for words in data["negating"] for word in words)
+    return _WordLists(
+        asking=re.compile(rf"\W*(?:{'|'.join(data['asking'])})", re.IGNORECASE),
+        harmless=frozenset(" ".join(data["harmless"]).split()),
+        harmless_ends=re.compile(rf"(?:{'|'.join(data['harmless_ends'])})+\W*$"),
+        turning=negating.union(*data["turning"]),
+        turning_parts=re.compile("|".join(map(re.escape, parts))),
+        negations=negating | set(data["negating_parts"]),
+    )
 
 
 def list_telling_terms(text: str) -> list[str]:
@@ -51,14 +85,9 @@ def list_telling_terms(text: str) -> list[str]:
     return [term for term in query_terms(text) if term not in _ASKING]
 
 
-@functools.cache
-def _compile_asking() -> re.Pattern[str]:
-    return re.compile(rf"\W*(?:{'|'.join(_load_words()['asking'])})", re.IGNORECASE)
-
-
 def strip_cue(text: str) -> str:
     """Remove words at the beginning that only ask to remember."""
-    match = _compile_asking().match(text)
+    match = _load_words().asking.match(text)
     rest = text[match.end() :].lstrip(_SEPARATORS) if match else ""
     if not rest:
         return text
@@ -66,7 +95,7 @@ def strip_cue(text: str) -> str:
 
 
 def is_near_duplicate(text: str, other_text: str) -> bool:
-    """Return True if both have the same telling words in order."""
+    """Return True if both have the same content words in order."""
     if differ_in_meaning(text, other_text):
         return False
     terms = _list_compared_terms(text)
@@ -74,23 +103,17 @@ def is_near_duplicate(text: str, other_text: str) -> bool:
 
 
 def _list_compared_terms(text: str) -> list[str]:
-    """List the telling terms of a text and its words of direction, in order."""
-    pieces = _DIRECTION.split(_compile_ends().sub("", strip_cue(text.strip())))
+    """List the content terms and words of direction of a text."""
+    pieces = _DIRECTION.split(_load_words().harmless_ends.sub("", strip_cue(text.strip())))
     terms = (
         term for piece in pieces for term in ([piece.lower()] if _DIRECTION.fullmatch(piece) else query_terms(piece))
     )
     return [term for term in terms if term not in _list_harmless_terms()]
 
 
-@functools.cache
-def _compile_ends() -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(_load_words()['harmless_ends'])})+\W*$")
-
-
-@functools.cache
 def get_harmless_words() -> frozenset[str]:
     """Return words that change no meaning, such as "now"."""
-    return frozenset(" ".join(_load_words()["harmless"]).split())
+    return _load_words().harmless
 
 
 @functools.cache
@@ -100,18 +123,18 @@ def _list_harmless_terms() -> frozenset[str]:
 
 
 def is_restated(content: str, stored: Sequence[str]) -> bool:
-    """Return True if memories stored in this turn say `content`."""
+    """Return True if the texts stored in this turn state `content`."""
     terms = frozenset(list_telling_terms(content))
-    terms_of = {text: words for text in stored if (words := frozenset(list_telling_terms(text)))}
+    stored_terms = {text: words for text in stored if (words := frozenset(list_telling_terms(text)))}
     if not terms:
         return False
     if any(
         len(terms & words) >= _RESTATED * min(len(terms), len(words)) and _has_meaning(text, content)
-        for text, words in terms_of.items()
+        for text, words in stored_terms.items()
     ):
         return True
-    together = frozenset[str]().union(*terms_of.values())
-    return len(terms & together) >= _RESTATED * len(terms) and _has_meaning(" ".join(terms_of), content)
+    together = frozenset[str]().union(*stored_terms.values())
+    return len(terms & together) >= _RESTATED * len(terms) and _has_meaning(" ".join(stored_terms), content)
 
 
 def differ_in_meaning(text: str, other_text: str) -> bool:
@@ -128,43 +151,27 @@ def _has_meaning(stored: str, content: str) -> bool:
     Other than a repetition it may say more, and say "never" where the user said "do not".
     """
     words, stored_words = _count_turning_words(content), _count_turning_words(stored)
-    if words.keys().isdisjoint(_load_opposites()[2]) != stored_words.keys().isdisjoint(_load_opposites()[2]):
+    negations = _load_words().negations
+    if words.keys().isdisjoint(negations) != stored_words.keys().isdisjoint(negations):
         return False
     return all(word in stored_words for word in words if _CODE_NAME.search(word))
 
 
 def _count_turning_words(text: str) -> Counter[str]:
     """Count negations, opposites, numbers and names of code."""
-    words, parts, _ = _load_opposites()
+    lists = _load_words()
     text = unicodedata.normalize("NFKC", text)
     counts = Counter({"not": len(_NEGATED_VERB.findall(text))})
     for word in _WORD.findall(text):
         folded = word.casefold()
         if _CODE_NAME.search(word):
             counts[word] += 1
-        elif folded in words:
+        elif folded in lists.turning:
             counts[folded] += 1
     if not text.isascii():
-        counts.update(parts.findall(text))
+        counts.update(lists.turning_parts.findall(text))
     return +counts
 
-
-@functools.cache
-def _load_opposites() -> tuple[frozenset[str], re.Pattern[str], frozenset[str]]:
-    """Return words, parts of words in scripts without spaces, and negations."""
-    data = _load_words()
-    parts = sorted(data["negating_parts"] + data["turning_parts"], key=len, reverse=True)
-    negating = {word for group in data["negating"] for word in group}
-    turning = {word for group in data["turning"] for word in group}
-    return (
-        frozenset(negating | turning),
-        re.compile("|".join(map(re.escape, parts))),
-        frozenset(negating | set(data["negating_parts"])),
-    )
-
-
-Kind = Literal["value", "denial"]
-Hint = Literal["replace", "conflict"]
 
 _MAX_WORDS: Final = 4
 """Words of a name: "Anna Maria Berg"."""
@@ -180,14 +187,10 @@ _OPENING: Final = "\"'([{<“‘„«*_"  # noqa: RUF001
 _CLOSING: Final = "\"')]}>”’»*_.,;:!?。，！？"  # noqa: RUF001
 _SENTENCE_END: Final = re.compile(r"[.!?。！？][\"')\]”’»*_]*$")  # noqa: RUF001
 _QUESTIONS: Final = ("?", "？")  # noqa: RUF001
-_ARTICLES: Final = frozenset(
-    ("a", "an", "the", "der", "die", "das", "ein", "eine", "el", "la", "los", "las", "un", "una", "le", "les", "une")
-)
-
-_NEGATIONS: Final = frozenset(
-    {"not", "no", "never", "nicht", "kein", "keine", "keinen", "keinem", "nie", "niemals"}
-    | {"pas", "jamais", "nunca", "non", "não", "mai", "不", "没"}
-)
+_ARTICLE_WORDS: Final = "a an the der die das ein eine el la los las un una le les une"
+_ARTICLES: Final = frozenset(_ARTICLE_WORDS.split())
+_NEGATION_WORDS: Final = "not no never nicht kein keine keinen keinem nie niemals pas jamais nunca non não mai 不 没"
+_NEGATIONS: Final = frozenset(_NEGATION_WORDS.split())
 _SUPPORTS: Final = frozenset(("do", "does", "did", "longer", "anymore", "ne"))
 """Words that only come and go with a negation."""
 _CONTRACTIONS: Final = {"cannot": ["can", "not"], "can't": ["can", "not"], "won't": ["will", "not"]}
@@ -208,8 +211,8 @@ _OWNER: Final = re.compile(r"'s$|s'$")
 _FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
 
 
-class _Word(NamedTuple):
-    """Word as compared, as written, its place, and whether it is first."""
+class _ComparedWord(NamedTuple):
+    """Word as compared and as written, its start and its position."""
 
     text: str
     written: str
@@ -219,7 +222,7 @@ class _Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextConflict:
-    """Why two texts conflict.
+    """Reason for a conflict of two texts.
 
     Attributes:
         kind: `value` if one value differs, `denial` if one text is the other with a negation.
@@ -227,13 +230,13 @@ class TextConflict:
         evidence: Short text for the person or agent who decides.
     """
 
-    kind: Kind
-    hint: Hint
+    kind: Literal["value", "denial"]
+    hint: Literal["replace", "conflict"]
     evidence: str
 
 
 def find_conflict(newer: str, older: str) -> TextConflict | None:
-    """Return why two texts conflict, or None."""
+    """Return the conflict of two texts, or None."""
     if newer.rstrip().endswith(_QUESTIONS) or older.rstrip().endswith(_QUESTIONS):
         return None
     first, second = _split_words(newer), _split_words(older)
@@ -244,29 +247,29 @@ def find_conflict(newer: str, older: str) -> TextConflict | None:
     return None
 
 
-@lru_cache(maxsize=256)
-def _split_words(text: str) -> tuple[_Word, ...]:
-    words: list[_Word] = []
+@functools.lru_cache(maxsize=256)
+def _split_words(text: str) -> tuple[_ComparedWord, ...]:
+    words: list[_ComparedWord] = []
     is_first = True
     for match in _TOKEN.finditer(text):
         written = match[0]
         token = written.lstrip(_OPENING).rstrip(_CLOSING).replace("’", "'")  # noqa: RUF001
         if written != "\n" and token:
-            words.append(_Word(token.strip("`").casefold(), written, match.start(), is_first))
+            words.append(_ComparedWord(token.strip("`").casefold(), written, match.start(), is_first))
             is_first = is_first and (token.casefold() in _ARTICLES or not any(map(str.isalnum, token)))
         is_first = is_first or written == "\n" or _SENTENCE_END.search(written) is not None
     return tuple(words)
 
 
 def _differ_by_negation(newer: str, older: str) -> bool:
-    """Return True if only negations and the words that come with them differ."""
-    (rest, count), (other_rest, other_count) = _strip_negations(newer), _strip_negations(older)
-    return count != other_count and bool(rest) and rest == other_rest
+    """Return True if only negations and their auxiliaries differ."""
+    (newer_rest, newer_count), (older_rest, older_count) = _strip_negations(newer), _strip_negations(older)
+    return newer_count != older_count and bool(newer_rest) and newer_rest == older_rest
 
 
-@lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)
 def _strip_negations(text: str) -> tuple[list[str], int]:
-    """Return the stems of the other words of a text, and the number of negations."""
+    """Return the stems of a text without negations, and their number."""
     expanded: list[str] = []
     for word in _split_words(text):
         short = word.text.removesuffix("n't")
@@ -275,40 +278,40 @@ def _strip_negations(text: str) -> tuple[list[str], int]:
     return [stem(text) for text in expanded if text not in _NEGATIONS | _SUPPORTS], count
 
 
-def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> bool:
-    """Return True if the texts differ in one place that holds a value in both."""
+def _differ_by_value(first: tuple[_ComparedWord, ...], second: tuple[_ComparedWord, ...]) -> bool:
+    """Return True if one place differs, a value in both texts."""
     start = _count_equal(first, second)
     end = _count_equal(first[start:][::-1], second[start:][::-1])
-    place, other_place = (words[start : len(words) - end] for words in (first, second))
-    if not start or not place or not other_place or place[0].is_first or other_place[0].is_first:
+    value, second_value = (words[start : len(words) - end] for words in (first, second))
+    if not start or not value or not second_value or value[0].is_first or second_value[0].is_first:
         return False
-    if {word.text for word in place} & {word.text for word in other_place}:
+    if {word.text for word in value} & {word.text for word in second_value}:
         return False  # two places with equal words between them
-    kind = _read_kind(first, start, len(place))
-    if kind == "name" and any(map(_has_digit, first[start + len(place) :])):
-        return False  # the name of what the number belongs to: "Room Fjord seats 8 people"
+    kind = _read_kind(first, start, len(value))
+    if kind == "name" and any(map(_has_digit, first[start + len(value) :])):
+        return False  # the number belongs to the name: "Room Fjord seats 8 people"
     if end and (_is_subject(first, start) or _is_subject(second, start)):
         return False
-    return kind != "" and kind == _read_kind(second, start, len(other_place))
+    return kind != "" and kind == _read_kind(second, start, len(second_value))
 
 
-def _is_subject(words: tuple[_Word, ...], start: int) -> bool:
+def _is_subject(words: tuple[_ComparedWord, ...], start: int) -> bool:
     """Return True if an identifier names the subject: "Ticket 12", "request #88"."""
     before, identifier = words[start - 1], words[start]
     is_after_first = before.is_first and not before.written.endswith((":", "="))
     return (is_after_first and _is_identifier(identifier)) or identifier.written.startswith("#")
 
 
-def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
+def _count_equal(first: tuple[_ComparedWord, ...], second: tuple[_ComparedWord, ...]) -> int:
     """Return how many words both begin with."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((at for at, (word, other) in pairs if word.text != other.text), min(len(first), len(second)))
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0].text == pair[1].text, pairs))
 
 
-def _read_kind(words: tuple[_Word, ...], start: int, length: int) -> str:
-    """Return "number" or "name" if a place holds just one, else an empty text.
+def _read_kind(words: tuple[_ComparedWord, ...], start: int, length: int) -> str:
+    """Return "number" or "name" if a place has only one, else "".
 
-    A number may have a unit: one more word.
+    A number may have a unit, which is one more word.
     """
     if words[start].text in _ARTICLES and length > 1:
         start, length = start + 1, length - 1
@@ -319,31 +322,31 @@ def _read_kind(words: tuple[_Word, ...], start: int, length: int) -> str:
     return "name" if all(map(_is_value, words[start : start + length])) else ""
 
 
-def _is_value(word: _Word) -> bool:
+def _is_value(word: _ComparedWord) -> bool:
     if word.text in _MODALS or _OWNER.search(word.text) or _FIRST_PERSON.fullmatch(word.text):
         return False
     is_name = any(map(str.isupper, word.written)) and not word.is_first
     return is_name or _is_identifier(word)
 
 
-def _is_identifier(word: _Word) -> bool:
+def _is_identifier(word: _ComparedWord) -> bool:
     return "`" in word.written or _IDENTIFIER.search(word.text) is not None
 
 
-def _has_digit(word: _Word) -> bool:
+def _has_digit(word: _ComparedWord) -> bool:
     return any(map(str.isdigit, word.text))
 
 
-def _is_time(words: tuple[_Word, ...], at: int) -> bool:
-    """Return True if a word is a date, time or ordinal, alone or with the words next to it."""
-    text = words[at].text
+def _is_time(words: tuple[_ComparedWord, ...], place: int) -> bool:
+    """Return True for a date, time or ordinal, with its neighbours."""
+    text = words[place].text
     if text in _MONTHS or text in _WEEKDAYS or _TIME.fullmatch(text):
         return True
-    before, after = (words[near].text if 0 <= near < len(words) else "" for near in (at - 1, at + 1))
+    before, after = (words[near].text if 0 <= near < len(words) else "" for near in (place - 1, place + 1))
     return text.isdigit() and (before in _MONTHS or after in _MONTHS or after in _HALVES)
 
 
-def _describe(texts: tuple[str, str], first: tuple[_Word, ...], second: tuple[_Word, ...]) -> str:
+def _describe(texts: tuple[str, str], first: tuple[_ComparedWord, ...], second: tuple[_ComparedWord, ...]) -> str:
     """Return both texts, long ones from shortly before their difference."""
     place = _count_equal(first, second)
     newer, older = (

@@ -1,7 +1,7 @@
-"""Who says what in a text, by the forms in which people write talks down, and whom a text speaks to. Pure functions.
+"""Speakers and listeners of a text. Pure.
 
-A text is a turn when it is of the form `Name: words`, whatever stands around it: a time, a mark of a list or of
-emphasis, a verb ("Jon says:"), `<Name> words`, or a JSON object that names a speaker and a text.
+A turn has the form `Name: words` or `<Name> words`, also with a time, a bullet, emphasis or a verb ("Jon says:"). A
+JSON object with a speaker and a text is a turn, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIME: Final = (
 )
 _SAYS: Final = r"(?: +(?:says|said|writes|wrote|asks|asked|replies|replied|answers|answered))?"
 _TURN: Final = re.compile(
-    rf"\s*(?:[-*>\u2022] +)?(?:{_TIME}[ ,|\u2013-]*)?"
+    rf"\s*(?:[-*>•] +)?(?:{_TIME}[ ,|\u2013-]*)?"
     rf"(?:<(?P<nick>{_NAME})>|(?P<mark>\*\*|__|[*_`])?@?(?P<name>{_NAME}){_SAYS}(?P<after>(?: *{_TIME})?)"
     r"(?(mark)(?::(?P=mark)|(?P=mark) *:)|:))\s",
     re.IGNORECASE,
@@ -33,93 +33,91 @@ _SPEAKERS: Final = ("speaker", "author", "name", "from", "user", "sender", "role
 _WORDS: Final = ("text", "content", "message", "words", "body", "utterance")
 _LEAST_LINES: Final = 4
 
-_CAPITALISED: Final = re.compile(r"\b[^\W\d_a-z][^\W\d_]+(?=[,!.?\u2026]|$)")
+_CAPITALISED: Final = re.compile(r"\b[^\W\d_a-z][^\W\d_]+(?=[,!.?…]|$)")
 _CAPITALISED_ASCII: Final = re.compile(r"\b[A-Z][a-z]+(?=[,!.?]|$)")  # the same, in a third of the time
 _HEAD: Final = 120
-_ENDS: Final = ".!?\u2026"
+_ENDS: Final = ".!?…"
 _GREETED: Final = re.compile(
     r"\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Mm]orning|[Ee]vening|[Nn]ight|[Bb]ye)[ ,]+([^\W\d_a-z][^\W\d_]+)"
 )
 
 
-class Turn(NamedTuple):
-    """One turn of a talk: who speaks, as it is written, and what is said."""
+class SpeakerTurn(NamedTuple):
+    """Speaker of a turn, as written, and the words."""
 
     speaker: str
     words: str
 
 
-def turn_of(text: str) -> Turn | None:
-    """Return a text as one turn of a talk; None for anything else."""
+def parse_turn(text: str) -> SpeakerTurn | None:
+    """Return a text as a turn of a conversation, or None."""
     if text.lstrip().startswith("{"):
-        return _of_object(text)
+        return _parse_object(text)
     head = text[:_HEAD]
     match = _TURN.match(text) if ":" in head or ">" in head else None
     if match is None:
         return None
     speaker = match["name"] or match["nick"]
-    return Turn(speaker, text[match.end() :]) if speaker.casefold() not in _LABELS else None
+    return SpeakerTurn(speaker, text[match.end() :]) if speaker.casefold() not in _LABELS else None
 
 
-def _of_object(text: str) -> Turn | None:
+def _parse_object(text: str) -> SpeakerTurn | None:
     try:
-        said = json.loads(text)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    speaker = next((said[key] for key in _SPEAKERS if isinstance(said.get(key), str)), "")
-    words = next((said[key] for key in _WORDS if isinstance(said.get(key), str)), "")
-    return Turn(_as_text(speaker), _as_text(words)) if speaker.strip() and words.strip() else None
+    # JSON may name half a surrogate pair, which neither a tokenizer nor SQLite accepts.
+    speaker, words = (
+        next((fields[key] for key in keys if isinstance(fields.get(key), str)), "").encode("utf-8", "replace").decode()
+        for keys in (_SPEAKERS, _WORDS)
+    )
+    return SpeakerTurn(speaker, words) if speaker.strip() and words.strip() else None
 
 
-def _as_text(value: str) -> str:
-    """Replace half a surrogate pair, which JSON may name and neither a tokenizer nor sqlite takes."""
-    return value.encode("utf-8", "replace").decode("utf-8")
-
-
-def speaker_of(text: str) -> str | None:
-    """Return the folded name of who speaks when a text is one turn of a talk; None for anything else."""
-    turn = turn_of(text)
+def get_speaker(text: str) -> str | None:
+    """Return the folded speaker of a turn, None for other texts."""
+    turn = parse_turn(text)
     return turn.speaker.casefold() if turn is not None else None
 
 
-def plainly(text: str) -> str:
-    """Return a turn as `Name: words`, in whatever form it is written; any other text as it is."""
-    turn = turn_of(text)
+def normalize_turn(text: str) -> str:
+    """Return a turn as `Name: words`, other texts unchanged."""
+    turn = parse_turn(text)
     return f"{turn.speaker}: {turn.words.lstrip()}" if turn is not None else text
 
 
-def speakers_within(text: str) -> frozenset[str]:
-    """Return who speaks when one text holds a whole talk: several lines of turns by at least two people."""
+def find_speakers(text: str) -> frozenset[str]:
+    """Return the speakers if a text is a conversation of several lines."""
     lines = text.split("\n")
     if len(lines) < _LEAST_LINES:
         return frozenset()
-    spoken = [speaker for line in lines if (speaker := speaker_of(line)) is not None]
+    spoken = [speaker for line in lines if (speaker := get_speaker(line)) is not None]
     people = frozenset(spoken)
     return people if len(people) > 1 and len(spoken) >= max(_LEAST_LINES, 2 * len(people)) else frozenset()
 
 
-def addressed_in(text: str) -> frozenset[str]:
-    """Return the folded names that a text calls: capitalised words that stand alone ("Kate, did you", "Thanks, Kate!").
+def find_addressed(text: str) -> frozenset[str]:
+    """Return the folded names that a text addresses ("Thanks, Kate!").
 
-    Some are no names ("Well, ..."): only a word that is hardly ever used in another way is the name of a listener. A
-    text that neither asks nor exclaims is not looked at: it is a fact more often than not, and facts are many.
+    Some are no names ("Well, ..."), so the caller counts how else a word is used. Texts without "?" and "!" are
+    skipped, since most are facts.
     """
-    if "!" not in text and not asks(text):
+    if "!" not in text and not has_question(text):
         return frozenset()
-    turn = turn_of(text)
+    turn = parse_turn(text)
     words = text if turn is None else turn.words
-    found = (_CAPITALISED_ASCII if words.isascii() else _CAPITALISED).finditer(words)
-    called = [match[0] for match in found if _stands_alone(words, match)]
-    return frozenset(map(str.casefold, [*called, *_GREETED.findall(words)]))
+    matches = (_CAPITALISED_ASCII if words.isascii() else _CAPITALISED).finditer(words)
+    names = [match[0] for match in matches if _is_alone(words, match)]
+    return frozenset(map(str.casefold, [*names, *_GREETED.findall(words)]))
 
 
-def _stands_alone(text: str, match: re.Match[str]) -> bool:
+def _is_alone(text: str, match: re.Match[str]) -> bool:
     before, after = text[max(0, match.start() - 3) : match.start()].rstrip(), text[match.end() : match.end() + 1]
     if not before or before[-1] in _ENDS:
         return after in {",", "!"}
     return before[-1] == "," and (not after or after in _ENDS)
 
 
-def asks(text: str) -> bool:
-    """Tell whether a text holds a question."""
-    return "?" in text or "\uff1f" in text or "\u061f" in text
+def has_question(text: str) -> bool:
+    """Return True if a text has a question mark."""
+    return "?" in text or "\uff1f" in text or "؟" in text

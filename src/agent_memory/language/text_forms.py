@@ -1,4 +1,4 @@
-"""Parts of a text that are embedded, and its title. Pure."""
+"""Embedded pieces, title and excerpts of a text. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.language.sentences import find_sentences, trim_span
-from agent_memory.language.speakers import plainly
+from agent_memory.language.speakers import normalize_turn
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:
@@ -32,34 +32,33 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?]\s)")
 
 
 def embedded_texts(text: str) -> list[str]:
-    """Return the texts whose vectors a text has.
+    """Return the pieces of a text that are embedded, and its title.
 
-    The day is not in them: before the text it costs the dense ranking .066 frac@10 on the tuning conversations (.514
-    to .448), because all turns of one day become alike; words find it. A turn of a conversation becomes `Name: words`:
-    marks around a name count as much as words to a model. The title of a long text comes last.
+    The day is not in them. Before the text it costs the dense ranking .066 frac@10 on the tuning conversations (.514 to
+    .448), because all turns of one day become alike; words find it. A turn becomes `Name: words`, since a model weighs
+    symbols around a name like words. The title of a long text comes last.
     """
-    plain = plainly(text)
+    plain = normalize_turn(text)
     pieces, title = cut_pieces(plain), find_title(plain)
     return [*pieces, title] if len(pieces) > 1 and title and title not in pieces else pieces
 
 
 def find_title(text: str) -> str:
-    """Return the first line if it is a title, or an empty string.
+    """Return the first line if it is a title, or "".
 
-    A title is much shorter than the mean of the other lines. Its own vector is found by questions in other words: among
-    notes with titles (docs/truth.md) any@5 of these is .34 without it and .37 with it, .19 and .21 without a common
-    word.
+    A title is much shorter than the mean of the other lines. Its vector helps questions in other words: among notes
+    with titles (docs/truth.md) any@5 rises from .34 to .37, and from .19 to .21 without a common word.
     """
-    first, *others = [line for line in text.splitlines() if line.strip()] or [""]
-    most = min(_MOST_OF_TITLE, _TITLE_SHARE * sum(map(len, others)) / len(others)) if others else 0
+    first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
+    most = min(_MOST_OF_TITLE, _TITLE_SHARE * sum(map(len, rest)) / len(rest)) if rest else 0
     return first.strip() if len(first) <= most else ""
 
 
 def cut_pieces(text: str) -> list[str]:
-    """Return a text cut at the ends of lines and sentences.
+    """Cut a text at the ends of lines and sentences.
 
-    Segments and the vector cache are keyed by these pieces: another cut embeds every long text again, and moves ranks.
-    So this one does not follow `sentences`.
+    Segments and the vector cache are keyed by these pieces. Another cut would embed every long text again and change
+    ranks, so this one differs from `sentences`.
     """
     if len(text) <= _PIECE_CHARS:
         return [text]
@@ -72,7 +71,7 @@ def cut_pieces(text: str) -> list[str]:
 
 
 def _iter_parts(text: str) -> Iterator[str]:
-    """Yield lines, of a long line its sentences, of a long sentence its parts."""
+    """Yield lines, the sentences of long lines, and parts of long sentences."""
     for line in text.splitlines(keepends=True):
         sentences = [line] if len(line) <= _PIECE_CHARS else _SENTENCE_END.split(line)
         for sentence in sentences:
@@ -81,17 +80,17 @@ def _iter_parts(text: str) -> Iterator[str]:
 
 
 def tells_time(terms: Iterable[str]) -> bool:
-    """Return True if one of the terms of a text names a time."""
-    return not _time_terms().isdisjoint(terms)
+    """Return True if one of the index terms names a time."""
+    return not _list_time_terms().isdisjoint(terms)
 
 
 @lru_cache(maxsize=1)
-def _time_terms() -> frozenset[str]:
+def _list_time_terms() -> frozenset[str]:
     return frozenset(index_terms(_TIME_WORDS)) | {str(year) for year in range(1900, 2100)}
 
 
 GAP: Final = " … "
-"""Mark of what is left out."""
+"""Sign for omitted text."""
 
 _WORDS: Final = 1.0
 _NEARNESS: Final = 0.6
@@ -100,9 +99,9 @@ _TITLE: Final = 0.35
 _WHOLE_LINE: Final = 240
 """Characters of a line that is not cut into sentences."""
 _LEAST: Final = 160
-"""Characters of the best sentence that are shown in any case: half of it may lack what is asked."""
+"""Characters of the best sentence that are always shown, since half of it may lack the answer."""
 _SHARE: Final = 0.3
-"""Least share of the best score, of other sentences beyond `_FILLED` characters."""
+"""Least score relative to the best one, once `_FILLED` characters are shown."""
 _FILLED: Final = 240
 _PIECE_HEAD: Final = 30
 _LONGEST_SIGN: Final = 24
@@ -119,7 +118,9 @@ class _TextPart(NamedTuple):
 
 
 def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence[float] = ()) -> str:
-    """Return what a text says about a question, with `GAP` for what is left out.
+    """Return the sentences of a text that say most about a question.
+
+    `GAP` replaces the text between them.
 
     Args:
         text: Text to shorten; returned whole if it has at most `room` characters.
@@ -170,7 +171,7 @@ def _find_parts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_pieces(text: str, count: int) -> list[int]:
-    """Return where the pieces of a text begin, except a title; empty if unclear."""
+    """Return the starts of the embedded pieces, or nothing if unclear."""
     pieces = embedded_texts(text) if count else []
     starts: list[int] = []
     for piece in pieces if len(pieces) == count else ():
@@ -182,7 +183,7 @@ def _find_pieces(text: str, count: int) -> list[int]:
 
 
 def _cut_sentence(text: str, part: _TextPart, words: Mapping[str, float], room: int) -> str:
-    """Return the part of a long sentence that has most of a question."""
+    """Return the part of a long sentence that fits a question best."""
     sentence = text[part.start : part.end]
     cuts = _find_cuts(sentence, max(1, room // 2))
     terms = [set(index_terms(sentence[start:end])) for start, end in pairwise(cuts)]
@@ -198,7 +199,7 @@ def _cut_sentence(text: str, part: _TextPart, words: Mapping[str, float], room: 
 
 
 def _find_cuts(sentence: str, size: int) -> list[int]:
-    """Return where to cut a sentence: after a space if possible, `size` apart at most."""
+    """Return cuts of a sentence, after spaces and `size` apart."""
     cuts = [0]
     while len(sentence) - cuts[-1] > size:
         limit = cuts[-1] + size
@@ -208,7 +209,7 @@ def _find_cuts(sentence: str, size: int) -> list[int]:
 
 
 def _find_whole(text: str, end: int) -> int:
-    """Return the last place near `end` that is not inside a letter or an emoji."""
+    """Return the last place near `end` outside letters and emoji."""
     for place in range(end, max(end - _LONGEST_SIGN, 0), -1):
         if not (_continues(text[place]) or text[place - 1] == _JOINER):
             return place
@@ -216,7 +217,7 @@ def _find_whole(text: str, end: int) -> int:
 
 
 def _continues(character: str) -> bool:
-    """Return True if a character continues the one before: accent, skin tone, joiner."""
+    """Return True for an accent, a skin tone or a joiner."""
     is_accent = unicodedata.category(character).startswith("M")
     return is_accent or character == _JOINER or "\U0001f3fb" <= character <= "\U0001f3ff"
 

@@ -1,10 +1,7 @@
-"""Turn text into index terms: the one tokeniser that documents, queries and the benchmark's reference share.
+"""Index terms of a text, and its fold. Pure.
 
-Owns word splitting, folding, stop words and stemming. Must not know what a document is, nor keep anything per agent.
-
-Stemming is PyStemmer (the Snowball project's own C code; MIT and BSD, wheels for every platform we name): over a
-cold vocabulary it costs 0.6 µs a word against 20 µs for the pure Python `snowballstemmer`, which alone would spend
-the 300 ms that the first search after a start may take.
+Documents, queries and the benchmark's reference share one tokenizer. It splits and folds words, drops stop words and
+stems. The stemmer is PyStemmer (Snowball's C code): 0.6 µs for a new word, the pure Python `snowballstemmer` takes 20.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ import re
 import sys
 import unicodedata
 from functools import lru_cache
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -30,10 +28,10 @@ STOP_WORDS: Final[frozenset[str]] = frozenset(_STOP_WORDS.split())
 """Function words only. Negations, numbers and words such as "last" or "before" stay: they count in a fact."""
 
 _MAX_TERM_CHARS: Final = 64
-"""Longer runs (hashes, base64) are cut: a person never types more of them into a query."""
+"""Longer runs (hashes, base64) are cut, since a person never types more of them into a query."""
 
 _MAX_CACHED_WORDS: Final = 100_000
-"""Bounds the word cache at about 20 MB; English conversation of 100,000 memories has some 60,000 distinct words."""
+"""Bound of the word cache, about 20 MB; 100,000 English memories have some 60,000 distinct words."""
 
 _JOINERS: Final = r"'\u2019./\\:@&+#_-"
 _ASCII_WORD: Final = re.compile(rf"[A-Za-z0-9_]+(?:[{_JOINERS}]+[A-Za-z0-9_]+)*(?:\+\+|#)?")
@@ -50,17 +48,18 @@ _UNSPACED = (
 )
 _UNSPACED_RUN: Final = re.compile(f"([{_UNSPACED}]+)")  # a group, so that `split` keeps the runs
 
-_LATIN_END: Final = "\u0250"
+LATIN_END: Final = "\u0250"
+"""First character after the Latin letters with their accents."""
 
 
 def index_terms(text: str) -> list[str]:
-    """Return the terms under which `text` is indexed, in order and with repeats."""
-    return _terms(text, single_characters=True)
+    """Return the terms of a document, in order and with repeats."""
+    return _list_terms(text, single_characters=True)
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the terms a query looks for; empty when it holds nothing but stop words and punctuation."""
-    return _terms(text, single_characters=False)
+    """Return the terms of a query, without stop words and punctuation."""
+    return _list_terms(text, single_characters=False)
 
 
 def stem(word: str) -> str:
@@ -69,40 +68,38 @@ def stem(word: str) -> str:
     return stemmed
 
 
-def _terms(text: str, *, single_characters: bool) -> list[str]:
-    found: list[str] = []
+def _list_terms(text: str, *, single_characters: bool) -> list[str]:
+    terms: list[str] = []
     if text.isascii():
         for word in _ASCII_WORD.findall(text):
-            found += _TERMS_OF[word]
-        return found
-    for word in _unicode_word().findall(unicodedata.normalize("NFKC", text)):
+            terms += _WORD_TERMS[word]
+        return terms
+    for word in _compile_unicode()[0].findall(unicodedata.normalize("NFKC", text)):
         if _UNSPACED_RUN.search(word):
-            found += _mixed(word, single_characters=single_characters)
+            terms += _split_mixed(word, single_characters=single_characters)
         else:
-            found += _TERMS_OF[word]
-    return found
+            terms += _WORD_TERMS[word]
+    return terms
 
 
-def _mixed(word: str, *, single_characters: bool) -> Iterator[str]:
-    """Split a run that holds unspaced script into overlapping pairs of that script and ordinary words."""
-    for at, part in enumerate(_UNSPACED_RUN.split(word)):
-        if at % 2:
-            yield from _pairs(part.casefold(), single_characters=single_characters)
+def _split_mixed(run: str, *, single_characters: bool) -> Iterator[str]:
+    """Yield pairs of characters of unspaced scripts, and terms of other words.
+
+    Documents keep single characters as well, so that a query of one character finds them inside longer runs.
+    """
+    for number, part in enumerate(_UNSPACED_RUN.split(run)):
+        if number % 2:
+            characters = part.casefold()
+            if single_characters or len(characters) == 1:
+                yield from characters
+            yield from map("".join, pairwise(characters))
         else:
-            for each in _unicode_word().findall(part):
-                yield from _TERMS_OF[each]
-
-
-def _pairs(run: str, *, single_characters: bool) -> Iterator[str]:
-    # Documents keep single characters as well, so that a one-character query finds them inside longer runs.
-    if single_characters or len(run) == 1:
-        yield from run
-    for index in range(len(run) - 1):
-        yield run[index : index + 2]
+            for word in _compile_unicode()[0].findall(part):
+                yield from _WORD_TERMS[word]
 
 
 class _WordTerms(dict[str, tuple[str, ...]]):
-    """Terms of each raw word, remembered: a vocabulary is small and its words come thousands of times."""
+    """Cache of the terms of each raw word."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         if len(self) >= _MAX_CACHED_WORDS:
@@ -111,35 +108,35 @@ class _WordTerms(dict[str, tuple[str, ...]]):
         return terms
 
 
-_TERMS_OF: Final = _WordTerms()
+_WORD_TERMS: Final = _WordTerms()
 
 
 def _expand(word: str) -> Iterator[str]:
-    """Yield the terms of one raw word: its parts and, if it has several, the whole as well."""
+    """Yield the terms of a raw word: parts and whole."""
     if word.isascii() and word.isalnum() and (word.islower() or word.isdigit()):  # one part, as most have
         if word not in STOP_WORDS:
-            yield _normal(word)
+            yield _stem_part(word)
         return
     if unicodedata.category(word[0]) == "So":
         yield word
         return
     if _APOSTROPHE.search(word):
-        word = _without_contraction(word)
-    pattern = _PART if word.isascii() else _unicode_part()
-    parts = [piece for part in pattern.findall(word) for piece in _camel_pieces(part)]
+        word = _strip_contraction(word)
+    pattern = _PART if word.isascii() else _compile_unicode()[1]
+    parts = [piece for part in pattern.findall(word) for piece in _split_camel_case(part)]
     folded = [_normalize_word(part) for part in parts]
     if len(folded) > 1:
         normalized = _normalize_word(word)
         if normalized not in STOP_WORDS:
-            yield _normal(normalized)
+            yield _stem_part(normalized)
     for part in folded:
         if part and part not in STOP_WORDS:
-            yield _normal(part)
+            yield _stem_part(part)
     if word.endswith(("++", "#")):
         yield _normalize_word(word)[:_MAX_TERM_CHARS]
 
 
-def _without_contraction(word: str) -> str:
+def _strip_contraction(word: str) -> str:
     head, _, tail = _APOSTROPHE.sub("'", word).rpartition("'")
     if tail.lower() not in _CONTRACTED:
         return word
@@ -148,7 +145,7 @@ def _without_contraction(word: str) -> str:
     return head
 
 
-def _camel_pieces(part: str) -> list[str]:
+def _split_camel_case(part: str) -> list[str]:
     if not part.isascii() or part.islower() or part.isupper():
         return [part]
     pieces: list[str] = _CAMEL.findall(part)
@@ -163,15 +160,15 @@ def _normalize_word(word: str) -> str:
     decomposed = unicodedata.normalize("NFD", folded)
     bare = "".join(char for char in decomposed if not unicodedata.combining(char))
     # Only Latin words lose their accents: elsewhere a combining mark is a letter.
-    return bare if all(char < _LATIN_END for char in bare) else folded
+    return bare if all(char < LATIN_END for char in bare) else folded
 
 
-def _normal(part: str) -> str:
+def _stem_part(part: str) -> str:
     ordinal = _ORDINAL.fullmatch(part)
     if ordinal:
         return ordinal.group(1)
     part = part[:_MAX_TERM_CHARS]
-    return stem(part) if part.isalpha() and part < _LATIN_END else part
+    return stem(part) if part.isalpha() and part < LATIN_END else part
 
 
 @lru_cache(maxsize=1)
@@ -182,32 +179,28 @@ def _stemmer() -> Stemmer:
 
 
 @lru_cache(maxsize=1)
-def _marks() -> str:
-    """Return the combining marks of the basic plane, without variation selectors: Devanagari needs them in a word."""
-    codes = (*range(0x300, 0xFE00), *range(0xFE10, 0xFFFF))
-    return "".join(chr(code) for code in codes if unicodedata.category(chr(code))[0] == "M")
+def _compile_unicode() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a word and of its parts.
+
+    Combining marks belong to words (Devanagari needs them), variation selectors do not. Emoji and pictures are words.
+    """
+    marks = _list_characters("M", range(0x300, 0xFE00), range(0xFE10, 0xFFFF))
+    signs = _list_characters(
+        "So", range(0x2300, 0x2400), range(0x2600, 0x27C0), range(0x2B00, 0x2C00), range(0x1F000, 0x1FB00)
+    )
+    word = rf"[\w{marks}]+(?:[{_JOINERS}]+[\w{marks}]+)*(?:\+\+|#)?|[{signs}]"
+    return re.compile(word), re.compile(rf"(?:(?!_)[\w{marks}])+")
 
 
-@lru_cache(maxsize=1)
-def _signs() -> str:
-    """Return emoji and other pictures, without their skin tones and variants."""
-    codes = (*range(0x2300, 0x2400), *range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB00))
-    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) == "So")
-
-
-@lru_cache(maxsize=1)
-def _unicode_word() -> re.Pattern[str]:
-    return re.compile(rf"[\w{_marks()}]+(?:[{_JOINERS}]+[\w{_marks()}]+)*(?:\+\+|#)?|[{_signs()}]")
-
-
-@lru_cache(maxsize=1)
-def _unicode_part() -> re.Pattern[str]:
-    return re.compile(rf"(?:(?!_)[\w{_marks()}])+")
+def _list_characters(category: str, *ranges: range) -> str:
+    codes = map(chr, chain(*ranges))
+    return "".join(character for character in codes if unicodedata.category(character).startswith(category))
 
 
 def fold(text: str) -> str:
     """Return a text without case, compatibility forms and extra spaces.
 
-    The content hashes of journals are made of it, so it has to stay the same.
+    It stays as it is, since the content hashes of journals are made of it. Index terms, names of entities and purge
+    lists have folds of their own, which also drop accents or quotes.
     """
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from agent_memory.capture.typed_text import typed_part
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.language.sentences import find_sentences
-from agent_memory.language.speakers import turn_of
+from agent_memory.language.speakers import parse_turn
 from agent_memory.memory.searcher import OTHER_PROJECT
 from agent_memory.models import EPISODE, Episode, Listing, Resource, SearchFilters, SearchRequest, of_another_project
 
@@ -250,7 +250,7 @@ async def _read_talk(talk: str, hits: Sequence[_Hit], filters: SearchFilters, gr
 
 
 def _get_speaker(record: Any) -> str:
-    turn = turn_of(record.content)
+    turn = parse_turn(record.content)
     return turn.speaker.casefold() if turn is not None else str(record.source.kind)
 
 
@@ -276,7 +276,7 @@ def _build_passage(record: Any, source: Source, nearness: float, talk: str) -> P
     text = source.kind.text_of(record)
     if _is_live(record):
         text = typed_part(text)
-    turn = turn_of(text)
+    turn = parse_turn(text)
     role = record.role if isinstance(record, Episode) else record.source.kind
     label = turn.speaker.casefold() if turn and record.trust != "low" else ""
     words = turn.words if turn and talk else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.language.questions import capitalised_in
+from agent_memory.language.questions import find_capitalised
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.drafts import check_reason
@@ -300,7 +300,7 @@ class Preview:
 
 def list_names(*texts: str) -> frozenset[str]:
     """Return the folded words that have a capital inside of `texts`."""
-    return frozenset(name for text in texts for name in capitalised_in(text[:_READ_CHARS]))
+    return frozenset(name for text in texts for name in find_capitalised(text[:_READ_CHARS]))
 
 
 def read_request_ownership(request: str, names: frozenset[str]) -> Ownership:

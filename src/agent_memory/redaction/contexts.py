@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 _CJK: Final = re.compile(
     # password, PIN, passphrase, token, secret key, API key, access key in Japanese, Chinese (both scripts), Korean
-    r"(?:\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u30d1\u30b9\u30d5\u30ec\u30fc\u30ba"
-    r"|\u30c8\u30fc\u30af\u30f3|\u5408\u8a00\u8449"
-    r"|\u79d8\u5bc6\u9375|API\u30ad\u30fc|\u30a2\u30af\u30bb\u30b9\u30ad\u30fc"
-    r"|\u30b7\u30fc\u30af\u30ec\u30c3\u30c8|\u5bc6\u7801|\u5bc6\u78bc"
-    r"|\u53e3\u4ee4|\u4ee4\u724c|\u5bc6\u94a5|\u5bc6\u9470|\u79d8\u94a5|\ube44\ubc00\ubc88\ud638|\uc554\ud638"
-    r"|\ud1a0\ud070)"
+    r"(?:パスワード|暗証番号|パスフレーズ"
+    r"|トークン|合言葉"
+    r"|秘密鍵|APIキー|アクセスキー"
+    r"|シークレット|密码|密碼"
+    r"|口令|令牌|密钥|密鑰|秘钥|비밀번호|암호"
+    r"|토큰)"
     # ... then "is" in one of them, and printable ASCII
-    r"[^\n\u3002\uff01\uff1f]{0,14}?(?:\u306f|\u662f|\u4e3a|\u70ba|\u304c|:|\uff1a|=|\uc740|\ub294"
-    r"|\u6539\u6210|\u8bbe\u4e3a|[ ])"
-    r"\s{0,3}[\u300c\u300e\u201c\"'`]?"
+    r"[^\n。\uff01\uff1f]{0,14}?(?:は|是|为|為|が|:|\uff1a|=|은|는"
+    r"|改成|设为|[ ])"
+    r"\s{0,3}[「『“\"'`]?"
     r"(?P<bare>[!-~]{4,200}+)"
 )
 _PAIR: Final = re.compile(
@@ -53,12 +53,12 @@ _PHRASE: Final = re.compile(
 _DIGITS: Final = re.compile(
     r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access"
     r"|door|gate|alarm|sms"
-    r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|best\u00e4tigungs|t\u00fcr)[ -]?"
-    r"(?:2fa[ -])?(?:codes?|pin)|pin(?:\u30b3\u30fc\u30c9|\u7801)?|geheimzahl|cvv2?|cvc2?|t?otp|puk|tan"
-    r"|code d.acc\u00e8s|voicemail[ ]pin"
+    r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|bestätigungs|tür)[ -]?"
+    r"(?:2fa[ -])?(?:codes?|pin)|pin(?:コード|码)?|geheimzahl|cvv2?|cvc2?|t?otp|puk|tan"
+    r"|code d.accès|voicemail[ ]pin"
     r"|(?:safe|lock|vault|locker|bike|gate)(?:.s)?[ ]comb(?:o|ination))"
-    r"(?:[ ](?:for|to|of|f\u00fcr|pour)(?:[ ]\w{1,16}){1,4}?)?"
-    r"[\s:#,(\"'`\u662f\u306fist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]|[.-]\w)"
+    r"(?:[ ](?:for|to|of|für|pour)(?:[ ]\w{1,16}){1,4}?)?"
+    r"[\s:#,(\"'`是はist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]|[.-]\w)"
 )
 _PGPASS: Final = re.compile(
     r"(?m)^(?!\S*(?:/|\.(?:py|js|ts|go|rs|c|h"
@@ -89,7 +89,7 @@ _LOCK: Final = re.compile(
     r"|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|my|our)\b[^\n.]{0,30}\bcode\b)"
 )
 _CODE_IS: Final = re.compile(
-    r"(?i)(?P<word>[\w-]{1,24})?[ -]?\bcode(?:[ ](?:is|ist|est|es|lautet|\u00e8|\u00e9)|[ ]?[:=])[ ]?"
+    r"(?i)(?P<word>[\w-]{1,24})?[ -]?\bcode(?:[ ](?:is|ist|est|es|lautet|è|é)|[ ]?[:=])[ ]?"
     r"(?P<bare>\d{4,8})(?![\w%:.-]\w|\w)"
 )
 _OTHER_CODE_WORDS: Final = """
@@ -347,14 +347,14 @@ _ADJACENT: Final = re.compile(r"\d\d|[a-z]\d|\d[a-z]")
 """Codes and numbers of persons have it; most sentences have not."""
 CODES: Final = re.compile(rf"(?xi){_DATA['codes']}")
 _LEAD: Final = re.compile(
-    r"""(?xi) [\"'*_]{0,3} (?: [^\n.!?:=]{0,60}? (?:[:\uff1a=\u2192>(\[{]|->|\b(?:are|is|were|lauten|sind|ist|sont|son
-    |sono|s\u00e3o|zijn|\u00e4r|to|on)\b
-    |\u306f|\u662f) | [ ]?\r?\n | [ ]{1,3}(?=[\w-]{0,12}\d) ) [\s\"'`*\u2022\[({|>+-]{0,12}"""
+    r"""(?xi) [\"'*_]{0,3} (?: [^\n.!?:=]{0,60}? (?:[:\uff1a=→>(\[{]|->|\b(?:are|is|were|lauten|sind|ist|sont|son
+    |sono|são|zijn|är|to|on)\b
+    |は|是) | [ ]?\r?\n | [ ]{1,3}(?=[\w-]{0,12}\d) ) [\s\"'`*•\[({|>+-]{0,12}"""
 )
 _CODE: Final = re.compile(r"[A-Za-z0-9]{3,14}(?:-[A-Za-z0-9]{3,14}){0,5}")
 _MARKER: Final = re.compile(r"\d{1,2}[.):][ \t]")
 _BETWEEN: Final = re.compile(
-    r"[\s,;/|&\"'`\u2022*\[\](){}+\u3001\uff0c-]{1,16}(?:(?:and|or|und|oder|et|ou|y|e|o|en|och)[ ])?|\.\s"
+    r"[\s,;/|&\"'`•*\[\](){}+、\uff0c-]{1,16}(?:(?:and|or|und|oder|et|ou|y|e|o|en|och)[ ])?|\.\s"
 )
 _MAX_CODES: Final = 32
 _VALUE: Final = re.compile(r"(?<![\w-])(?=[A-Z0-9 ./-]{0,20}\d)[A-Z0-9]{1,14}(?:[ ./-][A-Z0-9]{1,6}){0,7}(?!\w)")

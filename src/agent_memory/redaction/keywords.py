@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _VALUE: Final = (
     r"""(?: (?P<q>["'`])(?P<quoted>(?:(?!(?P=q))[^\\\n]|\\[^\n]){1,200}+)(?P=q)"""
-    r""" | [\u00ab\u201c\u201e\u300c\u300e](?P<curly>[^\u00bb\u201c\u201d\u300d\u300f\n]{1,200}+)"""
-    r""" | ["'`]?(?P<bare>[^\s"'`\u00ab\u201c\u201e\u300c\u300e\uff0c\u3001\u3002]"""
-    r"""[^\s"`\u00ab\u201c\u201e\u300c\uff0c\u3001\u3002]{0,300}+) )"""
+    r""" | [«“„「『](?P<curly>[^»“”」』\n]{1,200}+)"""
+    r""" | ["'`]?(?P<bare>[^\s"'`«“„「『\uff0c、。]"""
+    r"""[^\s"`«“„「\uff0c、。]{0,300}+) )"""
 )
-_SIGN: Final = r"(?: :=|=>|->|==?|[:\uff1a\uff1d\u2192] )"
+_SIGN: Final = r"(?: :=|=>|->|==?|[:\uff1a\uff1d→] )"
 _ADVERB: Final = (
     r"(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|simply|set[ ]to)"
 )
@@ -40,8 +40,8 @@ _GAP: Final = 70
 _BESIDE: Final = 3
 """Signs between a word and what stands directly after it."""
 # Words that mean much besides: "la clave es simplificar", "the pin is removed".
-_AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parol\u0103", "sandi"))
-_TOKEN: Final = re.compile(r"[^\s\"'`(),;=\u00ab\u00bb]{6,300}+")
+_AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parolă", "sandi"))
+_TOKEN: Final = re.compile(r"[^\s\"'`(),;=«»]{6,300}+")
 _WINDOW: Final = 120
 _MARKER: Final = 50
 _BEFORE: Final = 20
@@ -82,16 +82,16 @@ _NEXT_LINE: Final = re.compile(
     rf"""(?xi) (?:[ ][^\n:=.;?]{{0,40}})? ["'*_]{{0,3}} [ \t]?
     (?:{_SIGN}|[ ]is|[ ]ist|[ ]est|[ ]es)? ["'*_]{{0,3}} [ \t]{{0,4}} \r?\n
     (?:[ \t]{{0,16}}\r?\n)? (?:[ \t>|*\#;]|//){{0,16}} (?:```\w{{0,8}}\n)?
-    (?:(?:[-*\u2022]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
+    (?:(?:[-*•]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
 )
 _COPULA: Final = re.compile(
     rf"""(?xi) (?: [\s,](?P<copula>{_alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
     | ['\u2019]s[ ]{{1,2}} | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
 )
 _MORE: Final = re.compile(
-    rf"""(?xi) [*_!?)\]]{{0,3}} ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
+    rf"""(?xi) [*_!?)\]]{{0,3}} ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|、|\uff0c|\r?\n) [ \t]{{0,8}}
     (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
-    [ \t]{{0,8}} (?P<bullet>[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
+    [ \t]{{0,8}} (?P<bullet>[-*•]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
 )
 _DIRECT: Final = re.compile(r"[ ](?P<bare>(?=\w{0,24}[A-Z])[A-Z][a-z]{2,12}(?:[A-Z][a-z]{2,12})?)[ \t.!]{0,3}(?:\n|\Z)")
 """A word in capitals right after "pwd", or after a word of other letters, with which the line ends."""
@@ -216,7 +216,7 @@ def _stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
         if token.start() >= stop:
             break
         value = token[0].rstrip(TRAILING)
-        direct = token.start() - end <= _BESIDE and not text[end : token.start()].strip(" :\t-\u2014\"'`(")
+        direct = token.start() - end <= _BESIDE and not text[end : token.start()].strip(" :\t-—\"'`(")
         if value and is_near_secret(kind, value, direct=direct):
             yield from _with_more(text, kind, token.start(), value)
             return
@@ -240,7 +240,7 @@ def _is_loose(text: str, word: str, copula: re.Match[str]) -> bool:
     begin = max(0, copula.start() - _GAP)
     if link == "to":
         return _SETS.search(text, begin, copula.start()) is None
-    return link not in "\u2014\u2013-" or "\n" in text[begin : copula.start()].rstrip("\n") or copula.start() > _HEADING
+    return link not in "—\u2013-" or "\n" in text[begin : copula.start()].rstrip("\n") or copula.start() > _HEADING
 
 
 def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding]:
@@ -297,7 +297,7 @@ _SHORT: Final = 5
 _MIN_TOKEN: Final = 8
 _MIN_PHRASE, _LONG_PHRASE, _MAX_PHRASE = 2, 4, 10
 """Plain words of a pass phrase; from the second figure on few sentences about passwords look like one."""
-TRAILING: Final = ".,;:)]}>\"'`\\\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
+TRAILING: Final = ".,;:)]}>\"'`\\\u3001。\uff0c\uff1b\uff1a\uff09」』”»*_"
 _CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,12}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
 _IDENTIFIER: Final = re.compile(r"[a-z]{2,16}(?:[_-](?:[a-z]{2,16}|\d{1,4}|[a-z]\d{0,3})){1,8}")

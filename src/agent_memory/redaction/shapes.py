@@ -26,7 +26,7 @@ HALF_WORDS, MANY_WORDS, MOST_WORDS = 0.5, 0.6, 0.75
 # A value that stands for a secret instead of being one.
 _PLACEHOLDER: Final = re.compile(
     r"""(?xi)
-    [*x\u2022.\-_#?]+ | <[^>]*>? | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
+    [*x•.\-_#?]+ | <[^>]*>? | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
     | \{\{.* | \{[\w.]*\} | %\w+% | \[redacted.*
     | (?:your|my|the|some|a|an)[-_ ]?\w*[-_ ](?:here|password|token|secret|key)\w* | change[-_]?me | replace[-_]?me
     | none | null | nil | undefined | true | false | str(?:ing)? | int | bool | bytes | any | text | varchar(?:\(\d+\))?
@@ -66,11 +66,11 @@ _FILE: Final = re.compile(r"\.[a-z]{2,6}\d?(?::\d+)?$")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
 _NUMBERED: Final = re.compile(r"\d+-\w+|\w+-\d+")
 _CAPITALISED: Final = re.compile(r"[A-Z]?[a-z]{3,}")
-_SYMBOLS: Final = frozenset("!#$%&*@^~+?=\u00a7\u20ac\u00a3|;")
+_SYMBOLS: Final = frozenset("!#$%&*@^~+?=§€£|;")
 _JOINTS: Final = frozenset(".-_")
 _SECRET_KEY: Final = re.compile(
     r"(?i)(?:^|[_\-. ])(?:[a-z]{0,12}(?:pass|password|passwd|passwort|passphrase|passcode|pwd)|kennwort|pw|psw"
-    r"|contrase\u00f1a|contrasena|senha|wachtwoord|l\u00f6senord|losenord|has\u0142o|haslo|heslo|\u015fifre"
+    r"|contraseña|contrasena|senha|wachtwoord|lösenord|losenord|hasło|haslo|heslo|şifre"
     r"|sifre|salasana|adgangskode|passord"
     r"|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"
     r"|license|account"
@@ -78,9 +78,9 @@ _SECRET_KEY: Final = re.compile(
     r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)|cvv"
     r"|cvc|ssn|psk|client_?secret"
     r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|(?:pin|access|security)[_\-. ]?code|seed[_\-. ]?phrase|mnemonic"
-    r"|connection_?string|dsn|\u043f\u0430\u0440\u043e\u043b\u044c|\u0442\u043e\u043a\u0435\u043d"
-    r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc"
-    r"|\ube44\ubc00\ubc88\ud638)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
+    r"|connection_?string|dsn|п\u0430\u0440\u043eль|т\u043eк\u0435н"
+    r"|パスワード|密码|密碼"
+    r"|비밀번호)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
 )
 _CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
 _LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812

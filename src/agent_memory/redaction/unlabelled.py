@@ -45,12 +45,12 @@ class Looks(enum.IntEnum):
     SURE = 4
 
 
-_LETTER: Final = r"\-A-Za-z0-9\u00c0-\u024f!#$%&*@^~?+\u00a7\u20ac\u00a3._"
+_LETTER: Final = r"\-A-Za-z0-9\u00c0-\u024f!#$%&*@^~?+§€£._"
 _TOKEN: Final = re.compile(
     rf"(?<![{_LETTER}/\\])(?=[{_LETTER}]{{0,80}}?(?:[0-9]|[a-z][A-Z][a-z]*[A-Z]))[{_LETTER}]{{6,512}}+(?!/|\\(?![nrt0\"']))"
 )
 """Not a part of a path."""
-_MARKS: Final = frozenset("!#$%&*@^~?+\u00a7\u20ac\u00a3")
+_MARKS: Final = frozenset("!#$%&*@^~?+§€£")
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _CALLED: Final = re.compile(r"[(\[]|=(?![\s=]|\Z)")
 """After a name of code; the padding of base64 ends there."""
@@ -125,7 +125,7 @@ _FEW: Final = 12
 _NEAR: Final = 70
 _BEFORE: Final = 28
 """Characters to a word that names a password; to the label of an identifier."""
-_BULLETS: Final = " \t-*>\u2022\"'`+\\/#;|"
+_BULLETS: Final = " \t-*>•\"'`+\\/#;|"
 _TRAILING: Final = ".,;:!?*_-+'"
 
 

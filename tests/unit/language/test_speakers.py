@@ -2,28 +2,36 @@
 
 import pytest
 
-from agent_memory.language.speakers import Turn, addressed_in, asks, plainly, speaker_of, speakers_within, turn_of
+from agent_memory.language.speakers import (
+    SpeakerTurn,
+    find_addressed,
+    find_speakers,
+    get_speaker,
+    has_question,
+    normalize_turn,
+    parse_turn,
+)
 
 
 def test_who_speaks_within_one_memory() -> None:
-    assert speakers_within("Ann: hi\nBen: hello\nAnn: so?\nBen: fine") == {"ann", "ben"}
+    assert find_speakers("Ann: hi\nBen: hello\nAnn: so?\nBen: fine") == {"ann", "ben"}
 
 
 @pytest.mark.parametrize(
     "content", ["Ann: hi\nBen: hello", "Note: a\nTodo: b\nTip: c\nHint: d", "one\ntwo\nthree\nfour", "Ann: " * 9]
 )
 def test_nobody_speaks_within_what_is_no_talk(content: str) -> None:
-    assert speakers_within(content) == frozenset()
+    assert find_speakers(content) == frozenset()
 
 
 @pytest.mark.parametrize(("content", "speaker"), [("Caroline: hi", "caroline"), ("Speaker 2: hi", "speaker 2")])
 def test_a_turn_names_its_speaker(content: str, speaker: str) -> None:
-    assert speaker_of(content) == speaker
+    assert get_speaker(content) == speaker
 
 
 @pytest.mark.parametrize("content", ["Note: use uv", "Decision: no", "see https://x.org", "plain", "12: no", "a:b"])
 def test_what_is_no_turn(content: str) -> None:
-    assert speaker_of(content) is None
+    assert get_speaker(content) is None
 
 
 @pytest.mark.parametrize(
@@ -48,8 +56,8 @@ def test_what_is_no_turn(content: str) -> None:
     ],
 )
 def test_a_turn_is_one_in_whatever_form_it_is_written(text: str) -> None:
-    assert turn_of(text) == ("Jon", "hi there")
-    assert plainly(text) == "Jon: hi there"
+    assert parse_turn(text) == ("Jon", "hi there")
+    assert normalize_turn(text) == "Jon: hi there"
 
 
 @pytest.mark.parametrize(
@@ -67,30 +75,30 @@ def test_a_turn_is_one_in_whatever_form_it_is_written(text: str) -> None:
     ],
 )
 def test_what_is_no_turn_stays_as_it_is(text: str) -> None:
-    assert turn_of(text) is None
-    assert plainly(text) == text
+    assert parse_turn(text) is None
+    assert normalize_turn(text) == text
 
 
 def test_an_object_that_nests_too_deep_is_no_turn() -> None:
-    assert turn_of('{"a":' * 100_000) is None
+    assert parse_turn('{"a":' * 100_000) is None
 
 
 def test_what_an_object_names_is_text_even_where_it_escapes_half_a_surrogate_pair() -> None:
-    turn = turn_of(r'{"speaker": "K\ud800", "text": "the kiln \udfff is \ud83d\ude00 hot"}')
-    assert turn == Turn("K?", "the kiln ? is \N{GRINNING FACE} hot")
+    turn = parse_turn(r'{"speaker": "K\ud800", "text": "the kiln \udfff is \ud83d\ude00 hot"}')
+    assert turn == SpeakerTurn("K?", "the kiln ? is \N{GRINNING FACE} hot")
 
 
 def test_a_text_calls_those_whose_names_stand_alone() -> None:
-    assert addressed_in("Hey Caroline! So good. Kate, did you? It is late, Mel!") == {"caroline", "kate", "mel"}
-    assert addressed_in("Good evening Kate how are you? And thanks, Mel, bye") == {"kate", "mel"}
-    assert addressed_in("Good evening Kate") == frozenset()
-    assert addressed_in("Mel: That is great, Gin\u00e9!") == {"gin\u00e9"}
+    assert find_addressed("Hey Caroline! So good. Kate, did you? It is late, Mel!") == {"caroline", "kate", "mel"}
+    assert find_addressed("Good evening Kate how are you? And thanks, Mel, bye") == {"kate", "mel"}
+    assert find_addressed("Good evening Kate") == frozenset()
+    assert find_addressed("Mel: That is great, Gin\u00e9!") == {"gin\u00e9"}
 
 
 @pytest.mark.parametrize("text", ["We use Flask, Django, Redis and Go!", "Was Kate in Rome?", "thanks, all", ""])
 def test_a_text_that_speaks_of_somebody_calls_nobody(text: str) -> None:
-    assert addressed_in(text) == frozenset()
+    assert find_addressed(text) == frozenset()
 
 
 def test_questions_hold_a_mark_of_one() -> None:
-    assert [asks(text) for text in ("who?", "\u8c01\uff1f", "nobody")] == [True, True, False]
+    assert [has_question(text) for text in ("who?", "\u8c01\uff1f", "nobody")] == [True, True, False]

@@ -41,7 +41,7 @@ from agent_memory.knowledge.intake.turns import (
     moment_of,
     split_keys,
 )
-from agent_memory.language.speakers import turn_of
+from agent_memory.language.speakers import parse_turn
 from agent_memory.models import from_seconds
 from agent_memory.models.clock import FILE_TIME
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.language.speakers import Turn as SpokenTurn
+    from agent_memory.language.speakers import SpeakerTurn
     from agent_memory.models import Resource
 
 
@@ -110,12 +110,12 @@ def transcript_in(text: str, name: str) -> FileConversation | None:
     return FileConversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
 
 
-def _turn(line: str) -> SpokenTurn | None:
-    turn = turn_of(f"{line} ") if not line.lstrip().startswith("{") else None
+def _turn(line: str) -> SpeakerTurn | None:
+    turn = parse_turn(f"{line} ") if not line.lstrip().startswith("{") else None
     return turn if turn is not None and turn.words.strip() and turn.speaker.casefold() not in _FIELDS else None
 
 
-def _is_talk(spoken: list[SpokenTurn | None]) -> bool:
+def _is_talk(spoken: list[SpeakerTurn | None]) -> bool:
     turns = [turn for turn in spoken if turn is not None]
     who = [turn.speaker.casefold() for turn in turns]
     people = len(set(who))
@@ -134,7 +134,7 @@ def _day_in(texts: list[str]) -> datetime | None:
     return next((day for text in texts for day in find_days(text)), None)
 
 
-def _of(said: SpokenTurn, said_at: datetime | None) -> ReceivedTurn:
+def _of(said: SpeakerTurn, said_at: datetime | None) -> ReceivedTurn:
     """Return a turn of a person, or unknown for a role label."""
     is_role = said.speaker.casefold() in ROLES
     return ReceivedTurn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.passages.sections import MOST_CHARS, TextPassage, cut_passages
 from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.language.sentences import find_breaks
-from agent_memory.language.speakers import turn_of
+from agent_memory.language.speakers import parse_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def split_turns(text: str) -> list[SpokenTurn]:
     """Return the turns of a conversation that is one text, `Name: words` a line or more; else one turn without name."""
     turns: list[SpokenTurn] = []
     for line in LINE.finditer(text):
-        spoken = turn_of(line[0]) if not line[0].lstrip().startswith("{") else None
+        spoken = parse_turn(line[0]) if not line[0].lstrip().startswith("{") else None
         if spoken is not None and spoken.words.strip():
             start = line.end() - len(spoken.words)
             turns.append(SpokenTurn("", spoken.speaker, is_named=True, start=start))
