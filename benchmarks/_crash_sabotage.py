@@ -6,15 +6,15 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal import Change, Entry, JournalWriter, Update
+from agent_memory.journal import Change, Entry, JournalUpdate, JournalWriter
 from agent_memory.journal.reader import JournalReader
-from agent_memory.journal.rewrite import Rewriting
+from agent_memory.journal.rewrite import JournalRewrite
 from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from agent_memory.journal.writer import Held
+    from agent_memory.journal.writer import LockedJournal
     from agent_memory.models import Memory
 
 
@@ -30,10 +30,10 @@ def _acknowledge_first() -> None:
         else:
             late.append(content)
 
-    def poll_late(self: JournalReader, *, thorough: bool = False, most: int | None = None) -> Update:
-        return Update() if late else poll(self, thorough=thorough, most=most)
+    def poll_late(self: JournalReader, *, thorough: bool = False, most: int | None = None) -> JournalUpdate:
+        return JournalUpdate() if late else poll(self, thorough=thorough, most=most)
 
-    def open_late(self: JournalReader, descriptor: int, most: int | None = None) -> Update:
+    def open_late(self: JournalReader, descriptor: int, most: int | None = None) -> JournalUpdate:
         while late:  # the lock is held: somebody wants to write
             os.write(descriptor, late.pop(0))
         return poll_open(self, descriptor, most)
@@ -59,13 +59,13 @@ def _forget_one_by_one() -> None:
 def _compact_in_place() -> None:
     """Rewrite the journal instead of replacing it."""
 
-    def put_in_place(self: Any, held: Held, _at: str) -> None:
+    def put_in_place(self: Any, held: LockedJournal, _at: str) -> None:
         content = self._temporary.read_bytes()
         os.ftruncate(held.descriptor, 0)
         for line in content.splitlines(keepends=True):
             os.write(held.descriptor, line)
 
-    Rewriting.put_in_place = put_in_place  # type: ignore[assignment, method-assign]
+    JournalRewrite.put_in_place = put_in_place  # type: ignore[assignment, method-assign]
 
 
 def _litter() -> None:

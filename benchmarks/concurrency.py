@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import LocalEmbedder, VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import decode_line, encode_entry
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.salvage import get_rejected_path
 from agent_memory.memories import MigratableStorage
 from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
@@ -231,7 +231,7 @@ def _journal_problems(root: Path) -> list[str]:
     folder = folder_of(AGENT, root)
     seqs = [decode_line(line)["seq"] for line in folder.journal.read_bytes().splitlines()[1:]]
     problems = [] if seqs == sorted(set(seqs)) else ["numbers in the journal do not rise"]
-    if rejected_path(folder.journal).exists():
+    if get_rejected_path(folder.journal).exists():
         problems.append("lines were set aside as damaged")
     strange = [*folder.path.glob("*.rewritten-*"), *folder.path.glob(".*.tmp"), *folder.path.glob("*.broken*")]
     return problems + [f"left behind: {path.name}" for path in strange]

@@ -15,7 +15,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.format import sealed
+from agent_memory.journal.format import add_checksum
 from agent_memory.models import Memory
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from amplifier_core import ModuleCoordinator
 
     from agent_memory.errors import AgentMemoryError
-    from agent_memory.journal import Where
+    from agent_memory.journal import FieldLocation
     from agent_memory.storage import FileStorage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -64,11 +64,11 @@ class Scrambling:
         self.key = key
         self._nonces = count()
 
-    def encode(self, where: Where, fields: bytes) -> str:
+    def encode(self, where: FieldLocation, fields: bytes) -> str:
         whole = json.dumps([self.key, *where, next(self._nonces), fields.decode()]).encode()
         return base64.b64encode(bytes(byte ^ 0x5A for byte in whole)).decode()
 
-    def decode(self, where: Where, text: str) -> bytes:
+    def decode(self, where: FieldLocation, text: str) -> bytes:
         whole = json.loads(bytes(byte ^ 0x5A for byte in base64.b64decode(text, validate=True)))
         if whole[:-2] != [self.key, *where]:
             raise ValueError(f"not of {where}")
@@ -127,9 +127,9 @@ def plan(**capabilities: Any) -> dict[str, Any]:
 
 def resealed(content: bytes) -> bytes:
     """Return lines of a journal that were changed by a test with the checksums that they should have now."""
-    return b"".join(sealed(re.sub(rb', "crc": "[0-9a-f]{8}"}$', b"}", line)) for line in content.splitlines(True))
+    return b"".join(add_checksum(re.sub(rb', "crc": "[0-9a-f]{8}"}$', b"}", line)) for line in content.splitlines(True))
 
 
 def sealed_line(line: str) -> str:
     """Return a line of a journal that a test wrote by hand with its checksum."""
-    return sealed(line.encode()).decode()
+    return add_checksum(line.encode()).decode()

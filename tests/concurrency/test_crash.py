@@ -20,7 +20,7 @@ from agent_memory.files.atomic import claim, remove_leftovers, replace_file
 from agent_memory.files.lock import index_lock
 from agent_memory.files.names import BUILD_LOCK
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
-from agent_memory.journal import Change, Journal, Problem
+from agent_memory.journal import Change, Journal, LineProblem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
 from agent_memory.memory import AuditLog
@@ -158,7 +158,7 @@ def test_a_file_being_replaced_is_claimed_until_it_has_its_name(
 def test_what_was_set_aside_before_a_kill_is_set_aside_once_and_half_a_document_is_written_anew(root: Path) -> None:
     path = root / "memories.rejected.yaml"
     root.mkdir()
-    problem, other = Problem(3, "no JSON", b"--- {nothing\n"), Problem(4, "no JSON", b"\xff\n")
+    problem, other = LineProblem(3, "no JSON", b"--- {nothing\n"), LineProblem(4, "no JSON", b"\xff\n")
     keep_rejected(path, [problem], "2026-03-01T12:00:00Z")
     with path.open("ab") as file:
         file.write(b'--- {"at": "2026-03-01T12:')

@@ -17,7 +17,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError
 from agent_memory.journal import Journal
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.salvage import get_rejected_path
 from agent_memory.memories import MigratableStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
@@ -188,7 +188,7 @@ async def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_acknowledged_and_
     assert len(unheard) <= INTERRUPTS, "at most the one that was on its way"
     for memory_id, content in acknowledged.items():
         assert found[memory_id] in {content, f"{content} changed"}
-    assert not rejected_path(root / "bob" / "memories.yaml").exists()
+    assert not get_rejected_path(root / "bob" / "memories.yaml").exists()
 
 
 @contextlib.contextmanager

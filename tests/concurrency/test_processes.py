@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.salvage import get_rejected_path
 from tests.concurrency.processes import running
 from tests.concurrency.workers import contents, open_storage
 from tests.support import lines_of, memory_of
@@ -35,7 +35,7 @@ async def test_what_four_writers_were_told_is_what_is_there_though_a_fifth_compa
     assert len(expected) > WRITERS * 10
     seqs = [json.loads(line[4:])["seq"] for line in lines_of(root / "bob" / "memories.yaml")]
     assert seqs == sorted(set(seqs))
-    assert not rejected_path(root / "bob" / "memories.yaml").exists()
+    assert not get_rejected_path(root / "bob" / "memories.yaml").exists()
 
 
 async def test_a_lock_file_that_is_deleted_again_and_again_costs_nothing_that_was_acknowledged(root: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_killed_lock_holder_blocks_nobody_and_its_half_line_is_set_aside
     second = await storage.store(memory_of("after"))
     await storage.close()
     assert list(await contents(root)) == [first, second]
-    assert '"seq": 99' in json.loads(rejected_path(root / "bob" / "memories.yaml").read_text()[4:])["line"]
+    assert '"seq": 99' in json.loads(get_rejected_path(root / "bob" / "memories.yaml").read_text()[4:])["line"]
 
 
 async def test_the_wait_for_a_held_lock_is_bounded_and_reading_goes_on(root: Path) -> None:

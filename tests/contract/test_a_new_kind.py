@@ -21,7 +21,7 @@ from agent_memory.engines.index_builder import build
 from agent_memory.engines.qdrant.server import Server
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
-from agent_memory.journal.format import sealed
+from agent_memory.journal.format import add_checksum
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import MEMORY, Kind, SearchRequest, filters_of
 from agent_memory.settings import ServiceSettings
@@ -227,7 +227,7 @@ async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock
     await things.close()
     with (root / "bob" / THING.journal).open("ab") as file:
         file.write(
-            sealed(
+            add_checksum(
                 b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "thing", "id": "x", "data": {}}\n'
             )
         )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import yaml
 
-from agent_memory.journal.format import encode_line, sealed
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.format import add_checksum, encode_line
+from agent_memory.journal.salvage import get_rejected_path
 from tests.concurrency.processes import environment
 from tests.hostile.attacks import attack
 from tests.hostile.trouble import open_storage, reopened
@@ -41,7 +41,7 @@ async def test_damaged_lines_are_reported_survive_writes_and_are_set_aside_once(
     await storage.compact()
     await storage.compact()
     assert await storage.health() == {"status": "ok"}
-    kept = list(yaml.safe_load_all(rejected_path(storage.folder.journal).read_text(encoding="utf-8")))
+    kept = list(yaml.safe_load_all(get_rejected_path(storage.folder.journal).read_text(encoding="utf-8")))
     assert len(kept) == 2
     assert await reopened(root, clock) == ["first", "last"]
 
@@ -53,8 +53,8 @@ async def test_a_record_that_breaks_the_data_model_is_reported_and_set_aside(
     await storage.store(memory_of("first"))
     bad = {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "memory", "id": "mem-0123456789ab"}
     with storage.folder.journal.open("ab") as file:
-        file.write(sealed(encode_line({**bad, "data": {"content": ""}})))
-        file.write(sealed(encode_line({**bad, "seq": 3, "id": "not-an-id", "data": {"content": "text"}})))
+        file.write(add_checksum(encode_line({**bad, "data": {"content": ""}})))
+        file.write(add_checksum(encode_line({**bad, "seq": 3, "id": "not-an-id", "data": {"content": "text"}})))
     health = await storage.health()
     assert health["problems"] == 2
     assert any("mem-0123456789ab" in problem for problem in health["first_problems"])
@@ -70,7 +70,7 @@ async def test_a_memory_that_a_foreign_patch_broke_is_shown_as_it_was_also_after
     memory_id = await storage.store(memory_of("good"))
     broken = {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "patch", "kind": "memory", "id": memory_id}
     with storage.folder.journal.open("ab") as file:
-        file.write(sealed(encode_line({**broken, "data": {"content": ""}})))
+        file.write(add_checksum(encode_line({**broken, "data": {"content": ""}})))
     clock.advance(days=60)
     await storage.compact()
     health = await storage.health()
@@ -213,7 +213,7 @@ def edited(content: bytes, edit: str) -> bytes:
         "change a text": content.replace(b"second", b"SECOND"),
         "change a text and its checksum": resealed(content.replace(b"second", b"SECOND")),
         "append without a number": content + b'--- {"op": "put", "kind": "memory", "id": "mem-0123456789ab"}\n',
-        "append a number that was given": content + sealed(given + b'"data": {"content": "by hand"}}'),
+        "append a number that was given": content + add_checksum(given + b'"data": {"content": "by hand"}}'),
         "cut within the last line": content[:-20],
         "empty": b"",
         "end lines as on Windows": content.replace(b"\n", b"\r\n"),

@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.journal.format import encode_line, sealed
+from agent_memory.journal.format import add_checksum, encode_line
 from agent_memory.memories import MigratableStorage
 from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.storage import FileStorage
@@ -162,7 +162,7 @@ async def test_a_valid_line_of_ten_megabytes_is_read_past(storage: FileStorage, 
     await storage.count()
     huge = {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "memory", "id": "mem-0123456789ab"}
     with storage.folder.journal.open("ab") as file:
-        file.write(sealed(encode_line({**huge, "data": {"content": "x" * 10_000_000}})))
+        file.write(add_checksum(encode_line({**huge, "data": {"content": "x" * 10_000_000}})))
     await storage.store(memory_of("after"))
     assert await reopened(root, clock) == ["before", "after"]
     assert "mem-0123456789ab" in (await storage.health())["first_problems"][0]
@@ -250,7 +250,7 @@ async def test_values_that_can_be_read_and_not_be_written_stop_no_compaction(
     )
     line = f'{head}{{"content": "odd", "timestamp": "2026-03-01T12:00:00Z", "mood": {value}}}}}\n'
     with storage.folder.journal.open("ab") as file:
-        file.write(sealed(line.encode()))
+        file.write(add_checksum(line.encode()))
     await storage.touch(["mem-0123456789ab", memory_id])
     clock.advance(days=60)
     for text in ("milk", "water"):
@@ -270,7 +270,7 @@ async def test_a_number_that_is_none_does_not_number_what_follows(
     await storage.store(memory_of("before"))
     with storage.folder.journal.open("ab") as file:
         head = f'--- {{"seq": {seq}, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "memory"}}\n'
-        file.write(sealed(head.encode()))
+        file.write(add_checksum(head.encode()))
     await storage.store(memory_of("after"))
     assert b'"seq": 2,' in storage.folder.journal.read_bytes().splitlines()[-1]
     assert await reopened(root, clock) == ["before", "after"]

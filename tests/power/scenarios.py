@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build
-from agent_memory.journal.format import sealed
+from agent_memory.journal.format import add_checksum
 from agent_memory.memories import MigratableStorage
 from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.memory.caller import NOBODY
@@ -112,7 +112,7 @@ class Bob:
         """Return a line of the journal, as another process would write it."""
         record = self.kind.model(agent_id="bob", **{self.kind.text: content}, timestamp=FrozenClock()())
         value = {"seq": seq, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": self.kind.name, "id": record.id}
-        return sealed(b"--- " + json.dumps({**value, "data": record.to_record()}).encode() + b"\n")
+        return add_checksum(b"--- " + json.dumps({**value, "data": record.to_record()}).encode() + b"\n")
 
     async def store(self, content: str, **fields: Any) -> str:
         """Store a text and acknowledge it."""

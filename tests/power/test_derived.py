@@ -13,7 +13,7 @@ import yaml
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build
 from agent_memory.errors import ValidationError
-from agent_memory.journal.reader import Problem
+from agent_memory.journal.reader import LineProblem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
 from agent_memory.memory import AuditLog, MemoryService
@@ -144,6 +144,6 @@ def test_a_scratchpad_cut_short_at_any_byte_changes_no_text(footer: bool) -> Non
 def test_a_rejected_file_whose_last_document_is_torn_stays_readable_behind_it(tmp_path: Path) -> None:
     path = tmp_path / "memories.rejected.yaml"
     path.write_bytes(b'--- {"at": "2026-03-01T12:00:00Z", "rea')
-    keep_rejected(path, [Problem(0, "torn", b"the bytes")], "2026-03-02T12:00:00Z")
+    keep_rejected(path, [LineProblem(0, "torn", b"the bytes")], "2026-03-02T12:00:00Z")
     last = path.read_bytes().splitlines()[-1]
     assert yaml.safe_load(last)["line"] == "the bytes"

@@ -16,7 +16,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.files.names import AUDIT, OLDER_AUDIT, PURGE_KEY, PURGED, VECTORS, sort_of
 from agent_memory.files.wording import counted
-from agent_memory.journal import PurgeList, Records, apply_change, texts_in
+from agent_memory.journal import PurgeList, Records, apply_change, list_texts
 from agent_memory.journal.reader import JournalReader
 from agent_memory.language.prompt_text import fence, get_fence
 from agent_memory.language.words import fold
@@ -428,12 +428,12 @@ def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[Holding]:
             if change.id in records:
                 kind = last[change.id][0] if change.op != "put" and change.id in last else change.kind
                 last[change.id] = kind, entry.at, records[change.id]
-                texts.setdefault(change.id, {}).update(dict.fromkeys(texts_in(change.data)))
+                texts.setdefault(change.id, {}).update(dict.fromkeys(list_texts(change.data)))
             elif change.id in last and change.op == "delete":
                 kind, _, data = last[change.id]
                 last[change.id] = kind, entry.at, data
     for record_id, (kind, at, data) in last.items():
-        said = texts_in(data)
+        said = list_texts(data)
         earlier = tuple(text for text in texts[record_id] if text not in said)
         yield Holding(kind, record_id, path.name, _whole(data, blobs), at, earlier, record_id not in records)
 

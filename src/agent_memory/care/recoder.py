@@ -13,8 +13,8 @@ from agent_memory.encryption import AgentBlobs, key_for
 from agent_memory.errors import BusyError
 from agent_memory.files.atomic import opened, translated
 from agent_memory.journal import AS_IT_STANDS, IDENTITY, Journal
-from agent_memory.journal.reader import JournalReader, header_in
-from agent_memory.journal.rewrite import encoded_by
+from agent_memory.journal.reader import JournalReader, read_header
+from agent_memory.journal.rewrite import open_recoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def unlike(folder: AgentFolder) -> list[Path]:
 def _key_named_in(path: Path) -> str | None:
     reader = JournalReader(path, codec=AS_IT_STANDS)
     with translated(path, "read"), opened(path, os.O_RDONLY) as descriptor:
-        header = header_in(reader, descriptor)
+        header = read_header(reader, descriptor)
     return None if header is None else header.key
 
 
@@ -70,7 +70,7 @@ def _recode(path: Path, folder: AgentFolder) -> None:
     journal = Journal(path, ())
     for _ in range(_TRIES):
         try:
-            with encoded_by(path, key_for(folder.path) or IDENTITY) as new:
+            with open_recoding(path, key_for(folder.path) or IDENTITY) as new:
                 journal.put_in_place(new)
         except BusyError:
             time.sleep(_PAUSE)

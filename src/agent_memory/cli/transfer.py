@@ -21,7 +21,7 @@ from agent_memory.errors import ConfigurationError, UnsupportedError, Validation
 from agent_memory.files.atomic import remove_leftovers, replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.journal import lost_in
+from agent_memory.journal import read_lost
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.models import (
     ARCHIVED,
@@ -336,7 +336,7 @@ def _read(file: str) -> bytes:
     if file != "-" and not Path(file).exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
     with translated(Path(file), "read"):
-        return sys.stdin.buffer.read() if file == "-" else lost_in(Path(file).absolute())
+        return sys.stdin.buffer.read() if file == "-" else read_lost(Path(file).absolute())
 
 
 async def _note_damage(run: Run) -> None:

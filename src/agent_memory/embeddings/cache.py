@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.embeddings.rows import Rows
 from agent_memory.files.exchange import set_aside
-from agent_memory.files.names import aside_path
-from agent_memory.files.vectors import kept_as, lengths_of, packed, unpacked
+from agent_memory.files.names import get_aside_path
+from agent_memory.files.vectors import get_byte_lengths, load_vectors, pack_vectors, unpack_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping
@@ -54,7 +54,7 @@ def text_hash(text: str) -> bytes:
 
 def rounded(vector: Vector) -> Vector:
     """Return `vector` as the cache gives it back: see `files.vectors`; fresh and cached vectors then rank alike."""
-    made: Vector = unpacked(packed(vector[None]))[0]
+    made: Vector = unpack_vectors(pack_vectors(vector[None]))[0]
     return made
 
 
@@ -107,7 +107,7 @@ class VectorCache:
 
         if not vectors:
             return True
-        kept = packed(np.asarray([*vectors.values()]))
+        kept = pack_vectors(np.asarray([*vectors.values()]))
         rows = Rows(self._key())
         blobs = [rows.written(key, row.tobytes()) for key, row in zip(vectors, kept, strict=True)]
         return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
@@ -194,7 +194,7 @@ class VectorCache:
         assert self._path is not None
         if self._read_only():
             return False
-        aside = aside_path(self._path, "broken", whole=True)
+        aside = get_aside_path(self._path, "broken", whole=True)
         try:
             aside.unlink(missing_ok=True)
             set_aside(self._path, aside)
@@ -274,9 +274,9 @@ def _prune(database: sqlite3.Connection, is_kept: Callable[[tuple[bytes, bytes]]
 
 def _decode_rows(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
     vectors: dict[bytes, Vector] = {}
-    for size in lengths_of(dimension):
+    for size in get_byte_lengths(dimension):
         sound = [(key, blob) for key, blob in rows if len(blob) == size]
         if sound:
-            matrix = unpacked(kept_as(b"".join(blob for _, blob in sound), len(sound), dimension))
+            matrix = unpack_vectors(load_vectors(b"".join(blob for _, blob in sound), len(sound), dimension))
             vectors |= {key: matrix[index] for index, (key, _) in enumerate(sound) if matrix[index].any()}
     return vectors

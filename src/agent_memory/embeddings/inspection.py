@@ -17,8 +17,8 @@ from urllib.parse import quote
 from agent_memory.embeddings.cache import check_version
 from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.files.atomic import signature
-from agent_memory.files.entries import described, kind_of, size_of
-from agent_memory.files.vectors import lengths_of
+from agent_memory.files.entries import describe_path_type, kind_of, size_of
+from agent_memory.files.vectors import get_byte_lengths
 
 _ATTEMPTS: Final = 3
 
@@ -50,7 +50,7 @@ def inspect_cache(path: Path) -> CacheFacts:
     for each in cache_files(path):
         kind = kind_of(each, follow=True)
         if kind not in {"file", "missing"}:
-            raise sqlite3.DatabaseError(f"{each.name} is {described(kind)}")
+            raise sqlite3.DatabaseError(f"{each.name} is {describe_path_type(kind)}")
     with path.open("rb"):
         pass  # SQLite tells a file that may not be read from one that is damaged only by its words
     if size_of(path) == 0:
@@ -89,7 +89,7 @@ def _facts_of(path: Path, *, immutable: bool = True) -> CacheFacts:
         spoilt = set()
         for identity, key, length, is_zero in rows:
             prefixes.setdefault(str(identity), array("Q")).append(prefix_of(bytes(key)))
-            if is_zero or length not in lengths_of(_dimension(str(identity))):
+            if is_zero or length not in get_byte_lengths(_dimension(str(identity))):
                 spoilt.add(bytes(key))
         return CacheFacts({name: Hashes(found) for name, found in prefixes.items()}, frozenset(spoilt))
 

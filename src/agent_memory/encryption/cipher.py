@@ -86,8 +86,8 @@ class DataKey:
         self._cipher = build_cipher(secret)
         self._secret = secret
         self._agent = agent
-        self._hashes = _derived(secret, "hashes")
-        self.key: str = _derived(secret, "name").hex()[:16]
+        self._hashes = _derive(secret, "hashes")
+        self.key: str = _derive(secret, "name").hex()[:16]
 
     def encode(self, where: Sequence[object], fields: bytes) -> str:
         """Return the text for fields of a record; see `Codec`."""
@@ -141,5 +141,5 @@ class DataKey:
         return self._secret
 
 
-def _derived(secret: bytes, purpose: str) -> bytes:
+def _derive(secret: bytes, purpose: str) -> bytes:
     return hmac.digest(secret, f"agent-memory {purpose}".encode(), hashlib.sha256)

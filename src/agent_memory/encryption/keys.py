@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.encryption.person import PersonKey
 
 
-class _Keys:
+class _KnownKeys:
     """What this process knows; all of it by the real path of an agent's folder, or of the folder of all agents."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class _Keys:
         self.unlocked: dict[tuple[Path, str], DataKey] = {}
 
 
-_KEYS: Final = _Keys()
+_KEYS: Final = _KnownKeys()
 
 
 def take_keys_from(root: Path, settings: EncryptionSettings) -> None:
@@ -85,7 +85,7 @@ def state_of(folder: Path) -> State | None:
 def is_encrypted(folder: Path) -> bool:
     """Tell whether nothing may be written to an agent's folder that is not encrypted. See `get_key_file`."""
     state = state_of(folder)
-    return state in {"encrypting", "encrypted"} or (state is None and _is_to_be(folder))
+    return state in {"encrypting", "encrypted"} or (state is None and _should_encrypt(folder))
 
 
 def data_key(folder: Path, name: str | None = None) -> DataKey:
@@ -107,7 +107,7 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
             raise build_key_gone_error(folder)
         found = _KEYS.unlocked.get((folder, file.key))
         if found is None:
-            found = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(source_for(folder)))
+            found = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(get_key_source(folder)))
     if name is not None and found.key != name:
         raise StorageError(
             f"A file of {folder.name} is encrypted with another key than the one in {ENCRYPTION}. "
@@ -137,17 +137,17 @@ def unlock(folder: Path) -> None:
     """
     if state_of(folder) is not None:
         data_key(folder)
-    elif _is_to_be(folder):
-        person_key(source_for(folder)).check_strength()
+    elif _should_encrypt(folder):
+        person_key(get_key_source(folder)).check_strength()
 
 
-def source_for(folder: Path) -> EncryptionSettings:
+def get_key_source(folder: Path) -> EncryptionSettings:
     """Return where the person's key for an agent's folder comes from."""
     with _KEYS.lock:
         return next((_KEYS.sources[each] for each in folder.parents if each in _KEYS.sources), EncryptionSettings())
 
 
-def key_in(file: KeyFile, folder: Path) -> DataKey:
+def unwrap_key_file(file: KeyFile, folder: Path) -> DataKey:
     """Return the key in a key file that lies elsewhere, such as in a backup.
 
     Args:
@@ -159,7 +159,7 @@ def key_in(file: KeyFile, folder: Path) -> DataKey:
     """
     with _KEYS.lock:
         known = next((key for (_, name), key in _KEYS.unlocked.items() if name == file.key), None)
-        return known or file.unwrapped(person_key(source_for(folder)))
+        return known or file.unwrapped(person_key(get_key_source(folder)))
 
 
 def key_for(folder: Path) -> DataKey | None:
@@ -173,11 +173,11 @@ def key_for(folder: Path) -> DataKey | None:
     if not is_encrypted(folder):
         return None
     if get_key_file(folder) is None:
-        _begin(folder)
+        _create_key_file(folder)
     return data_key(folder)
 
 
-def _is_to_be(folder: Path) -> bool:
+def _should_encrypt(folder: Path) -> bool:
     """Tell whether settings have new agents encrypted, and nothing was stored in a folder yet."""
     with _KEYS.lock:
         settings = _KEYS.sources.get(folder.parent)  # of no folder below: there backups are unpacked
@@ -187,16 +187,16 @@ def _is_to_be(folder: Path) -> bool:
     return not any(may_be_journal(path.name) and path.stat().st_size for path in held)
 
 
-def _begin(folder: Path) -> None:
-    person = person_key(source_for(folder))
+def _create_key_file(folder: Path) -> None:
+    person = person_key(get_key_source(folder))
     person.check_strength()
     make_private_folder(folder)
     file, data = KeyFile.fresh(folder.name, person, "encrypted")
     file.begin(folder)
-    adopt(folder, data)
+    add_key(folder, data)
 
 
-def adopt(folder: Path, key: DataKey) -> None:
+def add_key(folder: Path, key: DataKey) -> None:
     """Take a key as known, which was made or unwrapped already."""
     with _KEYS.lock:
         _KEYS.unlocked[folder, key.key] = key
@@ -322,7 +322,7 @@ class KeyFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _unusable(path, error.strerror or str(error)) from None
+            raise _build_unusable_error(path, error.strerror or str(error)) from None
         return cls.of(content, path)
 
     @classmethod
@@ -331,14 +331,14 @@ class KeyFile:
         try:
             value = json.loads(content)
             if value["version"] != VERSION:
-                raise _unusable(path, f"it is of version {value['version']}; a newer agent-memory reads it")
+                raise _build_unusable_error(path, f"it is of version {value['version']}; a newer agent-memory reads it")
             state, stretched = value["state"], value["stretched"]
             names = [str(value["agent"]), str(value["key"])]
             wrapped = base64.b64decode(value["wrapped"], validate=True)
         except (ValueError, KeyError, TypeError) as error:
-            raise _unusable(path, f"it is damaged ({type(error).__name__})") from None
+            raise _build_unusable_error(path, f"it is damaged ({type(error).__name__})") from None
         if state not in _STATES or not (stretched is None or isinstance(stretched, dict)):
-            raise _unusable(path, "a field has a wrong value")
+            raise _build_unusable_error(path, "a field has a wrong value")
         return cls(state, names[0], names[1], wrapped, stretched)
 
     def wrapping_key(self, person: PersonKey) -> bytes:
@@ -362,7 +362,7 @@ class KeyFile:
         return bound("agent-memory data key", VERSION, self.state, self.agent, self.key, self.stretched)
 
 
-def _unusable(path: Path, why: str) -> StorageError:
+def _build_unusable_error(path: Path, why: str) -> StorageError:
     return StorageError(
         f"{path.name} of {path.parent.name} cannot be used: {why}. Without it nothing of this memory can be read; "
         "nothing was changed.",
@@ -372,7 +372,7 @@ def _unusable(path: Path, why: str) -> StorageError:
     )
 
 
-def of_encryption(folder: Path) -> Iterator[Concern]:
+def check_encryption(folder: Path) -> Iterator[Concern]:
     """Report whether an agent's files are encrypted, to the end, and whether this process has the key."""
     try:
         file = get_key_file(folder)

@@ -74,7 +74,7 @@ class PersonKey:
         if not (1 < n <= _MOST_COST and 0 < r <= 32 and 0 < p <= 32):  # noqa: PLR2004 - what a file may ask of us
             raise ValueError("its parameters are out of bounds")
         memory = 128 * r * (n + p + 2)
-        return hashlib.scrypt(_bytes(self.text), salt=salt, n=n, r=r, p=p, maxmem=2 * memory, dklen=KEY_BYTES)
+        return hashlib.scrypt(_encode_text(self.text), salt=salt, n=n, r=r, p=p, maxmem=2 * memory, dklen=KEY_BYTES)
 
     def check_strength(self) -> None:
         """Make sure that it is worth encrypting with.
@@ -103,14 +103,14 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
     text = os.environ.get(settings.key_variable, "").strip()
     if not any(asked) and not text:  # what the command line has instead of a configuration
         asked = tuple(os.environ.get(f"{VARIABLE}_{suffix}") for suffix in _PLACES)
-    doors = (_from_file, _from_command, _from_keyring)
+    doors = (_read_file, _read_command, _read_keyring)
     for place, read in zip(asked, doors, strict=True):
         if place:
             return read(place)
-    return _key(text, f"the environment variable {settings.key_variable}")
+    return _build_key(text, f"the environment variable {settings.key_variable}")
 
 
-def no_key(why: str) -> StorageError:
+def build_no_key_error(why: str) -> StorageError:
     """Return the error for a memory that is encrypted while there is no key for it."""
     return StorageError(
         f"This memory is encrypted, or is to be, and there is no key: {why}. Nothing was read or changed.",
@@ -120,46 +120,50 @@ def no_key(why: str) -> StorageError:
     )
 
 
-def _key(text: str, source: str) -> PersonKey:
+def _build_key(text: str, source: str) -> PersonKey:
     text = text.strip().removeprefix(_BOM).strip()
     if not text:
-        raise no_key(f"{source} is empty or not set")
+        raise build_no_key_error(f"{source} is empty or not set")
     try:
-        _bytes(text)
+        _encode_text(text)
     except UnicodeEncodeError:  # how Python hands on bytes of the environment that are no UTF-8
-        raise no_key(f"{source} holds bytes that are no text; write 32 bytes in hexadecimal or base64") from None
+        raise build_no_key_error(
+            f"{source} holds bytes that are no text; write 32 bytes in hexadecimal or base64"
+        ) from None
     return PersonKey(text, source)
 
 
-def _from_file(name: str) -> PersonKey:
+def _read_file(name: str) -> PersonKey:
     path = Path(name).expanduser()
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - also a pipe, as `<(pass show …)` is one
             content = file.read(_LONGEST + 1)
     except OSError as error:
-        raise no_key(f"the key file {path.name} cannot be read ({error.strerror or error})") from None
-    return _key(_text(content, f"the key file {path.name}"), f"the key file {path.name}")
+        raise build_no_key_error(f"the key file {path.name} cannot be read ({error.strerror or error})") from None
+    return _build_key(_decode_text(content, f"the key file {path.name}"), f"the key file {path.name}")
 
 
-def _from_command(command: str) -> PersonKey:
+def _read_command(command: str) -> PersonKey:
     try:
         words = shlex.split(command)
         what = f"the command {words[0]}"
     except (IndexError, ValueError):  # there are no words, or a quotation has no end
-        raise no_key("the key command cannot be read: it is empty, or a quotation mark is not closed") from None
+        raise build_no_key_error(
+            "the key command cannot be read: it is empty, or a quotation mark is not closed"
+        ) from None
     hung = f"{what} did not end within {_COMMAND_SECONDS} s"
     if time.monotonic() - _HUNG.get(command, -_COMMAND_SECONDS) < _COMMAND_SECONDS:
-        raise no_key(hung)
+        raise build_no_key_error(hung)
     try:
         status, printed = _run(words)
     except TimeoutError:
         _HUNG[command] = time.monotonic()
-        raise no_key(hung) from None
+        raise build_no_key_error(hung) from None
     except (OSError, ValueError) as error:
-        raise no_key(f"{what} failed ({type(error).__name__})") from None
+        raise build_no_key_error(f"{what} failed ({type(error).__name__})") from None
     if status and len(printed) <= _LONGEST:  # of a longer text it was ended here
-        raise no_key(f"{what} ended with status {status}")
-    return _key(_text(printed, what), what)
+        raise build_no_key_error(f"{what} ended with status {status}")
+    return _build_key(_decode_text(printed, what), what)
 
 
 def _run(words: list[str]) -> tuple[int, bytes]:
@@ -193,7 +197,7 @@ def _run(words: list[str]) -> tuple[int, bytes]:
     return process.returncode, printed
 
 
-def _from_keyring(service: str) -> PersonKey:
+def _read_keyring(service: str) -> PersonKey:
     try:
         import keyring
         from keyring.errors import KeyringError
@@ -208,18 +212,20 @@ def _from_keyring(service: str) -> PersonKey:
     try:
         found = keyring.get_password(service, "agent-memory")
     except KeyringError as error:
-        raise no_key(f"{what} cannot be read ({type(error).__name__})") from None
-    return _key(found or "", what)
+        raise build_no_key_error(f"{what} cannot be read ({type(error).__name__})") from None
+    return _build_key(found or "", what)
 
 
-def _bytes(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return unicodedata.normalize("NFC", text).encode()
 
 
-def _text(content: bytes, what: str) -> str:
+def _decode_text(content: bytes, what: str) -> str:
     if len(content) > _LONGEST:
-        raise no_key(f"{what} gives more than {_LONGEST} bytes, which is no key")
+        raise build_no_key_error(f"{what} gives more than {_LONGEST} bytes, which is no key")
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise no_key(f"{what} gives bytes that are no text; write 32 bytes in hexadecimal or base64") from None
+        raise build_no_key_error(
+            f"{what} gives bytes that are no text; write 32 bytes in hexadecimal or base64"
+        ) from None

@@ -25,7 +25,7 @@ from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.files.processes import keep_to_itself
 from agent_memory.index import embedded_texts
-from agent_memory.journal import Journal, Update
+from agent_memory.journal import Journal, JournalUpdate
 from agent_memory.models import Kind
 from agent_memory.store.shards import Shards, ShardState
 from agent_memory.store.state import State
@@ -101,7 +101,7 @@ def build(
         try:
             with contextlib.closing(VectorCache(folder.vectors)) as cache:
                 written = _load(shard, state, min(batch, _MOST_AT_ONCE), cache, identity, report)
-            state.absorb(Update(reset=True))  # a graph takes the room
+            state.absorb(JournalUpdate(reset=True))  # a graph takes the room
             report(stage="index", done=0, total=written)
             shard.flush()
             shard.optimize()

@@ -73,7 +73,7 @@ def _translate(error: OSError, path: Path, doing: str) -> StorageError:
     if is_full(error):
         return DiskFullError(f"{what} What was stored before is safe.")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return ReadOnlyError(f"{what} What can be read still is.", recovery=_give_back(path))
+        return ReadOnlyError(f"{what} What can be read still is.", recovery=_advise_owner(path))
     if error.errno == errno.ELOOP:
         return StorageError(
             f"{path.name} is a symbolic link, which is not followed.",
@@ -94,7 +94,7 @@ def _advice(error: OSError, path: Path) -> dict[str, Any]:
     return {}
 
 
-def _give_back(path: Path) -> str | None:
+def _advise_owner(path: Path) -> str | None:
     """Return what to do about files of another user, such as a command run with sudo leaves; None for one's own."""
     try:
         present = next(each for each in (path, *path.parents) if os.path.lexists(each))
@@ -134,7 +134,7 @@ def open_private(path: Path, flags: int) -> int:
         OSError: Also when it is no regular file: opening a pipe would block.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PRIVATE_FILE)
-    return _checked(descriptor)
+    return _check_regular(descriptor)
 
 
 @contextlib.contextmanager
@@ -172,10 +172,10 @@ def open_to_read(path: Path) -> int:
     Raises:
         OSError: It cannot be read, or is no file.
     """
-    return _checked(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    return _check_regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
 
-def _checked(descriptor: int) -> int:
+def _check_regular(descriptor: int) -> int:
     """Return the descriptor of a file; anything else is closed."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -183,7 +183,7 @@ def _checked(descriptor: int) -> int:
     return descriptor
 
 
-def blocks_of(descriptor: int, start: int, end: int, at_once: int = _BLOCK) -> Iterator[bytes]:
+def iter_blocks(descriptor: int, start: int, end: int, at_once: int = _BLOCK) -> Iterator[bytes]:
     """Yield what an open file holds from `start` up to `end`, in blocks; stops early only where the file ends.
 
     One `pread` returns 2,147,479,552 bytes at most (man 2 read), and on some file systems fewer at any time.
@@ -195,7 +195,7 @@ def blocks_of(descriptor: int, start: int, end: int, at_once: int = _BLOCK) -> I
 
 def read_at(descriptor: int, start: int, end: int) -> bytes:
     """Return what an open file holds from `start` up to `end`; fewer bytes only where the file ends."""
-    return b"".join(blocks_of(descriptor, start, end))
+    return b"".join(iter_blocks(descriptor, start, end))
 
 
 def is_in_place(path: Path, descriptor: int) -> bool:
@@ -243,7 +243,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sync_way_to(folder: Path) -> None:
+def sync_parents(folder: Path) -> None:
     """Make the names of `folder` and of everything above it on the same disk durable."""
     device = folder.stat().st_dev
     for parent in folder.absolute().parents:
@@ -300,7 +300,7 @@ def replace_file(
 _held: Final[set[int]] = set()
 
 
-def lock_at_once(descriptor: int) -> None:
+def try_lock(descriptor: int) -> None:
     """Lock an open file until `unlock_and_close`, or until this process ends in whatever way.
 
     Raises:
@@ -310,8 +310,8 @@ def lock_at_once(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def lock_in_turn(descriptor: int) -> None:
-    """Lock an open file like `lock_at_once`, behind those who wait for it already, for however long that takes.
+def wait_for_lock(descriptor: int) -> None:
+    """Lock an open file like `try_lock`, behind those who wait for it already, for however long that takes.
 
     Raises:
         OSError: The file system has no locks.
@@ -341,7 +341,7 @@ def hold_folder(folder: Path) -> int | None:
     except (AttributeError, OSError):
         return None
     try:
-        lock_at_once(descriptor)
+        try_lock(descriptor)
     except OSError as error:
         unlock_and_close(descriptor)
         if isinstance(error, BlockingIOError):
@@ -380,10 +380,10 @@ _TAIL: Final = len(".01234567.tmp")
 def claim(descriptor: int) -> None:
     """Lock the open temporary file until it is closed or this process ends."""
     with contextlib.suppress(OSError):  # without such locks its age decides
-        lock_at_once(descriptor)
+        try_lock(descriptor)
 
 
-def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
+def list_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
     """Return the temporary files in `folder` that no process is writing any more, folders of restorings included.
 
     Args:
@@ -404,8 +404,8 @@ def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None
 
 
 def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
-    """Remove what `leftovers` returns; what cannot be removed now may be the next time."""
-    for path in leftovers(folder, at_once, of=of):
+    """Remove what `list_leftovers` returns; what cannot be removed now may be the next time."""
+    for path in list_leftovers(folder, at_once, of=of):
         with contextlib.suppress(OSError):
             remove_leftover(path)
 
@@ -424,7 +424,7 @@ def sweep_leftovers(folder: Path) -> list[Path]:
     places = ((folder, None), (folder / TOPICS, None), (folder.parent / BACKUPS, f".{folder.name}-"))
     swept = []
     for place, beginning in places:
-        for path in leftovers(place):
+        for path in list_leftovers(place):
             if beginning is None or path.name.startswith(beginning):
                 with contextlib.suppress(OSError):
                     remove_leftover(path)
@@ -471,7 +471,7 @@ def _is_abandoned(path: Path, fresh_seconds: float) -> bool:
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        lock_at_once(descriptor)
+        try_lock(descriptor)
     except BlockingIOError:
         return False
     except OSError:

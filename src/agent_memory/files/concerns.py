@@ -12,8 +12,15 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, leftovers
-from agent_memory.files.entries import described, kind_of, lock_at, names_in, shared_file_system, size_of
+from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, list_leftovers
+from agent_memory.files.entries import (
+    describe_path_type,
+    get_lock_state,
+    kind_of,
+    names_in,
+    shared_file_system,
+    size_of,
+)
 from agent_memory.files.exchange import is_settled
 from agent_memory.files.lock import locks_work
 from agent_memory.files.names import sort_of
@@ -56,10 +63,10 @@ class Concern:
     details: tuple[str, ...] = ()
 
 
-def of_place(folder: AgentFolder) -> Iterator[Concern]:
+def check_agent_folder(folder: AgentFolder) -> Iterator[Concern]:
     """Report the state of an agent's folder."""
     path = folder.path
-    found = [*_permissions(folder), *_room(path, size_of(folder.journal)), *_file_system(folder)]
+    found = [*_check_permissions(folder), *_check_room(path, size_of(folder.journal)), *_check_file_system(folder)]
     yield from found or [Concern("folder", "Private to this user, and writable.")]
     if is_settled(path):
         yield Concern(
@@ -67,7 +74,7 @@ def of_place(folder: AgentFolder) -> Iterator[Concern]:
             "Restoring a backup was interrupted when it was settled: some journals are those of the backup by now.",
             "The next session finishes that; so does --repair.",
         )
-    if left := leftovers(path):
+    if left := list_leftovers(path):
         yield Concern(
             "leftovers",
             f"{counted(len(left), 'temporary file')} of processes that were killed.",
@@ -76,15 +83,15 @@ def of_place(folder: AgentFolder) -> Iterator[Concern]:
         )
 
 
-def of_lock(folder: AgentFolder) -> Iterator[Concern]:
+def check_lock(folder: AgentFolder) -> Iterator[Concern]:
     """Report the state of the lock."""
-    lock = lock_at(folder.lock)
+    lock = get_lock_state(folder.lock)
     if lock.state == "held":
         yield Concern("lock_held", f"The lock is held by {lock}, which is writing; others wait for it.")
     elif lock.state == "unusable":
         yield Concern(
             "lock_unusable",
-            f"The lock cannot be used: .lock is {described(kind_of(folder.lock))}. Nothing can be written.",
+            f"The lock cannot be used: .lock is {describe_path_type(kind_of(folder.lock))}. Nothing can be written.",
             "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder.",
         )
     elif lock.state == "missing" and is_begun(folder):
@@ -103,7 +110,7 @@ def is_begun(folder: AgentFolder) -> bool:
     return kind_of(folder.journal) == "file" and size_of(folder.journal) > 0
 
 
-def too_open(folder: AgentFolder) -> list[Path]:
+def list_too_open(folder: AgentFolder) -> list[Path]:
     """Return what of ours in an agent's folder, and the folder itself, others on this machine may read or change."""
     top = folder.path
     paths = [top, *(top / name for name in names_in(top) if sort_of(name) != "other")]
@@ -123,9 +130,9 @@ def make_private(path: Path) -> None:
     path.chmod(PRIVATE_FOLDER if path.is_dir() else PRIVATE_FILE)
 
 
-def _permissions(folder: AgentFolder) -> Iterator[Concern]:
+def _check_permissions(folder: AgentFolder) -> Iterator[Concern]:
     path = folder.path
-    if found := too_open(folder):
+    if found := list_too_open(folder):
         writable = any(_mode(each) & _OTHERS_WRITE for each in found)
         names = [each.name for each in found if each != path]
         what = "the folder" + (f" and {counted(len(names), 'file')} in it" if names else "")
@@ -151,7 +158,7 @@ def _permissions(folder: AgentFolder) -> Iterator[Concern]:
         )
 
 
-def _room(folder: Path, journal: int) -> Iterator[Concern]:
+def _check_room(folder: Path, journal: int) -> Iterator[Concern]:
     try:
         system = os.statvfs(folder)
     except OSError:
@@ -165,7 +172,7 @@ def _room(folder: Path, journal: int) -> Iterator[Concern]:
         yield Concern("disk_low", f"Only {human(free)} are free on this disk.", "Make room before storing fails.")
 
 
-def _file_system(folder: AgentFolder) -> Iterator[Concern]:
+def _check_file_system(folder: AgentFolder) -> Iterator[Concern]:
     path = folder.path
     reason = locks_work(path) if kind_of(folder.lock) == "file" else None
     if reason is not None:

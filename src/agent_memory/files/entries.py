@@ -46,7 +46,7 @@ def kind_of(path: Path, *, follow: bool = False) -> PathType:
     return "folder" if stat.S_ISDIR(mode) else "other"
 
 
-def described(kind: PathType) -> str:
+def describe_path_type(kind: PathType) -> str:
     """Return the phrase for a kind, to follow 'is'."""
     return {
         "missing": "missing",
@@ -65,7 +65,7 @@ def read_regular(path: Path, *, follow: bool = True) -> bytes:
         OSError: There is none, or it cannot be read.
     """
     if kind_of(path, follow=follow) not in {"file", "missing"}:
-        raise OSError(f"it is {described(kind_of(path))}")
+        raise OSError(f"it is {describe_path_type(kind_of(path))}")
     return path.read_bytes()
 
 
@@ -95,18 +95,18 @@ def size_of(path: Path) -> int:
     except OSError:
         return 0
     if not stat.S_ISDIR(status.st_mode):
-        return _taken(status)
+        return _get_disk_size(status)
     total = 0
     for top, _, files in os.walk(path):
         for name in files:
             try:
-                total += _taken(os.lstat(os.path.join(top, name)))  # noqa: PTH118 - os.walk gives strings
+                total += _get_disk_size(os.lstat(os.path.join(top, name)))  # noqa: PTH118 - os.walk gives strings
             except OSError:
                 continue
     return total
 
 
-def _taken(status: os.stat_result) -> int:
+def _get_disk_size(status: os.stat_result) -> int:
     """Return the size of a file; of a large one with holes, as the vector engine makes them, what it really takes."""
     blocks: int | None = getattr(status, "st_blocks", None)
     if blocks is None or status.st_size < _LARGE:
@@ -118,7 +118,7 @@ def _taken(status: os.stat_result) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class LockState:
     """State of a lock file: `pid` is that of its holder, where the platform reports it; `name` that of its program."""
 
     state: Literal["missing", "free", "held", "unusable"]
@@ -128,7 +128,7 @@ class Lock:
     @property
     def is_stopped(self) -> bool:
         """Whether the holder was stopped (Ctrl-Z, SIGSTOP, a debugger) and not continued yet."""
-        about = next(_lines_of(f"/proc/{self.pid}/stat"), "") if self.pid else ""
+        about = next(_iter_lines(f"/proc/{self.pid}/stat"), "") if self.pid else ""
         return about.rpartition(")")[2].strip()[:1] in {"T", "t"}
 
     def __str__(self) -> str:
@@ -137,42 +137,42 @@ class Lock:
         return f"process {self.pid}" + (f" ({self.name})" if self.name else "")
 
 
-def lock_at(path: Path) -> Lock:
+def get_lock_state(path: Path) -> LockState:
     """Return the present state of a lock file. Takes a shared lock for an instant; writes nothing."""
     kind = kind_of(path)
     if kind == "missing":
-        return Lock("missing")
+        return LockState("missing")
     if kind != "file":
-        return Lock("unusable")
+        return LockState("unusable")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return Lock("unusable")
+        return LockState("unusable")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     except BlockingIOError:
-        return holder_of(os.fstat(descriptor))
+        return find_holder(os.fstat(descriptor))
     except OSError:
-        return Lock("unusable")
+        return LockState("unusable")
     finally:
         os.close(descriptor)
-    return Lock("free")
+    return LockState("free")
 
 
-def holder_of(status: os.stat_result) -> Lock:
+def find_holder(status: os.stat_result) -> LockState:
     """Look the lock of a file up in Linux's list. What is held in another container is not in it."""
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    for line in _lines_of("/proc/locks"):
+    for line in _iter_lines("/proc/locks"):
         fields = line.split()
         if len(fields) >= _FIELDS_OF_A_LOCK and fields[1] == "FLOCK" and fields[5] == device and fields[4].isdigit():
             pid = int(fields[4])
             if pid:
-                return Lock("held", pid, next(_lines_of(f"/proc/{pid}/comm"), ""))
-    return Lock("held")
+                return LockState("held", pid, next(_iter_lines(f"/proc/{pid}/comm"), ""))
+    return LockState("held")
 
 
-def _lines_of(path: str) -> Iterator[str]:
+def _iter_lines(path: str) -> Iterator[str]:
     try:
         with Path(path).open(encoding="utf-8", errors="replace") as lines:
             yield from (line.rstrip("\n") for line in lines)

@@ -49,7 +49,7 @@ _QUIET_SIGNAL: Final = getattr(signal, "SIGURG", None)
 """What the kernel sends when a leased file is opened for writing: by default it is ignored."""
 
 
-def put_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
+def put_file_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
     """Put `new` where `place` is; what is there at that moment lies under the name of `new` or under a spare one.
 
     Args:
@@ -104,7 +104,7 @@ def move_if_free(new: Path, place: Path) -> bool:
 
 
 @contextlib.contextmanager
-def undisturbed(descriptor: int) -> Iterator[bool | None]:
+def block_writers(descriptor: int) -> Iterator[bool | None]:
     """Keep other programs from opening a file for writing for the length of the block.
 
     Yields:
@@ -180,7 +180,7 @@ def set_aside(path: Path, place: Path, content: bytes | Iterable[bytes] | None =
 
     Args:
         path: What is set aside: a file, a folder or anything else.
-        place: Where it goes; `…-2` and so on where that is taken. See `aside_path`.
+        place: Where it goes; `…-2` and so on where that is taken. See `get_aside_path`.
         content: Write this, and leave `path` as it is.
         durable: Sync what is written.
 
@@ -189,12 +189,12 @@ def set_aside(path: Path, place: Path, content: bytes | Iterable[bytes] | None =
         StorageError: No name is free.
     """
     for free in _names_like(place):
-        if move_if_free(path, free) if content is None else _written(free, content, durable=durable):
+        if move_if_free(path, free) if content is None else _write_new(free, content, durable=durable):
             return free
     raise StorageError(f"There is no free name for {place.name}.")
 
 
-def _written(place: Path, content: bytes | Iterable[bytes], *, durable: bool) -> bool:
+def _write_new(place: Path, content: bytes | Iterable[bytes], *, durable: bool) -> bool:
     try:
         os.close(open_private(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -234,7 +234,7 @@ def read_settled(path: Path, patience: float, max_bytes: int) -> tuple[bytes, fl
     deadline = time.monotonic() + patience
     with os.fdopen(open_to_read(path), "rb") as file:
         while True:
-            with undisturbed(file.fileno()) as quiet:
+            with block_writers(file.fileno()) as quiet:
                 if quiet is not False:
                     status = os.fstat(file.fileno())
                     content = file.read(max_bytes + 1) if status.st_size <= max_bytes else None
@@ -260,7 +260,7 @@ _OLD: Final = ".old-"
 
 
 @contextlib.contextmanager
-def staging(folder: Path) -> Iterator[Path]:
+def open_staging(folder: Path) -> Iterator[Path]:
     """Yield an empty folder for what is to take the place of files in `folder`; removed unless that was settled.
 
     Raises:
@@ -276,7 +276,7 @@ def staging(folder: Path) -> Iterator[Path]:
         yield staged
 
 
-def settle(folder: Path, staged: Path) -> None:
+def settle_files(folder: Path, staged: Path) -> None:
     """Settle that what is in `staged` takes the place of what is in `folder`, and put it there.
 
     To be called with the lock of the folder held. Once this has begun, the change may be finished by another process.
@@ -288,7 +288,7 @@ def settle(folder: Path, staged: Path) -> None:
         sync_tree(staged)
         staged.rename(folder / RESTORING)
         sync_folder(folder)
-    finish(folder)
+    finish_settled_files(folder)
 
 
 def is_settled(folder: Path) -> bool:
@@ -296,7 +296,7 @@ def is_settled(folder: Path) -> bool:
     return os.access(folder / RESTORING, os.F_OK)
 
 
-def finish(folder: Path) -> None:
+def finish_settled_files(folder: Path) -> None:
     """Put everything that was settled in its place. To be called with the lock of the folder held.
 
     Raises:

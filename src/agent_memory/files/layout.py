@@ -19,7 +19,7 @@ from agent_memory.settings import DEFAULT_ROOT
 _HEADER: Final = b'--- {"journal":'
 
 
-class _File:
+class _FolderPath:
     """A path in an agent's folder, by its name there."""
 
     def __init__(self, name: str) -> None:
@@ -35,29 +35,29 @@ class AgentFolder:
 
     path: Path
 
-    journal = _File(names.JOURNAL)
+    journal = _FolderPath(names.JOURNAL)
     """The truth."""
-    scratchpad = _File(names.SCRATCHPAD)
+    scratchpad = _FolderPath(names.SCRATCHPAD)
     """A rendered view of the journal that people may edit."""
-    metadata = _File(names.METADATA)
+    metadata = _FolderPath(names.METADATA)
     """Schema, backend and, once migrated, the name of the shard in use."""
-    vectors = _File(names.VECTORS)
+    vectors = _FolderPath(names.VECTORS)
     """Derived: embeddings by content hash."""
-    index = _File(names.INDEX)
+    index = _FolderPath(names.INDEX)
     """Derived: shards of the vector engine."""
-    shortlist = _File(names.SHORTLIST)
+    shortlist = _FolderPath(names.SHORTLIST)
     """Derived: what the scratchpad was last chosen from."""
-    blobs = _File(names.BLOBS)
+    blobs = _FolderPath(names.BLOBS)
     """Texts that are too long for a line of a journal, each under its sha256."""
-    topics = _File(names.TOPICS)
+    topics = _FolderPath(names.TOPICS)
     """Pages of topics, which people may edit."""
-    lock = _File(names.LOCK)
+    lock = _FolderPath(names.LOCK)
     """Locked by the process that writes."""
-    tasks = _File(names.TASKS)
+    tasks = _FolderPath(names.TASKS)
     """How far background work is."""
-    tasks_lock = _File(names.TASKS_LOCK)
+    tasks_lock = _FolderPath(names.TASKS_LOCK)
     """Locked by the process that does background work."""
-    audit = _File(names.AUDIT)
+    audit = _FolderPath(names.AUDIT)
     """What was changed when: ids and kinds, no content."""
 
     @property
@@ -91,7 +91,7 @@ class AgentFolder:
         """
         if not self.path.is_symlink():
             return
-        root, target = self.path.parent, _real(self.path)
+        root, target = self.path.parent, _resolve_links(self.path)
         if not target.is_relative_to(root):
             raise StorageError(
                 f"The folder of agent {self.agent_id!r} is a link that leads out of the storage root.",
@@ -116,9 +116,9 @@ def root_of(storage_root: str | Path) -> Path:
         ConfigurationError: No path can be made of it, for instance because there is no home to put in place of `~`.
         StorageError: It exists and is not a folder.
     """
-    root = _expanded(storage_root)
+    root = _expand_root(storage_root)
     with translated(root, "open"):
-        root = _real(root)
+        root = _resolve_links(root)
         if root.exists() and not root.is_dir():
             raise StorageError(
                 f"The storage root {root.name!r} is not a folder.",
@@ -137,7 +137,7 @@ def build_command(root: Path, *words: str) -> str:
     """
     is_default = False
     with contextlib.suppress(ConfigurationError):  # no home, and so no default
-        is_default = _real(root) == _real(_expanded(DEFAULT_ROOT))
+        is_default = _resolve_links(root) == _resolve_links(_expand_root(DEFAULT_ROOT))
     return " ".join(["agent-memory", *words, *(() if is_default else ("--root", shlex.quote(str(root))))])
 
 
@@ -243,7 +243,7 @@ def _begins_journal(path: Path) -> bool:
         return file.read(len(_HEADER)) == _HEADER
 
 
-def _expanded(storage_root: str | Path) -> Path:
+def _expand_root(storage_root: str | Path) -> Path:
     text = str(storage_root)
     try:
         root = Path(storage_root).expanduser()
@@ -261,7 +261,7 @@ def _expanded(storage_root: str | Path) -> Path:
     return root
 
 
-def _real(path: Path) -> Path:
+def _resolve_links(path: Path) -> Path:
     """Return `path` with links resolved; unlike `Path.resolve` (before 3.13) no RuntimeError on links in a circle."""
     return Path(os.path.realpath(path))
 

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import (
     is_in_place,
-    lock_at_once,
-    lock_in_turn,
     open_private,
     translated,
+    try_lock,
     unlock_and_close,
+    wait_for_lock,
 )
-from agent_memory.files.entries import Lock, holder_of
-from agent_memory.files.exchange import finish, is_settled
+from agent_memory.files.entries import LockState, find_holder
+from agent_memory.files.exchange import finish_settled_files, is_settled
 from agent_memory.files.names import ARCHIVE_LOCK, LOCK
 from agent_memory.logs import get_logger
 
@@ -105,7 +105,7 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
         with translated(path, "lock"):
             descriptor = held.enter_context(file_lock(path, lambda: _open_or_make(path), wait))
         if is_settled(folder):
-            finish(folder)
+            finish_settled_files(folder)
         yield FolderLock(path, descriptor)
 
 
@@ -193,7 +193,7 @@ def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: b
             raise
         unlock_and_close(descriptor)
         if time.monotonic() >= deadline:
-            raise held_by_another(wait)
+            raise build_busy_error(wait)
     process = os.getpid()
     try:
         yield descriptor
@@ -206,32 +206,32 @@ def _lock(descriptor: int, seconds: float) -> None:
     """Lock an open file; where that fails, it is closed."""
     waiting = None
     try:
-        if _is_ours(descriptor):
+        if _try_lock(descriptor):
             return
         if seconds:
-            waiting = Waiting(descriptor)
+            waiting = LockWaiter(descriptor)
             is_ours = waiting.is_over(min(seconds, PATIENT_SECONDS))
             if not is_ours and seconds > PATIENT_SECONDS:
-                log.warning("lock_waited_for", holder=str(holder_of(os.fstat(descriptor))))
+                log.warning("lock_waited_for", holder=str(find_holder(os.fstat(descriptor))))
                 is_ours = waiting.is_over(seconds - PATIENT_SECONDS)
             if is_ours:
                 return
-        refusal = held_by_another(seconds, holder_of(os.fstat(descriptor)))
+        refusal = build_busy_error(seconds, find_holder(os.fstat(descriptor)))
     except BaseException:
-        _let_go(descriptor, waiting)
+        _release(descriptor, waiting)
         raise
-    _let_go(descriptor, waiting)
+    _release(descriptor, waiting)
     raise refusal
 
 
-def _let_go(descriptor: int, waiting: Waiting | None) -> None:
+def _release(descriptor: int, waiting: LockWaiter | None) -> None:
     if waiting is None:
         unlock_and_close(descriptor)
     else:
         waiting.give_up()
 
 
-class Waiting:
+class LockWaiter:
     """A thread that waits in the kernel, where those who wait get the lock in their order.
 
     Such a thread cannot be called back. If its caller has given up by the time it gets the lock, it unlocks at once.
@@ -266,7 +266,7 @@ class Waiting:
 
     def _wait(self) -> None:
         try:
-            lock_in_turn(self._descriptor)
+            wait_for_lock(self._descriptor)
         except OSError as error:
             self._error = error
         with self._mutex:
@@ -275,20 +275,20 @@ class Waiting:
             self._over.set()
 
 
-def _is_ours(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     """Try to lock an open file; return whether this process holds the lock now."""
     try:
-        lock_at_once(descriptor)
+        try_lock(descriptor)
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            raise no_locks(_offers_none(error)) from error
+            raise build_no_locks_error(_describe_missing_locks(error)) from error
         if error.errno not in _HELD:
             raise
         return False
     return True
 
 
-def held_by_another(seconds: float, holder: Lock | None = None) -> BusyError:
+def build_busy_error(seconds: float, holder: LockState | None = None) -> BusyError:
     """Return the error for a lock that stayed taken for `seconds`, by `holder` if that is known."""
     pid = holder.pid if holder is not None else None
     who = str(holder) if pid else "another process"
@@ -305,7 +305,7 @@ def held_by_another(seconds: float, holder: Lock | None = None) -> BusyError:
     )
 
 
-def no_locks(reason: str) -> StorageError:
+def build_no_locks_error(reason: str) -> StorageError:
     """Return the error for a folder whose locks do not work."""
     return StorageError(
         f"{reason} Without locks two sessions would overwrite each other's memories, so nothing was written; "
@@ -335,20 +335,20 @@ def locks_work(folder: Path) -> str | None:
     """
     with contextlib.ExitStack() as opened:
         try:
-            first, second = (_open(folder / LOCK, opened) for _ in range(2))
+            first, second = (_open_existing(folder / LOCK, opened) for _ in range(2))
         except OSError:
             return None  # missing, or not to be opened: an attempt to write reports that
         try:
             for descriptor in (first, second):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            return None if error.errno in _HELD else _offers_none(error)
+            return None if error.errno in _HELD else _describe_missing_locks(error)
         # Where a process cannot lock itself out, what counts is that it locks out others.
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return None if _keeps_a_child_out(folder / LOCK) else "Locks do not work here: two processes held the same one."
+        return None if _excludes_child(folder / LOCK) else "Locks do not work here: two processes held the same one."
 
 
-def _offers_none(error: OSError) -> str:
+def _describe_missing_locks(error: OSError) -> str:
     return f"The file system of this memory offers no locks ({error.strerror or error})."
 
 
@@ -356,7 +356,7 @@ def _open_or_make(path: Path) -> int:
     return open_private(path, os.O_RDWR | os.O_CREAT)
 
 
-def _open(path: Path, opened: contextlib.ExitStack) -> int:
+def _open_existing(path: Path, opened: contextlib.ExitStack) -> int:
     try:
         descriptor = open_private(path, os.O_RDWR)
     except PermissionError:
@@ -365,7 +365,7 @@ def _open(path: Path, opened: contextlib.ExitStack) -> int:
     return descriptor
 
 
-def _keeps_a_child_out(path: Path) -> bool:
+def _excludes_child(path: Path) -> bool:
     """Return whether another process fails to take the lock that this one holds."""
     try:
         child = subprocess.run(  # noqa: S603 - a constant program, no shell
@@ -398,7 +398,7 @@ def only_one(lock: Path) -> Iterator[bool]:
     try:
         is_ours = True
         try:
-            lock_at_once(descriptor)
+            try_lock(descriptor)
         except BlockingIOError:
             is_ours = False
         except OSError:

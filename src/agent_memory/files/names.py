@@ -144,7 +144,7 @@ def may_be_journal(name: str) -> bool:
     return name not in {SCRATCHPAD, CONSENT} and re.fullmatch(r"[a-z]+\.yaml", name) is not None
 
 
-def shortlist_of(journal: str, kind: str = "") -> str:
+def get_shortlist_name(journal: str, kind: str = "") -> str:
     """Return the name of the shortlist that is made from a journal: `shortlist.json`, `episodes.shortlist.json`.
 
     Args:
@@ -154,7 +154,7 @@ def shortlist_of(journal: str, kind: str = "") -> str:
     return SHORTLIST if journal == JOURNAL else f"{kind or journal.removesuffix('.yaml')}.{SHORTLIST}"
 
 
-def keeps_lines_of(journal: str, name: str) -> bool:
+def has_lines_of(journal: str, name: str) -> bool:
     """Return whether a name is that of a file with old lines of a journal, which a session or a repair kept."""
     stem, sort = journal.removesuffix(".yaml"), sort_of(name)
     if sort in {"rejected", "lost", "rewritten"}:
@@ -174,7 +174,7 @@ def is_packed(name: str) -> bool:
     } or name == SCRATCHPAD  # fmt: skip
 
 
-def moment_of(name: str) -> datetime | None:
+def parse_moment(name: str) -> datetime | None:
     """Return when the file of this name was set aside, None if the name holds no date."""
     match = re.search(rf"-{_STAMPED}(?:\.yaml)?$", name)
     try:
@@ -183,7 +183,7 @@ def moment_of(name: str) -> datetime | None:
         return None  # digits that are no date: not ours
 
 
-def aside_path(path: Path, why: str, mark: str = "", *, whole: bool = False) -> Path:
+def get_aside_path(path: Path, why: str, mark: str = "", *, whole: bool = False) -> Path:
     """Return the name under which `path` is set aside: `memories.rewritten-0123abcd.yaml`.
 
     Args:

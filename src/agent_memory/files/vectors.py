@@ -17,7 +17,7 @@ _HALVES_BELOW: Final = 64
 """Dimensions."""
 
 
-def packed(vectors: NDArray[Any]) -> NDArray[Any]:
+def pack_vectors(vectors: NDArray[Any]) -> NDArray[Any]:
     """Return vectors, shape (n, dimension), as they are kept: int8, or float16 if they are short.
 
     One that is not finite becomes zeros.
@@ -33,7 +33,7 @@ def packed(vectors: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(whole, np.int8)
 
 
-def unpacked(kept: NDArray[Any]) -> NDArray[Any]:
+def unpack_vectors(kept: NDArray[Any]) -> NDArray[Any]:
     """Return what was kept as vectors of unit length, float32; zeros where there is no direction."""
     import numpy as np
 
@@ -45,12 +45,12 @@ def unpacked(kept: NDArray[Any]) -> NDArray[Any]:
     return exact
 
 
-def lengths_of(dimension: int) -> tuple[int, int]:
+def get_byte_lengths(dimension: int) -> tuple[int, int]:
     """Return in how many bytes a vector can be kept: as bytes, or as halves of floats, as versions before kept all."""
     return dimension, 2 * dimension
 
 
-def kept_as(content: bytes, rows: int, dimension: int) -> NDArray[Any]:
+def load_vectors(content: bytes, rows: int, dimension: int) -> NDArray[Any]:
     """Return so many vectors of a dimension that are kept one behind the other: as bytes, or as halves of floats.
 
     Raises:

@@ -12,7 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import blocks_of, opened, read_at, read_json, replace_file, translated
+from agent_memory.files.atomic import iter_blocks, opened, read_at, read_json, replace_file, translated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,6 @@ def _is_same(path: Path, known: Sum, *, all_of_it: bool) -> bool:
 def _sum_of(path: Path) -> Sum:
     with opened(path, os.O_RDONLY) as descriptor:
         size, whole = os.fstat(descriptor).st_size, 0
-        for block in blocks_of(descriptor, 0, size):
+        for block in iter_blocks(descriptor, 0, size):
             whole = zlib.crc32(block, whole)
         return Sum(size, zlib.crc32(read_at(descriptor, 0, HEAD_BYTES)), whole)

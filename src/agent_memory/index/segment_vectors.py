@@ -15,7 +15,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import sync_folder, translated
-from agent_memory.files.vectors import packed, unpacked
+from agent_memory.files.vectors import pack_vectors, unpack_vectors
 from agent_memory.index.columns import ColumnFile, Columns, finish_columns, write_columns
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ class Vectors:
 
     def of(self, pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
         """Return the vectors of some pieces as floats of unit length, with which products are fast."""
-        return unpacked(self.kept[pieces])
+        return unpack_vectors(self.kept[pieces])
 
     def packed(self, pieces: NDArray[Any]) -> NDArray[Any]:
         """Return the vectors of some pieces as they are kept now."""
         kept = self.kept[pieces]
-        return kept if kept.dtype == np.int8 else packed(kept)
+        return kept if kept.dtype == np.int8 else pack_vectors(kept)
 
 
 def folder_name(embedder: str) -> str:
@@ -106,7 +106,7 @@ def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[
         codes = [np.empty((_words(dimension), 0), np.uint64)]
         with contextlib.closing(file):
             for portion in vectors:
-                file.append(packed(portion))
+                file.append(pack_vectors(portion))
                 codes.append(codes_of(portion))
         write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
         finish_columns(unfinished)
@@ -165,7 +165,7 @@ def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64
 
 
 def _column(folder: Path, dimension: int) -> ColumnFile:
-    kind = packed(np.zeros((1, dimension), np.float32)).dtype
+    kind = pack_vectors(np.zeros((1, dimension), np.float32)).dtype
     return ColumnFile(folder, _KEPT if kind == np.int8 else _HALVES, kind, dimension)
 
 

@@ -1,14 +1,20 @@
 """The journal: the append-only file from which everything else is derived."""
 
-from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, Codec, Where
-from agent_memory.journal.compaction import refused
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, Codec, FieldLocation
+from agent_memory.journal.compaction import split_refused
 from agent_memory.journal.format import Change, Entry, Records, apply_change
-from agent_memory.journal.inspection import FoldedSize, Inspection, Line, deleted_in, inspect_journal
+from agent_memory.journal.inspection import (
+    FoldedSize,
+    InspectedLine,
+    JournalInspection,
+    find_deleted_ids,
+    inspect_journal,
+)
 from agent_memory.journal.journal import GRACE, Journal, rewrite_returned
-from agent_memory.journal.purge_list import Purge, PurgeList, of_purges, texts_in
-from agent_memory.journal.reader import Problem, Update
-from agent_memory.journal.salvage import keep_lost, lost_in, of_rejected, rejected_items, rejected_path
-from agent_memory.journal.writer import JournalWriter, Receipt
+from agent_memory.journal.purge_list import Purge, PurgeList, check_purges, list_texts
+from agent_memory.journal.reader import JournalUpdate, LineProblem
+from agent_memory.journal.salvage import check_rejected, get_rejected_path, keep_lost, read_lost, read_rejected
+from agent_memory.journal.writer import JournalWriter, SyncReceipt
 
 __all__ = [
     "AS_IT_STANDS",
@@ -17,28 +23,28 @@ __all__ = [
     "Change",
     "Codec",
     "Entry",
+    "FieldLocation",
     "FoldedSize",
-    "Inspection",
+    "InspectedLine",
     "Journal",
+    "JournalInspection",
+    "JournalUpdate",
     "JournalWriter",
-    "Line",
-    "Problem",
+    "LineProblem",
     "Purge",
     "PurgeList",
-    "Receipt",
     "Records",
-    "Update",
-    "Where",
+    "SyncReceipt",
     "apply_change",
-    "deleted_in",
+    "check_purges",
+    "check_rejected",
+    "find_deleted_ids",
+    "get_rejected_path",
     "inspect_journal",
     "keep_lost",
-    "lost_in",
-    "of_purges",
-    "of_rejected",
-    "refused",
-    "rejected_items",
-    "rejected_path",
+    "list_texts",
+    "read_lost",
+    "read_rejected",
     "rewrite_returned",
-    "texts_in",
+    "split_refused",
 ]

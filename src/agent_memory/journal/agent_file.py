@@ -37,7 +37,7 @@ from agent_memory.files.names import (
     may_be_journal,
 )
 from agent_memory.files.wording import counted
-from agent_memory.journal.format import MalformedLineError, decode_header, decode_line, encode_line, sealed
+from agent_memory.journal.format import MalformedLineError, add_checksum, decode_header, decode_line, encode_line
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _encode(folder: Path, journals: Mapping[str, Any], purges: Mapping[str, Any]
     value = _read_value(folder)
     agent_id, purges = value.get("agent"), purges or value.get("purges")
     noted = {"agent": agent_id if isinstance(agent_id, str) else str(uuid.uuid4()), "journals": journals}
-    return sealed(encode_line({**noted, "purges": purges} if purges else noted))
+    return add_checksum(encode_line({**noted, "purges": purges} if purges else noted))
 
 
 def _read_value(folder: Path) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def note_unnamed(journals: Iterable[Path]) -> None:
     The caller holds the lock of the folder.
     """
     for path in journals:
-        header = header_at(path)
+        header = read_header_at(path)
         if header is not None and path.name not in (read_states(path.parent) or {}):
             note_journal(path, header, 0, None)
 
@@ -213,21 +213,21 @@ def note_returned(path: Path, header: Header, last_seq: int) -> None:
         write_states(path.parent, {**states, path.name: state})
 
 
-def header_at(path: Path) -> Header | None:
+def read_header_at(path: Path) -> Header | None:
     """Return a journal's header on disk; None if unreadable."""
     with contextlib.suppress(OSError, StorageError, MalformedLineError), opened(path, os.O_RDONLY) as descriptor:
         return decode_header(read_at(descriptor, 0, _HEADER_BYTES).split(b"\n", 1)[0])
     return None
 
 
-def states_in(folder: Path, counts: Mapping[str, int]) -> dict[str, JournalState]:
+def build_states(folder: Path, counts: Mapping[str, int]) -> dict[str, JournalState]:
     """Return the current states of all journals in a folder.
 
     Args:
         folder: Folder of one agent.
         counts: Number of records by the file name of the journal.
     """
-    headers = {path: header_at(path) for path in folder.glob("*.yaml") if may_be_journal(path.name)}
+    headers = {path: read_header_at(path) for path in folder.glob("*.yaml") if may_be_journal(path.name)}
     return {
         path.name: JournalState(header.generation, header.last_seq, counts.get(path.name, 0))
         for path, header in headers.items()
@@ -249,14 +249,16 @@ def check_present(path: Path) -> None:
     Raises:
         StorageError: It was there (`journal_missing`); nothing was written.
     """
-    if path.name in _DERIVABLE or _is_there(path) or is_settled(path.parent):
+    if path.name in _DERIVABLE or _is_present(path) or is_settled(path.parent):
         return
     state = _find_state(path)
-    if state is not None and not is_settled(path.parent) and not _is_there(path):  # a restore may have ended meanwhile
-        raise journal_missing(path, state)
+    if (
+        state is not None and not is_settled(path.parent) and not _is_present(path)
+    ):  # a restore may have ended meanwhile
+        raise build_missing_error(path, state)
 
 
-def _is_there(path: Path) -> bool:
+def _is_present(path: Path) -> bool:
     """Return True if the path is not an empty or missing file."""
     try:
         status = path.lstat()
@@ -267,7 +269,7 @@ def _is_there(path: Path) -> bool:
     return status.st_size > 0 or not stat.S_ISREG(status.st_mode)
 
 
-def journal_missing(path: Path, state: JournalState) -> StorageError:
+def build_missing_error(path: Path, state: JournalState) -> StorageError:
     """Return the error for a missing journal, with commands that help."""
     agent, which = path.parent.name, "" if path.name == JOURNAL else f" {path.name}"
     facts = [f"generation {state.generation}"] if state.generation else []
@@ -285,7 +287,7 @@ def journal_missing(path: Path, state: JournalState) -> StorageError:
     )
 
 
-def gone(path: Path) -> StorageError:
+def build_gone_error(path: Path) -> StorageError:
     """Return the error for a file that was read and is no longer there.
 
     What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,

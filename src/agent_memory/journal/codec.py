@@ -26,7 +26,7 @@ ENCRYPTED_OPS: Final = frozenset({"put", "patch", "mark"})
 """The operations whose fields say something of what a record holds."""
 
 
-class Where(NamedTuple):
+class FieldLocation(NamedTuple):
     """Where fields stand; what was encrypted for one place is read in no other.
 
     Attributes:
@@ -49,10 +49,10 @@ class Codec(Protocol):
     def key(self) -> str | None:
         """Names the key in the header of a journal; None where nothing is encrypted. It must not tell the key."""
 
-    def encode(self, where: Where, fields: bytes) -> str:
+    def encode(self, where: FieldLocation, fields: bytes) -> str:
         """Return the text for fields, which are JSON in UTF-8."""
 
-    def decode(self, where: Where, text: str) -> bytes:
+    def decode(self, where: FieldLocation, text: str) -> bytes:
         """Return the fields of a text.
 
         Raises:
@@ -60,23 +60,23 @@ class Codec(Protocol):
         """
 
 
-class Unchanged:
+class PlainCodec:
     """Leaves fields as they are; see `IDENTITY` and `AS_IT_STANDS`."""
 
     key: str | None = None
 
-    def encode(self, where: Where, fields: bytes) -> str:
+    def encode(self, where: FieldLocation, fields: bytes) -> str:
         """Refuse: whoever has no key encodes nothing."""
         raise TypeError(f"{where}: no key for {len(fields)} bytes")
 
-    def decode(self, where: Where, text: str) -> bytes:
+    def decode(self, where: FieldLocation, text: str) -> bytes:
         """Refuse, as `encode` does."""
         raise TypeError(f"{where}: no key for {len(text)} characters")
 
 
-IDENTITY: Final = Unchanged()
+IDENTITY: Final = PlainCodec()
 """Of a journal that is not encrypted, and refuses one that is."""
-AS_IT_STANDS: Final = Unchanged()
+AS_IT_STANDS: Final = PlainCodec()
 """Reads any journal, and leaves encrypted fields encrypted: for those who have no key, such as a compaction."""
 
 
@@ -85,18 +85,18 @@ def is_encrypted(change: Change) -> bool:
     return change.op in ENCRYPTED_OPS and len(change.data) == 1 and isinstance(change.data.get(ENCRYPTED), str)
 
 
-def encoded_entry(codec: Codec, seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
+def encode_changes(codec: Codec, seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
     """Return the line for changes, like `encode_entry`, with their fields as `codec` has them.
 
     Raises:
         ValidationError: They cannot be written as JSON and YAML.
     """
     if codec.key is not None:
-        changes = tuple(_encoded(codec, seq, change) for change in changes)
+        changes = tuple(_encode_change(codec, seq, change) for change in changes)
     return encode_entry(seq, at, changes, form)
 
 
-def decoded_entry(codec: Codec, entry: Entry) -> Entry:
+def decode_changes(codec: Codec, entry: Entry) -> Entry:
     """Return an entry with the fields that its line stands for; `raw` stays the line.
 
     Raises:
@@ -104,10 +104,10 @@ def decoded_entry(codec: Codec, entry: Entry) -> Entry:
     """
     if codec.key is None:
         return entry
-    return replace(entry, changes=tuple(_decoded(codec, entry.seq, change) for change in entry.changes))
+    return replace(entry, changes=tuple(_decode_change(codec, entry.seq, change) for change in entry.changes))
 
 
-def codec_of(path: Path, key: str | None) -> Codec:
+def find_codec(path: Path, key: str | None) -> Codec:
     """Return the codec for a journal whose header names `key`, by the keys that this process has.
 
     Raises:
@@ -121,8 +121,8 @@ def codec_of(path: Path, key: str | None) -> Codec:
     return IDENTITY
 
 
-def codec_for_new(path: Path) -> Codec:
-    """Return the codec for a journal that is begun, or whose header cannot be read. Raises as `codec_of`."""
+def find_new_codec(path: Path) -> Codec:
+    """Return the codec for a journal that is begun, or whose header cannot be read. Raises as `find_codec`."""
     return key_for(path.parent) or IDENTITY
 
 
@@ -162,7 +162,7 @@ def _not_encrypted(path: Path) -> StorageError:
     )
 
 
-def check_writes(path: Path, codec: Codec, key: str | None) -> None:
+def check_writable(path: Path, codec: Codec, key: str | None) -> None:
     """Make sure that who only passes encrypted fields on appends nothing that is not.
 
     Raises:
@@ -177,20 +177,20 @@ def check_writes(path: Path, codec: Codec, key: str | None) -> None:
         )
 
 
-def _encoded(codec: Codec, seq: int, change: Change) -> Change:
+def _encode_change(codec: Codec, seq: int, change: Change) -> Change:
     if change.op not in ENCRYPTED_OPS:
         return change
-    text = codec.encode(Where(change.kind, change.id, change.op, seq), encode_fields(change.data))
+    text = codec.encode(FieldLocation(change.kind, change.id, change.op, seq), encode_fields(change.data))
     return replace(change, data={ENCRYPTED: text})
 
 
-def _decoded(codec: Codec, seq: int, change: Change) -> Change:
+def _decode_change(codec: Codec, seq: int, change: Change) -> Change:
     if change.op not in ENCRYPTED_OPS:
         return change
     if not is_encrypted(change):
         raise MalformedLineError("its fields are not encrypted, as those of this journal are")
     try:
-        data = json.loads(codec.decode(Where(change.kind, change.id, change.op, seq), change.data[ENCRYPTED]))
+        data = json.loads(codec.decode(FieldLocation(change.kind, change.id, change.op, seq), change.data[ENCRYPTED]))
     except (ValueError, RecursionError):
         raise MalformedLineError(
             "its fields cannot be decrypted: something has changed them, or they are from elsewhere"

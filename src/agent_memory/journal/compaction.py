@@ -17,42 +17,42 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnsupportedError, ValidationError
-from agent_memory.journal.codec import IDENTITY, encoded_entry
-from agent_memory.journal.format import Change, Entry, Records, apply_change, encode_entry, ids_in, sealed
-from agent_memory.journal.purged_spans import hidden_fields
+from agent_memory.journal.codec import IDENTITY, encode_changes
+from agent_memory.journal.format import Change, Entry, Records, add_checksum, apply_change, encode_entry, find_ids
+from agent_memory.journal.purged_spans import hide_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from agent_memory.journal.codec import Codec
 
-Key = tuple[str, str]
+RecordKey = tuple[str, str]
 LEAP: Final = timedelta(days=366)
 _NOTHING: Final = timedelta()
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def microseconds(moment: datetime) -> int:
+def to_microseconds(moment: datetime) -> int:
     """Return a moment as the microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
+def find_first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
     """Return the position of the first entry that is not older than `grace`, or the number of entries.
 
     By position: entries are in the order of writing, whatever the clock said. Without any grace none is young, not even
     what was written this moment.
     """
-    moments = (microseconds(datetime.fromisoformat(entry.at)) for entry in reversed(entries))
-    return young_from(moments, len(entries), now, grace)
+    moments = (to_microseconds(datetime.fromisoformat(entry.at)) for entry in reversed(entries))
+    return find_young_position(moments, len(entries), now, grace)
 
 
-def young_from(last_first: Iterable[int], count: int, now: datetime, grace: timedelta) -> int:
-    """Do as `first_young` with the moments of `count` entries in microseconds, the last one first."""
+def find_young_position(last_first: Iterable[int], count: int, now: datetime, grace: timedelta) -> int:
+    """Do as `find_first_young` with the moments of `count` entries in microseconds, the last one first."""
     if grace <= _NOTHING:
         return count
-    later, age, limit, leap = microseconds(now), 0, grace // _MICROSECOND, LEAP // _MICROSECOND
+    later, age, limit, leap = to_microseconds(now), 0, grace // _MICROSECOND, LEAP // _MICROSECOND
     for position, moment in zip(range(count - 1, -1, -1), last_first, strict=True):
         if 0 < later - moment <= leap:
             age += later - moment
@@ -63,7 +63,7 @@ def young_from(last_first: Iterable[int], count: int, now: datetime, grace: time
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class CompactionResult:
     """What became of a journal.
 
     Attributes:
@@ -80,7 +80,7 @@ class Folded:
     purged_seq: int
 
 
-def fold(  # noqa: PLR0913 - each by its name
+def fold_entries(  # noqa: PLR0913 - each by its name
     entries: Sequence[Entry],
     young: int,
     kinds: Collection[str],
@@ -90,7 +90,7 @@ def fold(  # noqa: PLR0913 - each by its name
     words: Collection[str] = (),
     *,
     codec: Codec = IDENTITY,
-) -> Folded:
+) -> CompactionResult:
     """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
 
     Args:
@@ -107,16 +107,16 @@ def fold(  # noqa: PLR0913 - each by its name
         codec: What the fields of a record stand as in the lines.
     """
     try:
-        return _fold(entries, young, kinds, keep, ended, apart, words, codec=codec)
+        return _fold_plain(entries, young, kinds, keep, ended, apart, words, codec=codec)
     except ValidationError:
         # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
         marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
         if marked == list(entries):
             raise
-        return _fold(marked, young, kinds, keep, ended, apart, words, codec=codec)
+        return _fold_plain(marked, young, kinds, keep, ended, apart, words, codec=codec)
 
 
-def _fold(  # noqa: PLR0913 - those of `fold`
+def _fold_plain(  # noqa: PLR0913 - those of `fold_entries`
     entries: Sequence[Entry],
     young: int,
     kinds: Collection[str],
@@ -126,52 +126,54 @@ def _fold(  # noqa: PLR0913 - those of `fold`
     words: Collection[str],
     *,
     codec: Codec,
-) -> Folded:
-    old = entries[: _boundary(entries[:young], kinds)]
-    live = _live(old, kinds)
+) -> CompactionResult:
+    old = entries[: _count_foldable(entries[:young], kinds)]
+    live = _list_live(old, kinds)
     if keep is not None and (broken := {(put.kind, put.id) for _, put in live if keep(put)}):
-        old = old[: next(at for at, entry in enumerate(old) if not broken.isdisjoint(_keys(entry)))]
-        live = _live(old, kinds)
+        old = old[: next(at for at, entry in enumerate(old) if not broken.isdisjoint(_list_keys(entry)))]
+        live = _list_live(old, kinds)
     over: set[str] = set()
     # A newer version may have said something about the time of a record, in a line that this one does not know.
     if ended is not None and all(entry.beyond.isdisjoint(kinds) for entry in entries):
-        later = _written_in(entries[len(old) :])
+        later = _find_written(entries[len(old) :])
         over = {put.id for _, put in live if put.id not in later and ended(put)}
-    made = _unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
+    made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
     for at, put in live:
         if put.id not in over:
             made.setdefault(at, []).append(put)
-    forgotten = over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:]))
-    return Folded(_lines_of(entries, made, codec), forgotten, over, _last_purge(old, kinds, words))
+    forgotten = over | (_find_deleted(entries[:young], kinds) - _find_written(entries[young:]))
+    return CompactionResult(_build_lines(entries, made, codec), forgotten, over, _find_last_removed(old, kinds, words))
 
 
-def fold_unread(entries: Sequence[Entry], young: int, kinds: Collection[str], apart: Collection[int] = ()) -> Folded:
-    """Do as `fold` where the fields of records are encrypted and there is no key.
+def fold_encrypted(
+    entries: Sequence[Entry], young: int, kinds: Collection[str], apart: Collection[int] = ()
+) -> CompactionResult:
+    """Do as `fold_entries` where the fields of records are encrypted and there is no key.
 
     A `put` and the later `patch`es of a record stay as they are, since nobody can make one of them; so do records whose
     time is over. What was deleted or replaced goes, and accesses are added up.
 
     Args:
-        entries: As in `fold`, with the fields as they stand.
+        entries: As in `fold_entries`, with the fields as they stand.
         young: As there.
         kinds: As there.
         apart: As there.
     """
-    old = entries[: _boundary(entries[:young], kinds)]
-    made = _unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
-    kept, purged = _last_of_each(old, kinds)
+    old = entries[: _count_foldable(entries[:young], kinds)]
+    made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
+    kept, purged = _list_last_changes(old, kinds)
     for at, change in kept:
         made.setdefault(at, []).append(change)
-    forgotten = _deleted_in(entries[:young], kinds) - _written_in(entries[young:])
-    return Folded(_lines_of(entries, made, IDENTITY), forgotten, set(), purged)
+    forgotten = _find_deleted(entries[:young], kinds) - _find_written(entries[young:])
+    return CompactionResult(_build_lines(entries, made, IDENTITY), forgotten, set(), purged)
 
 
-def _last_of_each(entries: Sequence[Entry], kinds: Collection[str]) -> tuple[list[tuple[int, Change]], int]:
+def _list_last_changes(entries: Sequence[Entry], kinds: Collection[str]) -> tuple[list[tuple[int, Change]], int]:
     """Return the changes of the live records, each with its position, and the number of the last text that is over.
 
     Of each record its last `put` and what came behind it, with accesses that follow each other as one.
     """
-    chains: dict[Key, list[tuple[int, Change]]] = {}
+    chains: dict[RecordKey, list[tuple[int, Change]]] = {}
     purged = 0
     for position, entry in enumerate(entries):
         for change in entry.changes:
@@ -193,7 +195,7 @@ def _last_of_each(entries: Sequence[Entry], kinds: Collection[str]) -> tuple[lis
     return [placed for chain in chains.values() for placed in chain], purged
 
 
-def _unfolded(old: Sequence[Entry], kinds: Collection[str]) -> dict[int, list[Change]]:
+def _list_unfolded(old: Sequence[Entry], kinds: Collection[str]) -> dict[int, list[Change]]:
     """Return what stays of old entries whatever becomes of their records; nothing where one stays as it is."""
     made: dict[int, list[Change]] = {}
     for at, entry in enumerate(old):
@@ -204,23 +206,23 @@ def _unfolded(old: Sequence[Entry], kinds: Collection[str]) -> dict[int, list[Ch
     return made
 
 
-def _lines_of(entries: Sequence[Entry], made: Mapping[int, list[Change]], codec: Codec) -> list[bytes]:
+def _build_lines(entries: Sequence[Entry], made: Mapping[int, list[Change]], codec: Codec) -> list[bytes]:
     """Return the lines at the positions in `made`: with its changes, or as they are where there are none."""
     placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
     return [
-        encoded_entry(codec, entry.seq, entry.at, changes) if changes else sealed(entry.raw)
+        encode_changes(codec, entry.seq, entry.at, changes) if changes else add_checksum(entry.raw)
         for entry, changes in placed
     ]
 
 
-def without(
+def remove_records(
     entries: Sequence[Entry],
     record_ids: Collection[str],
     hide: Callable[[str], str] = lambda text: text,
     codec: Codec = IDENTITY,
     *,
     words_alone: bool = False,
-) -> Folded:
+) -> CompactionResult:
     """Return the file without all that was ever written about some records, and with words of others made unreadable.
 
     Every line that is not concerned stays as it is; also one that only names such a record in another one, as a link
@@ -239,7 +241,7 @@ def without(
     gone, lines = set(record_ids), list[bytes]()
     named = {one.encode("utf-8", "surrogatepass") for one in gone}
     for entry in entries:
-        if entry.opaque and not named.isdisjoint(ids_in(entry.raw)):
+        if entry.opaque and not named.isdisjoint(find_ids(entry.raw)):
             raise UnsupportedError(
                 f"Line {entry.seq} was written by a newer version of agent-memory and names a record that is to be "
                 "purged; this journal was not changed.",
@@ -247,23 +249,23 @@ def without(
                 recovery="Upgrade amplifier-bundle-agent-memory, and purge again.",
             )
         kept = tuple(
-            change if change.id in gone else _hidden(change, hide)
+            change if change.id in gone else _hide_change(change, hide)
             for change in entry.changes
             if words_alone or change.id not in gone
         )
         if entry.opaque or kept == entry.changes:
-            lines.append(sealed(entry.raw))
+            lines.append(add_checksum(entry.raw))
         elif kept:
-            lines.append(encoded_entry(codec, entry.seq, entry.at, kept))
+            lines.append(encode_changes(codec, entry.seq, entry.at, kept))
     last = max((entry.seq for entry in entries), default=0)
-    return Folded(lines, gone, set(), last)
+    return CompactionResult(lines, gone, set(), last)
 
 
-def _hidden(change: Change, hide: Callable[[str], str]) -> Change:
-    return replace(change, data=hidden_fields(change.data, hide))
+def _hide_change(change: Change, hide: Callable[[str], str]) -> Change:
+    return replace(change, data=hide_fields(change.data, hide))
 
 
-def refused(
+def split_refused(
     entries: Sequence[Entry], keep: Callable[[Change], str | None]
 ) -> tuple[list[Entry], list[tuple[Entry, str]]]:
     """Return the entries that their owner can read, and the others, each with the reason why not."""
@@ -278,11 +280,11 @@ def refused(
     return kept, bad
 
 
-def _keys(entry: Entry) -> set[Key]:
+def _list_keys(entry: Entry) -> set[RecordKey]:
     return {(change.kind, change.id) for change in entry.changes}
 
 
-def _written_in(entries: Sequence[Entry]) -> set[str]:
+def _find_written(entries: Sequence[Entry]) -> set[str]:
     return {change.id for entry in entries for change in entry.changes if change.op not in {"touch", "mark"}}
 
 
@@ -294,9 +296,9 @@ def _is_encodable(entry: Entry) -> bool:
     return True
 
 
-def _last_purge(entries: Iterable[Entry], kinds: Collection[str], words: Collection[str]) -> int:
+def _find_last_removed(entries: Iterable[Entry], kinds: Collection[str], words: Collection[str]) -> int:
     """Return the number of the last change after which a text is over: deleted, or replaced; 0 for none."""
-    last, known = 0, set[Key]()
+    last, known = 0, set[RecordKey]()
     for entry in entries:
         for change in entry.changes:
             if change.kind not in kinds:
@@ -310,7 +312,7 @@ def _last_purge(entries: Iterable[Entry], kinds: Collection[str], words: Collect
     return last
 
 
-def _deleted_in(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
+def _find_deleted(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
     """Return the ids of records that were deleted in `entries`, and not stored anew in these."""
     gone: set[str] = set()
     for change in (change for entry in entries for change in entry.changes if change.kind in kinds):
@@ -321,7 +323,7 @@ def _deleted_in(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
     return gone
 
 
-def _boundary(entries: Sequence[Entry], kinds: Collection[str]) -> int:
+def _count_foldable(entries: Sequence[Entry], kinds: Collection[str]) -> int:
     """Return how many entries, counted from the oldest, are wholly understood.
 
     An entry that only partly concerns foldable kinds ends the stretch, since it can neither be folded nor be moved past
@@ -334,10 +336,10 @@ def _boundary(entries: Sequence[Entry], kinds: Collection[str]) -> int:
     return len(entries)
 
 
-def _live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, Change]]:
+def _list_live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, Change]]:
     """Return each live record as a `put`, with the position of its last change."""
     records: dict[str, Records] = {}
-    last: dict[Key, int] = {}
+    last: dict[RecordKey, int] = {}
     for position, entry in enumerate(entries):
         for change in entry.changes:
             if change.kind in kinds and apply_change(records.setdefault(change.kind, {}), change, entry.at):
@@ -350,10 +352,10 @@ def _fold_touches(
     entries: Sequence[Entry], start: int, kinds: Collection[str], apart: Collection[int]
 ) -> dict[int, list[Change]]:
     """Return what stands at each position from `start` on; nothing where the entry stays as it is."""
-    runs: dict[Key, tuple[int, int]] = {}
+    runs: dict[RecordKey, tuple[int, int]] = {}
     made: dict[int, list[Change]] = {}
 
-    def close(key: Key) -> None:
+    def close(key: RecordKey) -> None:
         position, count = runs.pop(key)
         made.setdefault(position, []).append(Change("touch", *key, {"count": count}))
 
@@ -369,7 +371,7 @@ def _fold_touches(
                 runs[key] = (position, runs.get(key, (0, 0))[1] + int(change.data.get("count", 1)))
             continue
         beyond = {key for key in runs if key[0] in entry.beyond} if entry.beyond else set()
-        for key in beyond | (_keys(entry) & runs.keys()):
+        for key in beyond | (_list_keys(entry) & runs.keys()):
             close(key)
         made[position] = []
     for key in list(runs):

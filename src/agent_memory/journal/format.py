@@ -1,9 +1,8 @@
 """The journal's line format: one YAML document a line, in flow style, which is JSON behind `--- `.
 
-Owns encoding, decoding and what a well-formed line is. Opens no file. Every stored line, also one in a file of rejected
-entries or of lost records, is made by `encode_line` and read by `decode_line`; only `mentions` and `ids_in` look into a
-line without decoding it. YAML 1.1 readers and JSON readers must see the same values, so a few characters are escaped
-beyond what JSON asks for and exponents get a decimal point.
+Every stored line, also one of rejected entries or lost records, is made by `encode_line` and read by `decode_line`;
+only `mentions` and `find_ids` scan a line without decoding it. YAML 1.1 readers and JSON readers must see the same
+values, so a few characters are escaped beyond what JSON asks for and exponents get a decimal point.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ class Header:
         fields = asdict(self)
         if self.key is None:
             del fields["key"]
-        return sealed(encode_line({"journal": "agent-memory", **fields}))
+        return add_checksum(encode_line({"journal": "agent-memory", **fields}))
 
     def continues(self, other: Header, seq: int) -> bool:
         """Tell whether this is `other`, compacted, and a reader up to `seq` misses only what has higher numbers."""
@@ -162,9 +161,9 @@ def encode_line(value: dict[str, Any]) -> bytes:
         ValidationError: It holds NaN, infinity, lone surrogates, an overlong key, or is no JSON at all.
     """
     try:
-        text = _escaped(value)
+        text = _escape(value)
         _check_keys(value)
-        text = _POINTLESS_EXPONENT.sub(_with_point, text)
+        text = _POINTLESS_EXPONENT.sub(_add_point, text)
         return PREFIX + text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"This cannot be written to the journal: {error}.", code="not_encodable") from None
@@ -183,23 +182,23 @@ def encode_entry(seq: int, at: str, changes: tuple[Change, ...], form: int = FOR
     """Return the line for one change, or for several as one atomic batch, as a journal of format `form` has it."""
     many = {"op": "batch", "entries": [change.as_json() for change in changes]}
     line = encode_line({"seq": seq, "at": at, **(changes[0].as_json() if len(changes) == 1 else many)})
-    return sealed(line) if form > 1 else line
+    return add_checksum(line) if form > 1 else line
 
 
-def sealed(line: bytes) -> bytes:
+def add_checksum(line: bytes) -> bytes:
     """Return a line with its checksum; one that has a checksum, and what is no mapping, stays as it is."""
     body = line.rstrip()
-    if _seal_of(line) or not body.endswith(b"}"):
+    if _find_checksum(line) or not body.endswith(b"}"):
         return line
     body = body[:-1]
     return b'%b, "crc": "%08x"}\n' % (body, zlib.crc32(body))
 
 
-def _seal_of(line: bytes) -> re.Match[bytes] | None:
+def _find_checksum(line: bytes) -> re.Match[bytes] | None:
     return _SEAL.search(line, max(0, len(line) - _SEAL_BYTES))
 
 
-def seq_of(line: bytes) -> int | None:
+def read_seq(line: bytes) -> int | None:
     """Return the number of an entry without decoding it; None where that cannot be told."""
     begin = _SEQ.match(line)
     return int(begin[1]) if begin else None
@@ -216,7 +215,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 def _decode(line: bytes) -> tuple[dict[str, Any], bool]:
     """Return the mapping in a line, as `decode_line`, and whether it has a checksum."""
-    seal = _seal_of(line)
+    seal = _find_checksum(line)
     if seal and zlib.crc32(line[: seal.start()]) != int(seal[1], 16):
         raise MalformedLineError("its checksum does not match: something has changed it")
     if not line.startswith(PREFIX):
@@ -268,7 +267,7 @@ def decode_entry(line: bytes, form: int = 1) -> Entry:
         extra = value.keys() - {"seq", "at", "op", "entries"}
     else:
         items, extra = [value], set()
-    changes = tuple([_change(item) for item in items if _is_known(item)])
+    changes = tuple([_decode_change(item) for item in items if _is_known(item)])
     beyond = _NONE
     if len(changes) < len(items):
         beyond = frozenset(str(item.get("kind")) for item in items if not _is_known(item))
@@ -290,7 +289,7 @@ def decode_header(line: bytes) -> Header:
     purged, key = value.get("purged_seq"), value.get("key")
     if not all(isinstance(each, int) and 0 <= each <= _MOST for each in (*numbers.values(), purged or 0)):
         raise MalformedLineError("the header's numbers are not numbers")
-    if numbers["format"] == (FORMAT if key is None else ENCRYPTED_FORMAT) and not _seal_of(line):
+    if numbers["format"] == (FORMAT if key is None else ENCRYPTED_FORMAT) and not _find_checksum(line):
         raise MalformedLineError("it has no checksum")
     if key is not None and not isinstance(key, str):
         raise MalformedLineError("the header's key is no name")
@@ -308,7 +307,7 @@ def mentions(line: bytes, ids: Iterable[bytes]) -> bool:
     return any(each in line for each in ids)
 
 
-def ids_in(lines: bytes) -> set[bytes]:
+def find_ids(lines: bytes) -> set[bytes]:
     """Return the ids that stored lines name; these need not be entries."""
     return set(_ID.findall(lines))
 
@@ -318,7 +317,7 @@ def _is_known(item: dict[str, Any]) -> bool:
     return isinstance(op, str) and op in KNOWN_OPS
 
 
-def _change(item: dict[str, Any]) -> Change:
+def _decode_change(item: dict[str, Any]) -> Change:
     kind, record_id, data = item.get("kind"), item.get("id"), item.get("data", {})
     if not isinstance(kind, str) or not isinstance(record_id, str) or not isinstance(data, dict):
         raise MalformedLineError("'kind', 'id' or 'data' is missing or of the wrong type")
@@ -335,12 +334,12 @@ def _is_moment(text: str) -> bool:
         return False
 
 
-def _escaped(value: object) -> str:
+def _escape(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return _YAML_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _with_point(match: re.Match[str]) -> str:
+def _add_point(match: re.Match[str]) -> str:
     return f"{match[1]}.0{match[2]}" if match[1] else match[0]
 
 
@@ -352,7 +351,7 @@ def _check_keys(root: object) -> None:
             for key in value:
                 if not isinstance(key, str):
                     raise TypeError(f"the key {key!r} is not a string")
-                if len(key) > _MAX_ENCODED_KEY // 6 and len(_escaped(key)) > _MAX_ENCODED_KEY:
+                if len(key) > _MAX_ENCODED_KEY // 6 and len(_escape(key)) > _MAX_ENCODED_KEY:
                     raise ValueError(f"a key takes more than {_MAX_ENCODED_KEY} characters")
             pending.extend(value.values())
         elif isinstance(value, list | tuple):

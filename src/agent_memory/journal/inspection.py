@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
-from agent_memory.files.entries import described, kind_of
-from agent_memory.journal.codec import AS_IT_STANDS, decoded_entry, encoded_entry
-from agent_memory.journal.compaction import fold, microseconds, young_from
-from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, sealed
-from agent_memory.journal.reader import JournalReader, decode_next, header_in
+from agent_memory.files.entries import describe_path_type, kind_of
+from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
+from agent_memory.journal.compaction import find_young_position, fold_entries, to_microseconds
+from agent_memory.journal.format import Entry, Header, MalformedLineError, add_checksum, decode_entry
+from agent_memory.journal.reader import JournalReader, decode_next, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -33,7 +33,7 @@ _BYTES_AT_ONCE: Final = 1 << 20
 _RECORDS_AT_ONCE: Final = 2_000
 
 
-class Line(NamedTuple):
+class InspectedLine(NamedTuple):
     """A line that concerns records of a portion.
 
     Attributes:
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     is_first: bool
 
 
-class Odd(NamedTuple):
+class UnfoldableLine(NamedTuple):
     """A line that a compaction may not be able to fold."""
 
     place: int
@@ -64,7 +64,7 @@ class Odd(NamedTuple):
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Inspection:
+class JournalInspection:
     """What is in a journal file.
 
     Attributes:
@@ -98,7 +98,7 @@ class Inspection:
     places: list[array[int]] = field(default_factory=list)
     where: dict[int, int] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
-    odd: list[Odd] = field(default_factory=list)
+    odd: list[UnfoldableLine] = field(default_factory=list)
     unfolded: int = 0
     descriptor: int = -1
 
@@ -122,7 +122,7 @@ class Inspection:
         key = hash(record_id)
         return key in self.where and key not in self.gone
 
-    def lacks(self, other: Inspection) -> int:
+    def lacks(self, other: JournalInspection) -> int:
         """Return how many records that another file has are unknown to this one."""
         return sum(key not in self.where for key in other.where if key not in other.gone)
 
@@ -139,12 +139,12 @@ class Inspection:
 
     def folded_size(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> FoldedSize:
         """Return what counts the bytes that a compaction now would leave."""
-        young = young_from(reversed(self.moments), len(self.moments), now, grace)
+        young = find_young_position(reversed(self.moments), len(self.moments), now, grace)
         stop = next((odd.place for odd in self.odd if odd.stops(kinds)), len(self.seqs))
         fixed = len(Header.fresh(self.reader.last_seq).encode()) + self.unfolded
         return FoldedSize(min(young, stop), frozenset(kinds), fixed)
 
-    def portions(self, record_ids: Iterable[str] | None = None) -> Iterator[list[Line]]:
+    def portions(self, record_ids: Iterable[str] | None = None) -> Iterator[list[InspectedLine]]:
         """Yield all lines of some thousand records at a time, in the order of the file, read again.
 
         Args:
@@ -155,11 +155,11 @@ class Inspection:
             if wanted is None or number in wanted:
                 yield [self._line(place, number) for place in places]
 
-    def _line(self, place: int, portion: int) -> Line:
+    def _line(self, place: int, portion: int) -> InspectedLine:
         start = self.starts[place]
         raw = read_at(self.descriptor, start, start + self.lengths[place])
         try:
-            entry: Entry | None = decoded_entry(self.reader.codec, decode_entry(raw))
+            entry: Entry | None = decode_changes(self.reader.codec, decode_entry(raw))
             if entry is not None and (purges := self.reader.purge_filter) is not None:
                 (entry,) = purges.clean([entry], self.reader.codec)
         except MalformedLineError as error:
@@ -169,12 +169,12 @@ class Inspection:
             raise StorageError(f"{self.reader.path.name} was purged of a record while it was being read.")
         numbers = [self.where.get(hash(change.id)) for change in entry.changes]
         if all(number == portion for number in numbers):
-            return Line(place, entry, entry, is_first=True)
+            return InspectedLine(place, entry, entry, is_first=True)
         mine = tuple(change for change, number in zip(entry.changes, numbers, strict=True) if number in {None, portion})
-        raw = encoded_entry(self.reader.codec, entry.seq, entry.at, mine)
+        raw = encode_changes(self.reader.codec, entry.seq, entry.at, mine)
         part = replace(entry, changes=mine, raw=raw)
         first = min(number for number in numbers if number is not None)
-        return Line(place, entry, part, is_first=portion == first)
+        return InspectedLine(place, entry, part, is_first=portion == first)
 
     def take(self, entries: list[Entry], starts: list[tuple[int, int]]) -> None:
         """Add the places of entries.
@@ -186,17 +186,17 @@ class Inspection:
         for entry, (start, length) in zip(entries, starts, strict=True):
             place = len(self.seqs)
             self.seqs.append(entry.seq)
-            self.moments.append(microseconds(datetime.fromisoformat(entry.at)))
+            self.moments.append(to_microseconds(datetime.fromisoformat(entry.at)))
             self.starts.append(start)
             self.lengths.append(length)
             kinds = frozenset(change.kind for change in entry.changes)
             if entry.opaque or entry.beyond or len(kinds) > 1:
-                self.odd.append(Odd(place, kinds, entry.opaque, entry.beyond))
+                self.odd.append(UnfoldableLine(place, kinds, entry.opaque, entry.beyond))
             portions = {self._portion_of(change.id, change.op) for change in entry.changes if change.op != "mark"}
             for number in portions:
                 self.places[number].append(place)
             if not portions:
-                self.unfolded += len(sealed(entry.raw))
+                self.unfolded += len(add_checksum(entry.raw))
             for change in entry.changes:
                 if (older := change.data.get("supersedes")) is not None:
                     self.linked |= {hash(change.id), hash(older) if isinstance(older, str) else 0}
@@ -233,17 +233,17 @@ class FoldedSize:
         self._young, self._kinds = young, kinds
         self.left: int | None = fixed
 
-    def add(self, lines: list[Line]) -> None:
+    def add(self, lines: list[InspectedLine]) -> None:
         """Count the lines of further records."""
         if self.left is None:
             return
         entries = [line.part for line in lines]
         ids = {change.id for entry in entries for change in entry.changes}
         if len(ids) == len(entries) and all(entry.changes[0].op == "put" for entry in entries):
-            self.left += sum(len(sealed(entry.raw)) for entry in entries)
+            self.left += sum(len(add_checksum(entry.raw)) for entry in entries)
             return
         try:
-            folded = fold(entries, sum(line.place < self._young for line in lines), self._kinds)
+            folded = fold_entries(entries, sum(line.place < self._young for line in lines), self._kinds)
         except AgentMemoryError:
             self.left = None
         else:
@@ -252,7 +252,7 @@ class FoldedSize:
 
 def inspect_journal(
     path: Path, progress: Callable[[int, int], None] | None = None, codec: Codec | None = None
-) -> Inspection:
+) -> JournalInspection:
     """Return what is in a journal, or in a copy of one.
 
     Args:
@@ -262,11 +262,11 @@ def inspect_journal(
     """
     reader, kind = JournalReader(path, codec=codec), kind_of(path)
     if kind != "file":
-        return Inspection(reader, None if kind == "missing" else f"it is {described(kind)}")
+        return JournalInspection(reader, None if kind == "missing" else f"it is {describe_path_type(kind)}")
     try:
-        inspection = Inspection(reader, descriptor=open_private(path, os.O_RDONLY))
+        inspection = JournalInspection(reader, descriptor=open_private(path, os.O_RDONLY))
         weakref.finalize(inspection, os.close, inspection.descriptor)
-        header_in(reader, inspection.descriptor)
+        read_header(reader, inspection.descriptor)
         inspection.size = os.fstat(inspection.descriptor).st_size
         before = -1
         while before < reader.offset:
@@ -278,13 +278,15 @@ def inspect_journal(
                 progress(reader.offset, inspection.size)
         tail = read_at(inspection.descriptor, reader.offset, inspection.size)
     except (OSError, StorageError) as error:
-        return Inspection(reader, error.message if isinstance(error, StorageError) else error.strerror or str(error))
+        return JournalInspection(
+            reader, error.message if isinstance(error, StorageError) else error.strerror or str(error)
+        )
     inspection.tail = tail[tail.rfind(b"\n") + 1 :]
     inspection.tail_is_whole = _is_line(reader, inspection.tail)
     return inspection
 
 
-def deleted_in(path: Path) -> set[str]:
+def find_deleted_ids(path: Path) -> set[str]:
     """Return the ids of all records of which a journal has a deletion; decodes only lines that may be one.
 
     Raises:

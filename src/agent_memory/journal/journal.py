@@ -19,18 +19,24 @@ from agent_memory.files.names import COPIES, JOURNAL
 from agent_memory.journal.agent_file import (
     JournalState,
     check_present,
-    header_at,
     note_journal,
     note_returned,
+    read_header_at,
     read_states,
 )
 from agent_memory.journal.codec import AS_IT_STANDS
-from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread, without
+from agent_memory.journal.compaction import (
+    CompactionResult,
+    find_first_young,
+    fold_encrypted,
+    fold_entries,
+    remove_records,
+)
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
-from agent_memory.journal.reader import JournalReader, Update, is_put_back
-from agent_memory.journal.rewrite import Folding, Rewriting, rewriting
-from agent_memory.journal.writer import Held, JournalFile, JournalWriter
+from agent_memory.journal.reader import JournalReader, JournalUpdate, is_put_back
+from agent_memory.journal.rewrite import JournalRewrite, RewritePlan, open_rewrite
+from agent_memory.journal.writer import JournalFile, JournalWriter, LockedJournal
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
 
@@ -91,10 +97,10 @@ class Journal:
         self._codec = codec
         self.reader = JournalReader(path, codec=codec)
         self._file = JournalFile(self.reader, wait, self._take, sync)
-        self._held: Held | None = None
+        self._held: LockedJournal | None = None
         self._checked_tail = False
         self._generation = ""
-        self._undelivered = Update()
+        self._undelivered = JournalUpdate()
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -125,7 +131,7 @@ class Journal:
             )
         return notes
 
-    def poll(self, *, thorough: bool = False, most: int | None = None) -> Update:
+    def poll(self, *, thorough: bool = False, most: int | None = None) -> JournalUpdate:
         """Return what is new since the last call, without the lock.
 
         Args:
@@ -225,8 +231,8 @@ class Journal:
         keep: Callable[[Change], str | None] | None = None,
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
-    ) -> Update:
-        """Do what `folded` and `put_in_place` do, one after the other; see there.
+    ) -> JournalUpdate:
+        """Do what `folded` and `put_file_in_place` do, one after the other; see there.
 
         Returns:
             The update for the owner, as the next poll would.
@@ -244,18 +250,17 @@ class Journal:
         ended: Callable[[Change], bool] | None = None,
         apart: Collection[int] = (),
         words: Collection[str] = (),
-    ) -> AbstractContextManager[Rewriting]:
+    ) -> AbstractContextManager[JournalRewrite]:
         """Make a new version without what is older than `grace` and superseded; live records are untouched.
 
-        Takes seconds with many memories, and no lock; in whichever thread. Who leaves the block without `put_in_place`
-        has changed nothing.
+        Takes seconds with many memories, and no lock. Without `put_file_in_place` in the block nothing is changed.
 
         Args:
             grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
             by_number: Sort the entries by their numbers first: another program has moved lines.
             ended: Judges a record, as a `put`: whether its own time has been over for longer than its owner keeps it.
-            apart: As in `fold`.
+            apart: As in `fold_entries`.
             words: As there.
 
         Without a key (`AS_IT_STANDS`) nothing can be judged: `keep`, `ended` and `words` count for nothing then.
@@ -266,16 +271,16 @@ class Journal:
         """
         now, limit = self._clock(), self.grace if grace is None else grace
 
-        def folding(entries: Sequence[Entry], codec: Codec) -> Folded:
-            young = first_young(entries, now, limit)
+        def folding(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
+            young = find_first_young(entries, now, limit)
             if codec is AS_IT_STANDS:
-                return fold_unread(entries, young, self.kinds, apart)
-            return fold(entries, young, self.kinds, keep, ended, apart, words, codec=codec)
+                return fold_encrypted(entries, young, self.kinds, apart)
+            return fold_entries(entries, young, self.kinds, keep, ended, apart, words, codec=codec)
 
         self._look_where()
         self._file.begin()
         judge = None if self._codec is AS_IT_STANDS else keep
-        return rewriting(self.path, Folding(folding, judge, by_number, self._codec), self._wait)
+        return open_rewrite(self.path, RewritePlan(folding, judge, by_number, self._codec), self._wait)
 
     def purged(
         self,
@@ -283,7 +288,7 @@ class Journal:
         hide: Callable[[str], str] = lambda text: text,
         *,
         words_alone: bool = False,
-    ) -> AbstractContextManager[Rewriting]:
+    ) -> AbstractContextManager[JournalRewrite]:
         """Make a new version without all that was ever written about some records, as `folded` does.
 
         Nothing else is folded: what else was forgotten can be brought back as before. Whoever reads the file reads all
@@ -291,7 +296,7 @@ class Journal:
 
         Args:
             record_ids: Of the records.
-            hide: As in `without`.
+            hide: As in `remove_records`.
             words_alone: As there.
 
         Raises:
@@ -301,13 +306,13 @@ class Journal:
         self._look_where()
         self._file.begin()
 
-        def folding(entries: Sequence[Entry], codec: Codec) -> Folded:
-            return without(entries, record_ids, hide, codec, words_alone=words_alone)
+        def folding(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
+            return remove_records(entries, record_ids, hide, codec, words_alone=words_alone)
 
-        new = Folding(folding, None, by_number=False, codec=self._codec, with_purged=True)
-        return rewriting(self.path, new, self._wait)
+        new = RewritePlan(folding, None, by_number=False, codec=self._codec, with_purged=True)
+        return open_rewrite(self.path, new, self._wait)
 
-    def put_in_place(self, new: Rewriting) -> None:
+    def put_in_place(self, new: JournalRewrite) -> None:
         """Put a new version in the place of the journal, with what was appended since; takes milliseconds.
 
         What this forgets for good is removed from the files with set-aside lines, too; see `salvage`. The next poll
@@ -323,7 +328,7 @@ class Journal:
             writer.is_settled = True
             remove_leftovers(self.path.parent, self.path.name)
 
-    def _take(self, update: Update) -> None:
+    def _take(self, update: JournalUpdate) -> None:
         """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""
         generation = self.reader.watermark[0]
         if update.reset or (self._generation and generation != self._generation):
@@ -331,8 +336,8 @@ class Journal:
         self._generation = generation
         self._undelivered = self._undelivered.then(update)
 
-    def _deliver(self) -> Update:
-        update, self._undelivered = self._undelivered, Update()
+    def _deliver(self) -> JournalUpdate:
+        update, self._undelivered = self._undelivered, JournalUpdate()
         return update
 
     def _recover_tail(self) -> None:
@@ -379,7 +384,7 @@ def note_current(journal: Journal, count: int | None) -> None:
     if state == JournalState(header.generation, reader.last_seq, count):
         return
     with contextlib.suppress(StorageError), folder_lock(path.parent, 0):
-        if (present := header_at(path)) is not None and present.generation == header.generation:
+        if (present := read_header_at(path)) is not None and present.generation == header.generation:
             note_journal(path, header, reader.last_seq, count)
 
 

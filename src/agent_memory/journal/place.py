@@ -7,7 +7,7 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.atomic import blocks_of, read_at
+from agent_memory.files.atomic import iter_blocks, read_at
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _LOOKED_BACK: Final = 1 << 18
 LAST_LINES: Final = 16
 """Lines of which one must be the last that a compacted file has of what is known."""
 
-Sign = tuple[int, int]
+ChangeSign = tuple[int, int]
 """The number of a change, and a checksum of its moment and of what it changed: a compaction keeps both."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadPosition:
     """A place behind a whole line.
 
     Attributes:
@@ -45,17 +45,17 @@ class Place:
     offset: int
     lines: int
     checksum: int
-    signs: frozenset[Sign] = frozenset()
+    signs: frozenset[ChangeSign] = frozenset()
 
     @classmethod
-    def of(cls, descriptor: int, header: Header, seq: int, offset: int, lines: int) -> Place:
+    def of(cls, descriptor: int, header: Header, seq: int, offset: int, lines: int) -> ReadPosition:
         """Return a place in an open file."""
-        last = _lines_before(descriptor, offset)[-LAST_LINES:]
-        signs = frozenset(sign for line in last for sign in _signs(line))
-        return cls(header, seq, offset, lines, _checksum(descriptor, offset), signs)
+        last = _read_lines_before(descriptor, offset)[-LAST_LINES:]
+        signs = frozenset(sign for line in last for sign in _compute_signs(line))
+        return cls(header, seq, offset, lines, _compute_checksum(descriptor, offset), signs)
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Place | None:
+    def from_json(cls, said: Mapping[str, Any]) -> ReadPosition | None:
         """Return what `to_json` gave, None if that is damaged."""
         try:
             signs = frozenset((int(seq), int(checksum)) for seq, checksum in said["signs"])
@@ -67,7 +67,7 @@ class Place:
         """Return it as JSON."""
         return {**asdict(self), "signs": sorted(self.signs)}
 
-    def in_file(self, descriptor: int, size: int) -> Place | None:
+    def in_file(self, descriptor: int, size: int) -> ReadPosition | None:
         """Return the same place in a file as it is now, None where reading has to begin anew.
 
         After a compaction it is where the first number above `seq` stands, unless the compaction has taken something
@@ -83,18 +83,18 @@ class Place:
         except MalformedLineError:
             return None
         if header.generation == self.header.generation:
-            same = size >= self.offset and _checksum(descriptor, self.offset) == self.checksum
+            same = size >= self.offset and _compute_checksum(descriptor, self.offset) == self.checksum
             return self if same else None
         if not header.continues(self.header, self.seq):
             return None
-        offset = offset_behind(descriptor, size, self.seq)
+        offset = find_offset(descriptor, size, self.seq)
         if not _is_known(descriptor, offset, self.signs):
             return None
-        return Place.of(descriptor, header, self.seq, offset, _lines_up_to(descriptor, offset))
+        return ReadPosition.of(descriptor, header, self.seq, offset, _count_lines(descriptor, offset))
 
 
-def goes_on(descriptor: int, size: int, seq: int, signs: Collection[Sign], last: Iterable[bytes]) -> bool:
-    """Tell whether a compacted file goes on from what a reader knows, as `Place.in_file` does.
+def continues_from(descriptor: int, size: int, seq: int, signs: Collection[ChangeSign], last: Iterable[bytes]) -> bool:
+    """Tell whether a compacted file goes on from what a reader knows, as `ReadPosition.in_file` does.
 
     Args:
         descriptor: The open file.
@@ -103,31 +103,31 @@ def goes_on(descriptor: int, size: int, seq: int, signs: Collection[Sign], last:
         signs: Of changes that are known.
         last: The last lines that were read, without their newlines.
     """
-    known = {*signs, *(sign for line in last for sign in _signs(line + b"\n"))}
-    return _is_known(descriptor, offset_behind(descriptor, size, seq), known)
+    known = {*signs, *(sign for line in last for sign in _compute_signs(line + b"\n"))}
+    return _is_known(descriptor, find_offset(descriptor, size, seq), known)
 
 
-def _is_known(descriptor: int, offset: int, known: AbstractSet[Sign]) -> bool:
+def _is_known(descriptor: int, offset: int, known: AbstractSet[ChangeSign]) -> bool:
     """Tell whether the last line before a place is one of those that are known."""
-    before = _lines_before(descriptor, offset)
-    signs = _signs(before[-1]) if before else set()
+    before = _read_lines_before(descriptor, offset)
+    signs = _compute_signs(before[-1]) if before else set()
     return bool(signs) and signs <= known
 
 
-def _checksum(descriptor: int, offset: int) -> int:
+def _compute_checksum(descriptor: int, offset: int) -> int:
     return zlib.crc32(read_at(descriptor, max(0, offset - _COMPARED), offset))
 
 
-def _lines_up_to(descriptor: int, offset: int) -> int:
-    return sum(block.count(b"\n") for block in blocks_of(descriptor, 0, offset))
+def _count_lines(descriptor: int, offset: int) -> int:
+    return sum(block.count(b"\n") for block in iter_blocks(descriptor, 0, offset))
 
 
-def _lines_before(descriptor: int, offset: int) -> list[bytes]:
+def _read_lines_before(descriptor: int, offset: int) -> list[bytes]:
     """Return the whole lines that end before a place, newlines included, as far back as is looked."""
     return read_at(descriptor, max(0, offset - _LOOKED_BACK), offset).splitlines(keepends=True)
 
 
-def _signs(line: bytes) -> set[Sign]:
+def _compute_signs(line: bytes) -> set[ChangeSign]:
     """Return the signs of what a line changes; none of one that is no entry."""
     try:
         entry = decode_entry(line)
@@ -136,7 +136,7 @@ def _signs(line: bytes) -> set[Sign]:
     return {(entry.seq, zlib.crc32(f"{entry.at} {one.kind} {one.id}".encode())) for one in entry.changes}
 
 
-def place_behind(descriptor: int, size: int, seq: int) -> Place:
+def find_position(descriptor: int, size: int, seq: int) -> ReadPosition:
     """Return the place in a compacted file behind a change that is known, for a reader to go on there.
 
     Reading all of it again takes 60 ms of processor time at 100,000 lines, for which each writer of a process waits.
@@ -147,11 +147,11 @@ def place_behind(descriptor: int, size: int, seq: int) -> Place:
         seq: Number of the last change that is known.
     """
     header = decode_header(read_at(descriptor, 0, _COMPARED).split(b"\n", 1)[0])
-    offset = offset_behind(descriptor, size, seq)
-    return Place(header, seq, offset, _lines_up_to(descriptor, offset), 0)
+    offset = find_offset(descriptor, size, seq)
+    return ReadPosition(header, seq, offset, _count_lines(descriptor, offset), 0)
 
 
-def offset_behind(descriptor: int, size: int, seq: int) -> int:
+def find_offset(descriptor: int, size: int, seq: int) -> int:
     """Return where the first line begins whose number is above `seq`; behind the last whole line if there is none.
 
     Numbers ascend in every journal that programs of ours wrote. Damaged lines are passed over.
@@ -164,13 +164,13 @@ def offset_behind(descriptor: int, size: int, seq: int) -> int:
     low, high = 0, size  # a line at or before `low` is known, one at or behind `high` is not
     while high - low > _AT_ONCE:
         middle = (low + high) // 2
-        found = _first_numbered(descriptor, middle, high)
+        found = _find_first_numbered(descriptor, middle, high)
         if found is None or found[1] > seq:
             high = middle if found is None else min(found[0], middle)
         else:
             low = found[0]
     position = low
-    while (found := _first_numbered(descriptor, position, size)) is not None:
+    while (found := _find_first_numbered(descriptor, position, size)) is not None:
         if found[1] > seq:
             return found[0]
         position = found[0]
@@ -183,7 +183,7 @@ def offset_behind(descriptor: int, size: int, seq: int) -> int:
     return position
 
 
-def _first_numbered(descriptor: int, begin: int, end: int) -> tuple[int, int] | None:
+def _find_first_numbered(descriptor: int, begin: int, end: int) -> tuple[int, int] | None:
     """Return where the first line begins whose newline before it lies in a stretch, and its number."""
     position = begin
     while position < end:

@@ -10,11 +10,11 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.agent_file import header_at, read_states
-from agent_memory.journal.codec import decoded_entry, encoded_entry, is_encrypted
+from agent_memory.journal.agent_file import read_header_at, read_states
+from agent_memory.journal.codec import decode_changes, encode_changes, is_encrypted
 from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
-from agent_memory.journal.purge_list import PurgeList, texts_in, to_seconds
-from agent_memory.journal.purged_spans import hidden_fields
+from agent_memory.journal.purge_list import PurgeList, list_texts, to_seconds
+from agent_memory.journal.purged_spans import hide_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ class PurgeFilter:
             return _decode_line(self._purges.admitted(entry.raw), codec)
         if not changes:
             return None
-        return replace(entry, changes=changes, raw=encoded_entry(codec, entry.seq, entry.at, changes))
+        return replace(entry, changes=changes, raw=encode_changes(codec, entry.seq, entry.at, changes))
 
     def clean_damaged(self, line: bytes) -> bytes:
         """Return a damaged line without purged words.
@@ -109,17 +109,17 @@ class PurgeFilter:
     def _drops(self, change: Change, at: float, *, is_returned: bool) -> bool:
         if change.id in self._ids and self._index.drops(change.id, at, is_returned=is_returned):
             return True
-        return is_returned and any(self._index.has(text, at) for text in texts_in(change.data))
+        return is_returned and any(self._index.has(text, at) for text in list_texts(change.data))
 
     def _readable(self, change: Change, at: float) -> Change:
         stretches = self._index.stretches
         if not stretches or is_encrypted(change):
             return change
-        data = hidden_fields(change.data, lambda text: stretches.hidden(text, at))
+        data = hide_fields(change.data, lambda text: stretches.hidden(text, at))
         return change if data == change.data else replace(change, data=data)
 
 
-def check_purges(path: Path) -> None:
+def check_purge_list(path: Path) -> None:
     """Check that the purges of a journal's folder are readable.
 
     Raises:
@@ -133,7 +133,7 @@ def is_returned(path: Path) -> bool:
 
     That is so if something was purged and `agent.yaml` does not name this file.
     """
-    purge_filter = filter_for(path, header_at(path))
+    purge_filter = filter_for(path, read_header_at(path))
     return purge_filter is not None and purge_filter.is_returned
 
 
@@ -162,6 +162,6 @@ def _read_data(entry: Entry, codec: Codec) -> bytes:
 
 def _decode_line(line: bytes, codec: Codec) -> Entry | None:
     try:
-        return decoded_entry(codec, decode_entry(line)) if line else None
+        return decode_changes(codec, decode_entry(line)) if line else None
     except MalformedLineError:
         return None

@@ -43,8 +43,8 @@ from agent_memory.files.layout import build_command
 from agent_memory.files.names import AGENT, PURGE_KEY, PURGED
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import PurgeState, checksum_key, note_purges, read_purge_state
-from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
-from agent_memory.journal.purged_spans import Stretches, hidden_fields, signed_stretches, summed_stretches
+from agent_memory.journal.format import MalformedLineError, add_checksum, decode_line, encode_line
+from agent_memory.journal.purged_spans import PurgedSpans, hide_fields, sign_spans, sum_spans
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class PurgeList:
         read = self.read()
         return bool(read.key) and make_fingerprint(read.key, text) in read.rejected
 
-    def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> Stretches:
+    def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> PurgedSpans:
         """Return what finds the words of purged texts within others; nothing, where the key is lost. See `purges`.
 
         Args:
@@ -146,7 +146,9 @@ class PurgeList:
             texts: What it purged, where that is known.
         """
         read = self.read()
-        return Stretches(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
+        return (
+            PurgedSpans(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
+        )
 
     def readable(self, record_id: object, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a record's fields with purged words made unreadable.
@@ -160,7 +162,7 @@ class PurgeList:
         stretches, moment = self.stretches(), to_seconds(fields.get("timestamp"))
         if not stretches or self.bars(record_id, fields):
             return fields
-        return hidden_fields(fields, lambda text: stretches.hidden(text, moment))
+        return hide_fields(fields, lambda text: stretches.hidden(text, moment))
 
     def bars(self, record_id: object, fields: Mapping[str, Any]) -> bool:
         """Return True if a record was purged by ID or by text.
@@ -175,7 +177,7 @@ class PurgeList:
             return False
         moment = to_seconds(fields.get("timestamp"))
         return (isinstance(record_id, str) and self.names(record_id)) or any(
-            self.has(text, moment) for text in texts_in(fields)
+            self.has(text, moment) for text in list_texts(fields)
         )
 
     def admitted(self, line: bytes) -> bytes:
@@ -196,12 +198,12 @@ class PurgeList:
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
         moment = to_seconds(value.get("at"))
         kept = [item for item in items if not (isinstance(item, dict) and _bars_change(index, item, moment))]
-        readable = [_without_words(item, self.stretches(), moment) for item in kept]
+        readable = [_hide_words(item, self.stretches(), moment) for item in kept]
         if readable == items:
             return line
         if not readable:
             return b""
-        return sealed(encode_line({**value, "entries": readable} if "entries" in value else readable[0]))
+        return add_checksum(encode_line({**value, "entries": readable} if "entries" in value else readable[0]))
 
     # -- noting -------------------------------------------------------------------------------------------------------
 
@@ -217,15 +219,15 @@ class PurgeList:
         Raises:
             StorageError: It could not be noted; nothing may be purged.
         """
-        key, said = _made_key(self._key_path, may_make=not self.read().has_any), [*texts]
+        key, said = _load_or_make_key(self._key_path, may_make=not self.read().has_any), [*texts]
         fingerprints = sorted({make_fingerprint(key, text) for text in said if len(text) >= _LEAST})
-        signed = signed_stretches(key, said)
+        signed = sign_spans(key, said)
         purge = Purge(
             str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)), stretches=signed
         )
         begun: dict[str, Any] = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
         begun["stretches"] = {str(count): some for count, some in signed.items()}
-        begun["sums"] = {str(count): sums for count, sums in summed_stretches(key, said).items()}
+        begun["sums"] = {str(count): sums for count, sums in sum_spans(key, said).items()}
         _append(self.path, {"purge": purge.id, "at": at, "step": "begun", **begun})
         self.note()
         return purge
@@ -236,7 +238,7 @@ class PurgeList:
         Raises:
             StorageError: They could not be noted.
         """
-        key = _made_key(self._key_path, may_make=not self.read().has_any)
+        key = _load_or_make_key(self._key_path, may_make=not self.read().has_any)
         fingerprints = sorted({make_fingerprint(key, text) for text in texts})
         _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": REJECTED, "fingerprints": fingerprints})
 
@@ -253,12 +255,12 @@ def _append(path: Path, value: Mapping[str, Any]) -> None:
     with translated(path, "write"), opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
         size = os.fstat(descriptor).st_size
         is_torn = size > 0 and read_at(descriptor, size - 1, size) != b"\n"
-        write_all(descriptor, b"\n" * is_torn + sealed(encode_line(dict(value))))
+        write_all(descriptor, b"\n" * is_torn + add_checksum(encode_line(dict(value))))
         sync_file(descriptor)
         sync_folder(path.parent)
 
 
-def _made_key(path: Path, *, may_make: bool) -> bytes:
+def _load_or_make_key(path: Path, *, may_make: bool) -> bytes:
     """Return the key; where nothing is listed for which one is needed, it is made if it is not there."""
     with translated(path, "write"):
         if may_make and not path.exists():
@@ -274,7 +276,7 @@ def _made_key(path: Path, *, may_make: bool) -> bytes:
     return read_key(path)
 
 
-def of_purges(folder: Path) -> Iterator[Concern]:
+def check_purges(folder: Path) -> Iterator[Concern]:
     """Report purges that were begun and not finished."""
     try:
         PurgeList(folder).check_key()
@@ -291,7 +293,7 @@ def of_purges(folder: Path) -> Iterator[Concern]:
         )
 
 
-def texts_in(values: Mapping[str, Any]) -> list[str]:
+def list_texts(values: Mapping[str, Any]) -> list[str]:
     """Return the texts of a record, as a journal has it: not its labels, which many records share."""
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
@@ -300,14 +302,14 @@ def _bars_change(index: PurgeIndex, item: Mapping[str, Any], moment: float) -> b
     data, record_id = item.get("data"), item.get("id")
     if isinstance(record_id, str) and record_id in index.ids and index.drops(record_id, moment, is_returned=True):
         return True
-    return any(index.has(text, moment) for text in texts_in(data if isinstance(data, dict) else {}))
+    return any(index.has(text, moment) for text in list_texts(data if isinstance(data, dict) else {}))
 
 
-def _without_words(item: Any, stretches: Stretches, moment: float) -> Any:
+def _hide_words(item: Any, stretches: PurgedSpans, moment: float) -> Any:
     """Return a change with what must not be read made unreadable."""
     if not stretches or not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         return item
-    return {**item, "data": hidden_fields(item["data"], lambda text: stretches.hidden(text, moment))}
+    return {**item, "data": hide_fields(item["data"], lambda text: stretches.hidden(text, moment))}
 
 
 REJECTED: Final = "rejected"
@@ -327,8 +329,8 @@ class Purge:
         fingerprints: Hexadecimal signatures of their texts.
         resting: Those of the records that went since they rested on the others; the same id may be made again of what
             is said later.
-        stretches: Of their texts, by the number of words; see `Stretches`. None in lists of earlier versions.
-        sums: Of the words of these, by their number; see `StretchSums`. None in lists of earlier versions.
+        stretches: Of their texts, by the number of words; see `PurgedSpans`. None in lists of earlier versions.
+        sums: Of the words of these, by their number; see `SpanSums`. None in lists of earlier versions.
         receipt: What it came to; None while it is unfinished.
     """
 
@@ -363,7 +365,7 @@ class PurgeIndex:
     lasting: set[str] = field(default_factory=set)
     fingerprints: dict[str, float] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
-    stretches: Stretches = field(default_factory=Stretches)
+    stretches: PurgedSpans = field(default_factory=PurgedSpans)
 
     @property
     def has_any(self) -> bool:
@@ -415,7 +417,7 @@ class PurgeIndex:
                     known.update(purge.sums[count])
                 else:
                     sums[count] = None
-        self.stretches = Stretches(self.key, signed, sums={count: known for count, known in sums.items() if known})
+        self.stretches = PurgedSpans(self.key, signed, sums={count: known for count, known in sums.items() if known})
 
 
 _READ: Final[dict[Path, PurgeIndex]] = {}
@@ -443,7 +445,7 @@ def read_purges(path: Path, key_path: Path) -> PurgeIndex:
             _READ.clear()
         _READ[path] = read
     if noted is not None and not read.holds(noted):
-        raise _incomplete(path, noted, len(read.purges))
+        raise _build_incomplete_error(path, noted, len(read.purges))
     return read
 
 
@@ -460,14 +462,14 @@ def parse_purges(content: bytes, key: bytes, path: Path) -> PurgeIndex:
     """
     read = PurgeIndex()
     for line in content.split(b"\n"):
-        _take(read, line, path)
+        _take_line(read, line, path)
     if read.has_any:
         read.key = key
         read.index()
     return read
 
 
-def _incomplete(path: Path, noted: PurgeState, count: int) -> StorageError:
+def _build_incomplete_error(path: Path, noted: PurgeState, count: int) -> StorageError:
     """Return the error for a list without purges that `agent.yaml` counts."""
     what = "is missing or empty" if not count else f"has {counted(count, 'purge')}"
     return StorageError(
@@ -493,7 +495,7 @@ def to_seconds(moment: object) -> float:
         return 0.0
 
 
-def _take(read: PurgeIndex, line: bytes, path: Path) -> None:
+def _take_line(read: PurgeIndex, line: bytes, path: Path) -> None:
     purges = read.purges
     if not _is_whole(line):
         return  # a process died while writing it: what it began was not acknowledged
@@ -523,7 +525,7 @@ def _take(read: PurgeIndex, line: bytes, path: Path) -> None:
 
 def _decode_sealed(line: bytes) -> dict[str, Any]:
     """Return the mapping in a line, which must have a checksum."""
-    if sealed(line) != line:
+    if add_checksum(line) != line:
         raise MalformedLineError("a line has no checksum")
     return decode_line(line)
 

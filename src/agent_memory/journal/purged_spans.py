@@ -1,4 +1,4 @@
-"""`Stretches`: signatures of purged words, which only the key can match.
+"""`PurgedSpans`: signatures of purged words, which only the key can match.
 
 The words of each text are counted and signed: HMAC-SHA256 (RFC 2104) of them under the key, the first 16 bytes; those
 of a long one in spans of 40. Another text has them where as many of its words in a row have the same signature. Without
@@ -33,7 +33,7 @@ _WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases"
 """Fields in which a name is a word like others, or names a text that lost some."""
 _SIZED: Final = frozenset({"metadata", "attributes"})
 """Fields whose size in bytes is bounded."""
-_STRETCH: Final = 40
+_SPAN_WORDS: Final = 40
 """Words."""
 _BYTES: Final = 16
 _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
@@ -41,7 +41,7 @@ _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
 
 
-class Stretches:
+class PurgedSpans:
     """Finds signed spans in texts.
 
     Args:
@@ -49,7 +49,7 @@ class Stretches:
         signed: Signatures, hexadecimal, by the number of words. As a mapping, with the moment of the purge in seconds
             since 1970: a text that was stored later keeps these words.
         texts: What was signed, where that is known: it is found at a fraction of the cost.
-        sums: Of the words, by their number, as of `summed_stretches`; without any, words are looked for one by one.
+        sums: Of the words, by their number, as of `sum_spans`; without any, words are looked for one by one.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Stretches:
         sums: Mapping[int, Collection[int]] | None = None,
     ) -> None:
         self._key = key
-        self._begin_with = {words[0] for text in texts for words in _stretches(text)}
-        self._signed = {count: _with_moments(signatures) for count, signatures in (signed or {}).items()}
+        self._begin_with = {words[0] for text in texts for words in _split_spans(text)}
+        self._signed = {count: _decode_signatures(signatures) for count, signatures in (signed or {}).items()}
         self._sums = {count: frozenset(span_sums) for count, span_sums in (sums or {}).items()}
         self._numbers = WordNumbers(key)
         is_summed = bool(self._signed) and self._signed.keys() == self._sums.keys()
-        self._finder = StretchSums(key, self._sums) if is_summed else None
+        self._finder = SpanSums(key, self._sums) if is_summed else None
 
     def __bool__(self) -> bool:
         """Tell whether anything can be found."""
@@ -78,7 +78,7 @@ class Stretches:
             text: Text to search.
             moment: When it was stored, in seconds since 1970; earlier purges do not count.
         """
-        return sum(1 for _ in self._found(_WORD.findall(compared(text)), moment)) if self else 0
+        return sum(1 for _ in self._found(_WORD.findall(normalize_text(text)), moment)) if self else 0
 
     def find(self, texts: Sequence[bytes]) -> Collection[int]:
         """Return the indexes of texts (JSON lines) that may have a span.
@@ -93,14 +93,14 @@ class Stretches:
         """Return a text with `BAR` for each character of purged spans."""
         if not self.count(text, moment):
             return text
-        folded, places = placed(text)
+        folded, places = normalize_with_places(text)
         words = [match.span() for match in _WORD.finditer(folded)]
         barred = [
             (places[words[begin][0]][0], places[words[end - 1][1] - 1][1])
             for begin, end in self._found([folded[begin:end] for begin, end in words], moment)
         ]
         parts, position = list[str](), 0
-        for begin, end in _joined(barred):
+        for begin, end in _join_spans(barred):
             parts += [text[position:begin], BAR * (end - begin)]
             position = end
         return "".join([*parts, text[position:]])
@@ -110,7 +110,7 @@ class Stretches:
         sums = list(accumulate(map(self._numbers.__getitem__, words), initial=0)) if self._sums else []
         for count, signed in self._signed.items():
             for begin in self._candidates(words, count, sums):
-                signature = _signature(self._key, words[begin : begin + count])
+                signature = _sign(self._key, words[begin : begin + count])
                 if signed.get(signature, -1.0) >= moment:
                     yield begin, begin + count
 
@@ -124,38 +124,38 @@ class Stretches:
         return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & SUM in span_sums]
 
 
-def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
+def _decode_signatures(signatures: Iterable[str]) -> dict[bytes, float]:
     moments = signatures if isinstance(signatures, dict) else dict.fromkeys(signatures, math.inf)
     return {bytes.fromhex(signature): moment for signature, moment in moments.items()}
 
 
-def summed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
-    """Return sums of texts by number of words; see `StretchSums`."""
-    return compute_sums(key, (words for text in texts for words in _stretches(text)))
+def sum_spans(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
+    """Return sums of texts by number of words; see `SpanSums`."""
+    return compute_sums(key, (words for text in texts for words in _split_spans(text)))
 
 
-def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:
+def sign_spans(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:
     """Return the signatures of texts, hexadecimal, by how many words each stands for; none of what is too short."""
     signed: defaultdict[int, set[str]] = defaultdict(set)
-    for some in (some for text in texts for some in _stretches(text)):
-        signed[len(some)].add(_signature(key, some).hex())
+    for some in (some for text in texts for some in _split_spans(text)):
+        signed[len(some)].add(_sign(key, some).hex())
     return {count: sorted(some) for count, some in sorted(signed.items())}
 
 
-def _stretches(text: str) -> Iterator[list[str]]:
+def _split_spans(text: str) -> Iterator[list[str]]:
     """Yield the words of a text, of a long one some at a time; the last has the rest. None where most of it is none."""
-    folded = compared(text) if can_be_told(text) else ""
+    folded = normalize_text(text) if is_distinctive(text) else ""
     words = _WORD.findall(folded)
     words = words if is_most(" ".join(words), folded.strip()) else []
-    cuts = [*range(0, max(1, len(words) // _STRETCH) * _STRETCH, _STRETCH), len(words)]
+    cuts = [*range(0, max(1, len(words) // _SPAN_WORDS) * _SPAN_WORDS, _SPAN_WORDS), len(words)]
     yield from (words[begin:end] for begin, end in pairwise(cuts if words else []))
 
 
-def _signature(key: bytes, words: Sequence[str]) -> bytes:
+def _sign(key: bytes, words: Sequence[str]) -> bytes:
     return hmac.digest(key, " ".join(words).encode("utf-8", "surrogatepass"), "sha256")[:_BYTES]
 
 
-def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _join_spans(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield spans in their order, those that overlap as one."""
     begin, end = 0, 0
     for each in sorted(spans):
@@ -184,7 +184,7 @@ _UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
 """Categories of Unicode: combining marks, characters that steer or show nothing, halves of a pair."""
 
 
-class _Folds(dict[int, str]):
+class _CharacterFolds(dict[int, str]):
     """What each character is compared as; made when it is first met."""
 
     def __missing__(self, code: int) -> str:
@@ -198,12 +198,12 @@ class _Folds(dict[int, str]):
         return folded
 
 
-_FOLDS: Final = _Folds()
+_CHARACTER_FOLDS: Final = _CharacterFolds()
 
 
-def can_be_told(text: str) -> bool:
+def is_distinctive(text: str) -> bool:
     """Tell whether a text is long enough to be told from others, wherever it stands: as it is compared."""
-    body = compared(text).strip()
+    body = normalize_text(text).strip()
     return len(body) + sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in body) >= _LEAST
 
 
@@ -212,20 +212,20 @@ def is_most(part: str, whole: str) -> bool:
     return 2 * len(part) >= len(whole) > 0
 
 
-def compared(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return a text in the form in which texts are compared, with single spaces."""
-    return _SPACES.sub(" ", _ESCAPE.sub(_meant, text).translate(_FOLDS))
+    return _SPACES.sub(" ", _ESCAPE.sub(_unescape, text).translate(_CHARACTER_FOLDS))
 
 
-def placed(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return what `compared` does, with the place in `text` of each character."""
+def normalize_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return what `normalize_text` does, with the place in `text` of each character."""
     signs: list[tuple[str, tuple[int, int]]] = []
     behind = 0
     for escape in [*_ESCAPE.finditer(text), None]:
         end = len(text) if escape is None else escape.start()
-        signs += [(sign, (at, at + 1)) for at in range(behind, end) for sign in _FOLDS[ord(text[at])]]
+        signs += [(sign, (at, at + 1)) for at in range(behind, end) for sign in _CHARACTER_FOLDS[ord(text[at])]]
         if escape is not None:
-            signs += [(sign, escape.span()) for one in _meant(escape) for sign in _FOLDS[ord(one)]]
+            signs += [(sign, escape.span()) for one in _unescape(escape) for sign in _CHARACTER_FOLDS[ord(one)]]
             behind = escape.end()
     kept: list[tuple[str, tuple[int, int]]] = []
     for sign, some in groupby(signs, key=lambda each: each[0]):
@@ -234,7 +234,7 @@ def placed(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(sign for sign, _ in kept), [place for _, place in kept]
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     """Return the character that an escape stands for."""
     if escape["space"] or escape["line"]:
         return " "
@@ -282,7 +282,7 @@ class WordNumbers(dict[str, int]):
         return number
 
 
-class StretchSums:
+class SpanSums:
     """Finds texts that may have a span.
 
     Args:
@@ -372,32 +372,32 @@ def _is_beyond(text: bytes) -> bool:
     return _BEYOND.search(text) is not None
 
 
-def hidden_fields(fields: Mapping[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
+def hide_fields(fields: Mapping[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
     """Return fields of a record with words made unreadable, such that its owner can still read it."""
-    hidden = {name: _without_words(name, value, hide) for name, value in fields.items()}
+    hidden = {name: _hide_value(name, value, hide) for name, value in fields.items()}
     lost = {name for name in CHOSEN_NAMES & hidden.keys() if hide(str(hidden[name])) != str(hidden[name])}
     return {name: value for name, value in hidden.items() if name not in lost}
 
 
-def _without_words(name: str, value: Any, hide: Callable[[str], str]) -> Any:
+def _hide_value(name: str, value: Any, hide: Callable[[str], str]) -> Any:
     if name in _SIZED:
-        return _mapped(value, lambda text: _shorter(text, hide), keys=True)
+        return _map_texts(value, lambda text: _hide_shortened(text, hide), keys=True)
     if name in _WORDS:
-        return _mapped(value, hide)
-    return _mapped(value, lambda text: text if _NAME.fullmatch(text) else hide(text))
+        return _map_texts(value, hide)
+    return _map_texts(value, lambda text: text if _NAME.fullmatch(text) else hide(text))
 
 
-def _mapped(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
     """Return a value with every text in it changed; keys, if they may be words, too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        inner = {key: _mapped(each, change, keys=keys) for key, each in value.items()}
-        return _renamed(inner, change) if keys else inner
-    return [_mapped(each, change, keys=keys) for each in value] if isinstance(value, list) else value
+        inner = {key: _map_texts(each, change, keys=keys) for key, each in value.items()}
+        return _rename_keys(inner, change) if keys else inner
+    return [_map_texts(each, change, keys=keys) for each in value] if isinstance(value, list) else value
 
 
-def _renamed(values: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+def _rename_keys(values: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
     """Return values under keys that may be read; two that would be the same stay two."""
     renamed: dict[str, Any] = {}
     for key, value in values.items():
@@ -408,7 +408,7 @@ def _renamed(values: Mapping[str, Any], change: Callable[[str], str]) -> dict[st
     return renamed
 
 
-def _shorter(text: str, hide: Callable[[str], str]) -> str:
+def _hide_shortened(text: str, hide: Callable[[str], str]) -> str:
     """Return a text with one sign for all that was made unreadable: the sign takes more bytes than most characters."""
     hidden = hide(text)
     return text if hidden == text else _BARS.sub(BAR, hidden)

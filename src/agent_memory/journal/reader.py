@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import data_key
-from agent_memory.files.atomic import blocks_of, open_private, opened, read_at, signature_of, translated
+from agent_memory.files.atomic import iter_blocks, open_private, opened, read_at, signature_of, translated
 from agent_memory.files.exchange import set_aside
-from agent_memory.files.names import aside_path
-from agent_memory.journal.agent_file import check_present, gone
-from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, codec_for_new, codec_of, decoded_entry
+from agent_memory.files.names import get_aside_path
+from agent_memory.journal.agent_file import build_gone_error, check_present
+from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, decode_changes, find_codec, find_new_codec
 from agent_memory.journal.format import (
     Entry,
     Header,
@@ -26,10 +26,10 @@ from agent_memory.journal.format import (
     decode_entry,
     decode_header,
     mentions,
-    seq_of,
+    read_seq,
 )
-from agent_memory.journal.place import LAST_LINES, Place, goes_on, place_behind
-from agent_memory.journal.purge_filter import check_purges, filter_for
+from agent_memory.journal.place import LAST_LINES, ReadPosition, continues_from, find_position
+from agent_memory.journal.purge_filter import check_purge_list, filter_for
 from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
-    from agent_memory.journal.place import Sign
+    from agent_memory.journal.place import ChangeSign
     from agent_memory.journal.purge_filter import PurgeFilter
 
 BLOCKS: Final = 1 << 24
@@ -45,7 +45,7 @@ BLOCKS: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LineProblem:
     """Something wrong with the file that did not stop us: where, what, and the bytes (empty if not about a line)."""
 
     line: int
@@ -54,15 +54,15 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Update:
+class JournalUpdate:
     """What a poll of the file returned: `reset` means forget everything, then apply `entries` in order."""
 
     entries: list[Entry] = field(default_factory=list)
     reset: bool = False
 
-    def then(self, later: Update) -> Update:
+    def then(self, later: JournalUpdate) -> JournalUpdate:
         """Return this update and a later one as one."""
-        return later if later.reset else Update([*self.entries, *later.entries], self.reset)
+        return later if later.reset else JournalUpdate([*self.entries, *later.entries], self.reset)
 
 
 class JournalReader:
@@ -104,17 +104,17 @@ class JournalReader:
         self._naming = tuple(naming)
         self.header: Header | None = None
         self.last_seq = self.read_seq = 0
-        self.problems: list[Problem] = []
+        self.problems: list[LineProblem] = []
         self.reversed: list[int] = []
         self.before = self._known = 0
         self.rewritten = 0
         self.offset = 0
         self.lines = 0
-        self.read = Fingerprint()
+        self.read = ReadChecksums()
         self.starts: list[tuple[int, int]] | None = None
         self._signature: tuple[int, int, int] | None = None
         self._last: deque[bytes] = deque(maxlen=LAST_LINES)  # lines, without their newlines
-        self._signs: frozenset[Sign] = frozenset()  # of those before the place where reading began
+        self._signs: frozenset[ChangeSign] = frozenset()  # of those before the place where reading began
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -126,7 +126,7 @@ class JournalReader:
         """Return whether only a newer version of this package may write the journal."""
         return self.header is not None and self.header.too_new
 
-    def poll(self, *, thorough: bool = False, most: int | None = None) -> Update:
+    def poll(self, *, thorough: bool = False, most: int | None = None) -> JournalUpdate:
         """Read the lines appended since the last call.
 
         A file that never existed is an empty journal. An unfinished last line counts as not yet written.
@@ -136,16 +136,16 @@ class JournalReader:
             most: Stop after the line that reaches so many bytes; the next call continues there.
 
         Raises:
-            StorageError: It cannot be read or is missing (`gone`, `journal_missing`), or the codec is not that of it.
+            StorageError: It cannot be read or is missing (`gone`, `journal_missing`), or the codec does not fit.
         """
         with translated(self.path, "read"):
             try:
                 descriptor = open_private(self.path, os.O_RDONLY)
             except FileNotFoundError:
                 if self.offset:
-                    raise gone(self.path) from None
+                    raise build_gone_error(self.path) from None
                 check_present(self.path)
-                return Update()
+                return JournalUpdate()
             try:
                 if thorough and not self.read.is_kept(descriptor):
                     self._signature = None
@@ -153,14 +153,14 @@ class JournalReader:
             finally:
                 os.close(descriptor)
 
-    def poll_open(self, descriptor: int, most: int | None = None) -> Update:
+    def poll_open(self, descriptor: int, most: int | None = None) -> JournalUpdate:
         """Like `poll`, on an open file; `offset` afterwards is the end of the last whole line."""
         stat = os.fstat(descriptor)
         if signature_of(stat) == self._signature:
-            return Update()
+            return JournalUpdate()
         if not stat.st_size and not self.offset:
             check_present(self.path)
-        header = header_in(self, descriptor)
+        header = read_header(self, descriptor)
         is_another = self.offset > 0 and not self._still_ours(descriptor, header, stat.st_ino, stat.st_size)
         if is_another:
             began_at_place = self.read.begin > 0
@@ -169,17 +169,17 @@ class JournalReader:
                 self._signs = frozenset()
                 self._last.clear()
             elif began_at_place:  # it never compared what is before that place; others do
-                self.begin_at(place_behind(descriptor, stat.st_size, self._known))
+                self.begin_at(find_position(descriptor, stat.st_size, self._known))
         # What is known is passed over in one go: of another portion it would be taken for new.
         entries, read_to = self.read_lines(descriptor, stat.st_size, None if self._known else most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known_bytes, self._known = self._known, 0
-        return Update(entries, reset=is_another and not known_bytes)
+        return JournalUpdate(entries, reset=is_another and not known_bytes)
 
-    def begin_at(self, place: Place) -> None:
+    def begin_at(self, place: ReadPosition) -> None:
         """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
         self.header, self.offset, self.lines = place.header, place.offset, place.lines
-        self.last_seq, self.read = max(place.seq, place.header.last_seq), Fingerprint(place.offset)
+        self.last_seq, self.read = max(place.seq, place.header.last_seq), ReadChecksums(place.offset)
         self.read_seq = self.before = place.seq
         self._signs |= place.signs
 
@@ -199,7 +199,7 @@ class JournalReader:
     def _restart(self) -> None:
         self.header = None
         self.offset = self.lines = self.read_seq = 0
-        self.read = Fingerprint()
+        self.read = ReadChecksums()
         self.problems, self.reversed, self.before = [], [], 0
         self.withheld = 0
 
@@ -207,7 +207,7 @@ class JournalReader:
         """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
         if self.header is not None and header is not None and header.generation != self.header.generation:
             if header.continues(self.header, self.read_seq) and self.read_seq >= header.last_seq:
-                if goes_on(descriptor, size, self.read_seq, self._signs, self._last):
+                if continues_from(descriptor, size, self.read_seq, self._signs, self._last):
                     self._known = self.read_seq  # only what came after that is new; else a copy that went on elsewhere
             elif header.parent != self.header.generation and header.last_seq < self.last_seq:
                 # A backup, or another folder's: one of ours knows what we know.
@@ -222,14 +222,14 @@ class JournalReader:
 
     def _set_aside(self, descriptor: int, size: int) -> None:
         checksum = 0
-        for block in blocks_of(descriptor, 0, size):
+        for block in iter_blocks(descriptor, 0, size):
             checksum = zlib.crc32(block, checksum)
-        copy = aside_path(self.path, "rewritten", f"{checksum:08x}")
+        copy = get_aside_path(self.path, "rewritten", f"{checksum:08x}")
         self.rewritten += 1
         # What is in place is what the copy would hold: without room for it, reading still goes on.
         with contextlib.suppress(OSError):
             if not copy.exists():
-                set_aside(self.path, copy, _readable_blocks(self, descriptor, size), durable=False)
+                set_aside(self.path, copy, _iter_readable_blocks(self, descriptor, size), durable=False)
 
     def read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
         """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was.
@@ -238,11 +238,11 @@ class JournalReader:
         """
         entries: list[Entry] = []
         if not self._with_purged:
-            check_purges(self.path)
+            check_purge_list(self.path)
             self.is_filter_due = True
         begun: list[bytes] = []  # of a line whose end is in a later block
         read_to = start = self.offset
-        for block in blocks_of(descriptor, start, size, most or BLOCKS):
+        for block in iter_blocks(descriptor, start, size, most or BLOCKS):
             if most is not None and self.offset > start and read_to - start >= most:
                 break
             read_to += len(block)
@@ -259,7 +259,7 @@ class JournalReader:
         """Take in whole lines that begin at `offset`, and append their entries."""
         number, first, start = self.lines, self.offset == 0, self.offset
         self._last.extend(block[:-1].rsplit(b"\n", LAST_LINES)[-LAST_LINES:])
-        if _needs_none(block, self._naming, self._known):
+        if _can_skip(block, self._naming, self._known):
             if first:
                 self._take_header(block[: block.index(b"\n")])
             self._consume(block, block.count(b"\n"))
@@ -274,7 +274,7 @@ class JournalReader:
             if is_header or not line.strip() or (self._naming and not mentions(line, self._naming)):
                 continue
             raw = line + b"\n"
-            if self._known and (seq_of(raw) or self._known + 1) <= self._known:
+            if self._known and (read_seq(raw) or self._known + 1) <= self._known:
                 continue
             if (entry := _read_entry(self, raw, number)) is not None:
                 taken.append((entry, start, len(raw)))
@@ -320,14 +320,14 @@ def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"
             check_key(reader.path, reader.codec, "of a damaged header")
     elif header is not None:
         if reader.codec.key is None or header.key != reader.codec.key:
-            reader.codec = codec_of(reader.path, header.key)
+            reader.codec = find_codec(reader.path, header.key)
     elif IN_LINE.search(begin):
         reader.codec = data_key(reader.path.parent)
     else:
-        reader.codec = codec_of(reader.path, None) if begin.strip() else codec_for_new(reader.path)
+        reader.codec = find_codec(reader.path, None) if begin.strip() else find_new_codec(reader.path)
 
 
-def header_in(reader: JournalReader, descriptor: int) -> Header | None:
+def read_header(reader: JournalReader, descriptor: int) -> Header | None:
     """Return the header of an open file as it is now, None where it has none that can be read.
 
     Raises:
@@ -343,10 +343,10 @@ def header_in(reader: JournalReader, descriptor: int) -> Header | None:
     return header
 
 
-def _readable_blocks(reader: JournalReader, descriptor: int, size: int) -> Iterator[bytes]:
+def _iter_readable_blocks(reader: JournalReader, descriptor: int, size: int) -> Iterator[bytes]:
     """Yield the content of an open journal without purged text."""
     if not PurgeList(reader.path.parent).read().ids:
-        yield from blocks_of(descriptor, 0, size)
+        yield from iter_blocks(descriptor, 0, size)
         return
     full_reader = JournalReader(reader.path, codec=reader.codec)
     entries, _ = full_reader.read_lines(descriptor, size, None)
@@ -365,9 +365,9 @@ def _read_entry(reader: JournalReader, raw: bytes, number: int) -> Entry | None:
         reader.purge_filter = filter_for(reader.path, reader.header)
     purges = reader.purge_filter
     try:
-        entry = decoded_entry(reader.codec, decode_entry(raw, _form(reader.header)))
+        entry = decode_changes(reader.codec, decode_entry(raw, _get_format(reader.header)))
     except MalformedLineError as error:
-        reader.problems.append(Problem(number, str(error), purges.clean_damaged(raw) if purges else raw))
+        reader.problems.append(LineProblem(number, str(error), purges.clean_damaged(raw) if purges else raw))
         return None
     if entry.seq < reader.before:
         reader.reversed.append(number)
@@ -376,11 +376,11 @@ def _read_entry(reader: JournalReader, raw: bytes, number: int) -> Entry | None:
     return entry
 
 
-def _needs_none(whole: bytes, naming: Collection[bytes], known: int) -> bool:
+def _can_skip(whole: bytes, naming: Collection[bytes], known: int) -> bool:
     """Tell whether whole lines are all known, or name none of the records that are looked for."""
     if naming:
         return not mentions(whole, naming)
-    last = seq_of(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if known else None
+    last = read_seq(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if known else None
     return last is not None and last <= known
 
 
@@ -390,10 +390,10 @@ def decode_next(reader: JournalReader, tail: bytes) -> Entry | Header:
     Raises:
         MalformedLineError: It is none.
     """
-    return decode_entry(tail, _form(reader.header)) if reader.offset else decode_header(tail)
+    return decode_entry(tail, _get_format(reader.header)) if reader.offset else decode_header(tail)
 
 
-def _form(header: Header | None) -> int:
+def _get_format(header: Header | None) -> int:
     """Return the format of the lines; without a header they may have checksums or not."""
     return header.format if header else 1
 
@@ -402,7 +402,7 @@ BLOCK: Final = 1 << 14
 """Bytes under one checksum."""
 
 
-class Fingerprint:
+class ReadChecksums:
     """Checksums of what was read of one file, to detect that it has changed.
 
     A checksum for each block: all of them cost as much as reading the file, a few of them some 20 µs.
@@ -473,7 +473,7 @@ def pause_collection() -> Iterator[None]:
             gc.enable()
 
 
-def get_place(reader: JournalReader) -> Place | None:
+def get_position(reader: JournalReader) -> ReadPosition | None:
     """Return a reader's place, None without a file.
 
     Raises:
@@ -482,10 +482,10 @@ def get_place(reader: JournalReader) -> Place | None:
     if reader.header is None:
         return None
     with translated(reader.path, "read"), opened(reader.path, os.O_RDONLY) as descriptor:
-        return Place.of(descriptor, reader.header, reader.read_seq, reader.offset, reader.lines)
+        return ReadPosition.of(descriptor, reader.header, reader.read_seq, reader.offset, reader.lines)
 
 
-def resume_at(reader: JournalReader, place: Place) -> bool:
+def resume_at(reader: JournalReader, place: ReadPosition) -> bool:
     """Move an unused reader to a place; return True if the file still has it."""
     try:
         with opened(reader.path, os.O_RDONLY) as descriptor:

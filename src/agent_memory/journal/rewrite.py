@@ -16,26 +16,26 @@ from agent_memory.errors import BusyError, DiskFullError, StorageError, Unsuppor
 from agent_memory.files.atomic import (
     is_full,
     is_in_place,
-    lock_at_once,
     open_private,
     opened,
     read_at,
     sync_file,
     sync_folder,
     translated,
+    try_lock,
     unlock_and_close,
     write_all,
 )
 from agent_memory.files.lock import WAIT_SECONDS, folder_lock
 from agent_memory.journal.agent_file import note_journal
-from agent_memory.journal.codec import AS_IT_STANDS, decoded_entry, encoded_entry
-from agent_memory.journal.compaction import Folded, refused
-from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed, seq_of
+from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
+from agent_memory.journal.compaction import CompactionResult, split_refused
+from agent_memory.journal.format import Header, MalformedLineError, add_checksum, decode_entry, find_ids, read_seq
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
-from agent_memory.journal.reader import JournalReader, Problem
-from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
-from agent_memory.journal.writer import changed_meanwhile
+from agent_memory.journal.reader import JournalReader, LineProblem
+from agent_memory.journal.salvage import drop_forgotten, get_rejected_path, keep_rejected
+from agent_memory.journal.writer import build_changed_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry
-    from agent_memory.journal.writer import Held
+    from agent_memory.journal.writer import LockedJournal
 
 _MARK: Final = "00000000"
 """The same for all, so that two cannot write at the same time; other temporary files have random ones."""
@@ -54,7 +54,7 @@ _SYNCED_AT_ONCE: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Folding:
+class RewritePlan:
     """Lines of a journal after a rewrite.
 
     Attributes:
@@ -66,21 +66,21 @@ class Folding:
         with_purged: As in `JournalReader`.
     """
 
-    fold: Callable[[Sequence[Entry], Codec], Folded]
+    fold: Callable[[Sequence[Entry], Codec], CompactionResult]
     keep: Callable[[Change], str | None] | None
     by_number: bool
     codec: Codec | None = None
     into: Codec | None = None
     with_purged: bool = False
 
-    def of(self, reader: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
+    def of(self, reader: JournalReader, entries: list[Entry]) -> tuple[Header, CompactionResult, list[LineProblem]]:
         """Return the new header, the new lines, and what is no entry or none that its owner can read."""
         if self.by_number:
             entries.sort(key=lambda entry: entry.seq)
         bad = list(reader.problems)
         if self.keep is not None:
-            entries, not_kept = refused(entries, self.keep)
-            bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
+            entries, not_kept = split_refused(entries, self.keep)
+            bad += [LineProblem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
         folded, before = self.fold(entries, reader.codec), reader.header
         purged_before = (before.purged_seq if before else None) or 0
         # What has expired, and what is no entry, goes without a deletion that a reader could know of.
@@ -95,7 +95,7 @@ class Folding:
         return Header.fresh(reader.last_seq, parent, purged or None, key=key), folded, bad
 
 
-class Rewriting:
+class JournalRewrite:
     """A new version that is made, and not in place yet.
 
     Args:
@@ -105,7 +105,7 @@ class Rewriting:
         folding: What becomes of the lines.
     """
 
-    def __init__(self, path: Path, descriptor: int, temporary: Path, folding: Folding) -> None:
+    def __init__(self, path: Path, descriptor: int, temporary: Path, folding: RewritePlan) -> None:
         self._path, self._new, self._temporary = path, descriptor, temporary
         self._folding = folding
         self._whole = JournalReader(path, codec=folding.codec, with_purged=folding.with_purged)
@@ -113,8 +113,8 @@ class Rewriting:
         self._header: Header | None = None
         self._count = 0
         self._file: tuple[int, int] = (0, 0)
-        self._folded = Folded([], set(), set(), 0)
-        self._bad: list[Problem] = []
+        self._folded = CompactionResult([], set(), set(), 0)
+        self._bad: list[LineProblem] = []
         self.is_in_place = False
 
     @property
@@ -157,7 +157,7 @@ class Rewriting:
             write_all(self._new, content[at : at + _SYNCED_AT_ONCE])
             sync_file(self._new)
 
-    def put_in_place(self, held: Held, at: str) -> None:
+    def put_in_place(self, held: LockedJournal, at: str) -> None:
         """Copy what was appended since, and rename; the journal ends with a whole line.
 
         Args:
@@ -170,18 +170,18 @@ class Rewriting:
         """
         check, status = held.unchanged(), os.fstat(held.descriptor)
         if (status.st_dev, status.st_ino) != self._file or not self._whole.read.seems_kept(held.descriptor):
-            raise changed_meanwhile(self._path)
+            raise build_changed_error(self._path)
         if not self._whole.offset and status.st_size:
             # It was begun since: as a tail its header would be a line of a journal that has none of its parents.
-            raise changed_meanwhile(self._path)
+            raise build_changed_error(self._path)
         tail = read_at(held.descriptor, self._whole.offset, status.st_size)
         if len(tail) != status.st_size - self._whole.offset:
             raise StorageError(f"{self._path.name} cannot be read to its end, so it was not compacted.")
-        written = {each.decode() for each in ids_in(tail)} if tail else set[str]()
+        written = {each.decode() for each in find_ids(tail)} if tail else set[str]()
         if not written.isdisjoint(self._folded.over):
-            raise changed_meanwhile(self._path)
+            raise build_changed_error(self._path)
         if self._bad:
-            keep_rejected(rejected_path(self._path), self._bad, at)
+            keep_rejected(get_rejected_path(self._path), self._bad, at)
         purged = PurgeList(self._path.parent).read().ids if self._whole.withheld else {}
         drop_forgotten(self._path, self._folded.forgotten.union(purged) - written)
         is_clean = self._is_clean()
@@ -193,7 +193,7 @@ class Rewriting:
         self.is_in_place = True
         sync_folder(self._path.parent)
         if is_clean and self._header is not None:
-            last = max([self._whole.last_seq, *(seq_of(line) or 0 for line in tail.splitlines(keepends=True))])
+            last = max([self._whole.last_seq, *(read_seq(line) or 0 for line in tail.splitlines(keepends=True))])
             note_journal(self._path, self._header, last, self._count)
 
     def _is_clean(self) -> bool:
@@ -206,16 +206,16 @@ class Rewriting:
     def _carried(self, line: bytes) -> bytes:
         """Return a line that was appended since as the new version has it; a damaged one stays as it is."""
         if self._into is None:
-            return _carried(line)
+            return _upgrade_line(line)
         try:
-            entry = decoded_entry(self._whole.codec, decode_entry(line))
+            entry = decode_changes(self._whole.codec, decode_entry(line))
         except MalformedLineError:
-            raise changed_meanwhile(self._path) from None  # of the next try it is not the tail
-        return b"".join(encoded_anew([entry], self._into).lines)
+            raise build_changed_error(self._path) from None  # of the next try it is not the tail
+        return b"".join(encode_entries([entry], self._into).lines)
 
 
 @contextlib.contextmanager
-def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
+def open_rewrite(path: Path, folding: RewritePlan, wait: float) -> Iterator[JournalRewrite]:
     """Make a new version of a journal, to be put in place in the block; without that nothing has changed.
 
     Raises:
@@ -230,7 +230,7 @@ def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
     temporary = path.with_name(f".{path.name}.{_MARK}.tmp")
     with translated(path, "compact"):
         descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT)
-        new = Rewriting(path, descriptor, temporary, folding)
+        new = JournalRewrite(path, descriptor, temporary, folding)
         is_ours = False
         try:
             is_ours = _is_claimed(temporary, descriptor)
@@ -244,7 +244,9 @@ def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
             unlock_and_close(descriptor)
 
 
-def encoded_by(path: Path, codec: Codec, wait: float = WAIT_SECONDS) -> contextlib.AbstractContextManager[Rewriting]:
+def open_recoding(
+    path: Path, codec: Codec, wait: float = WAIT_SECONDS
+) -> contextlib.AbstractContextManager[JournalRewrite]:
     """Make a new version of a journal with the same lines, of which the fields stand as another codec has them.
 
     Nothing is folded, and what is no entry is moved to the rejected file. Whoever reads the file reads all of it anew.
@@ -255,14 +257,14 @@ def encoded_by(path: Path, codec: Codec, wait: float = WAIT_SECONDS) -> contextl
         wait: Seconds to wait for the lock, where room has to be made.
 
     Raises:
-        BusyError, StorageError: As `rewriting`.
+        BusyError, StorageError: As `open_rewrite`.
         UnsupportedError: A newer version wrote something that this one does not understand.
     """
-    folding = Folding(lambda entries, _: encoded_anew(entries, codec), None, by_number=False, into=codec)
-    return rewriting(path, folding, wait)
+    folding = RewritePlan(lambda entries, _: encode_entries(entries, codec), None, by_number=False, into=codec)
+    return open_rewrite(path, folding, wait)
 
 
-def encoded_anew(entries: Sequence[Entry], codec: Codec) -> Folded:
+def encode_entries(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
     """Return the file with the same entries, of which the fields stand as `codec` has them.
 
     Raises:
@@ -275,8 +277,8 @@ def encoded_anew(entries: Sequence[Entry], codec: Codec) -> Folded:
                 code="newer_format",
                 recovery="Upgrade amplifier-bundle-agent-memory, and try again.",
             )
-    lines = [encoded_entry(codec, entry.seq, entry.at, entry.changes) for entry in entries]
-    return Folded(lines, set(), set(), max((entry.seq for entry in entries), default=0))
+    lines = [encode_changes(codec, entry.seq, entry.at, entry.changes) for entry in entries]
+    return CompactionResult(lines, set(), set(), max((entry.seq for entry in entries), default=0))
 
 
 def count_records(entries: Iterable[Entry]) -> int:
@@ -293,16 +295,16 @@ def count_records(entries: Iterable[Entry]) -> int:
 def _is_claimed(temporary: Path, descriptor: int) -> bool:
     """Lock the new file; tell whether it is this process's now."""
     try:
-        lock_at_once(descriptor)
+        try_lock(descriptor)
     except BlockingIOError:
         return False
     return is_in_place(temporary, descriptor)  # another process may have finished between the opening and the lock
 
 
-def _carried(line: bytes) -> bytes:
+def _upgrade_line(line: bytes) -> bytes:
     """Return a line of any format as the present one has it; a damaged one stays as it is."""
     try:
         decode_entry(line)
     except MalformedLineError:
         return line
-    return sealed(line)
+    return add_checksum(line)

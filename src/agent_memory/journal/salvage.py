@@ -35,9 +35,16 @@ from agent_memory.files.atomic import (
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.exchange import set_aside
-from agent_memory.files.names import aside_path, keeps_lines_of, sort_of
+from agent_memory.files.names import get_aside_path, has_lines_of, sort_of
 from agent_memory.files.wording import counted, few
-from agent_memory.journal.format import MalformedLineError, decode_line, encode_fields, encode_line, ids_in, sealed
+from agent_memory.journal.format import (
+    MalformedLineError,
+    add_checksum,
+    decode_line,
+    encode_fields,
+    encode_line,
+    find_ids,
+)
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS
@@ -47,19 +54,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.encryption import DataKey
-    from agent_memory.journal.reader import Problem
+    from agent_memory.journal.reader import LineProblem
 
 log = get_logger(__name__)
 _KEPT: Final = ("id", "encrypted")
 _ENCRYPTED: Final = b'"encrypted": "'
 
 
-def rejected_path(journal: Path) -> Path:
+def get_rejected_path(journal: Path) -> Path:
     """Return the path of the file with what was set aside from `journal`."""
-    return aside_path(journal, "rejected")
+    return get_aside_path(journal, "rejected")
 
 
-def keep_rejected(path: Path, problems: Iterable[Problem], at: str) -> None:
+def keep_rejected(path: Path, problems: Iterable[LineProblem], at: str) -> None:
     """Append the raw bytes of `problems`, with the reason, one YAML document each, and sync.
 
     What is there already is not written twice: a process may have died before it removed the lines from the journal.
@@ -67,16 +74,16 @@ def keep_rejected(path: Path, problems: Iterable[Problem], at: str) -> None:
     Raises:
         StorageError: They could not be kept; the caller must then leave them where they are.
     """
-    documents = [_document(problem, at) for problem in problems]
+    documents = [_build_document(problem, at) for problem in problems]
     with translated(path, "write"):
         with opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
-            known = _kept(descriptor)
+            known = _read_known(descriptor)
             new = [document for document in documents if {**document, "at": None} not in known]
             _append(descriptor, b"".join(map(encode_line, new)))
         sync_folder(path.parent)  # also of a file that was there: its maker may have died before this
 
 
-def rejected_items(path: Path) -> tuple[list[dict[str, Any]], int]:
+def read_rejected(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Return what a file with rejected entries or lost records holds, and how many of its lines cannot be read.
 
     Raises:
@@ -84,19 +91,19 @@ def rejected_items(path: Path) -> tuple[list[dict[str, Any]], int]:
     """
     content = read_regular(path, follow=False)
     with contextlib.suppress(AgentMemoryError):  # without the key an encrypted line says which record it is about
-        content = _decrypted(path, content)
+        content = _decrypt(path, content)
     lines = [line for line in content.split(b"\n") if line.strip()]
     items = _decode_lines(lines)
     return items, len(lines) - len(items)
 
 
-def of_rejected(journal: Path) -> Iterator[Concern]:
+def check_rejected(journal: Path) -> Iterator[Concern]:
     """Report what was set aside from a journal."""
-    path = rejected_path(journal)
+    path = get_rejected_path(journal)
     if kind_of(path) == "missing":
         return
     try:
-        items, bad = rejected_items(path)
+        items, bad = read_rejected(path)
     except OSError as error:
         yield Concern(
             "rejected_unusable",
@@ -115,10 +122,10 @@ def of_rejected(journal: Path) -> Iterator[Concern]:
 
 
 def _decode_lines(lines: Iterable[bytes]) -> list[dict[str, Any]]:
-    return [value for line in lines if (value := _mapping(line)) is not None]
+    return [value for line in lines if (value := _decode_mapping(line)) is not None]
 
 
-def _mapping(line: bytes) -> dict[str, Any] | None:
+def _decode_mapping(line: bytes) -> dict[str, Any] | None:
     """Return the mapping in a line; None for a damaged one, or for one that a person wrote."""
     try:
         return decode_line(line)
@@ -126,7 +133,7 @@ def _mapping(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _kept(descriptor: int) -> list[dict[str, Any]]:
+def _read_known(descriptor: int) -> list[dict[str, Any]]:
     """Return the documents of a file, without their times.
 
     An unfinished last one is cut off: until it is whole, nothing is removed from the journal.
@@ -148,7 +155,7 @@ def _append(descriptor: int, content: bytes) -> None:
         raise
 
 
-def _document(problem: Problem, at: str) -> dict[str, Any]:
+def _build_document(problem: LineProblem, at: str) -> dict[str, Any]:
     base: dict[str, Any] = {"at": at, "reason": problem.reason.encode("utf-8", "replace").decode()}
     try:
         return {**base, "line": problem.raw.decode()}
@@ -176,21 +183,19 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
     with translated(journal, "keep what was lost of"):
         files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
         written: dict[object, list[dict[str, Any]]] = {}
-        for document in _decode_lines(line for file in files for line in lost_in(file).split(b"\n")):
-            written.setdefault(str(document.get("id")), []).append(_without_accesses(document))
-        new = [
-            record for record_id, record in lost.items() if _without_accesses(record) not in written.get(record_id, ())
-        ]
-        content = b"".join(encode_line(_as_kept(record, key)) for record in new)
+        for document in _decode_lines(line for file in files for line in read_lost(file).split(b"\n")):
+            written.setdefault(str(document.get("id")), []).append(_drop_accesses(document))
+        new = [record for record_id, record in lost.items() if _drop_accesses(record) not in written.get(record_id, ())]
+        content = b"".join(encode_line(_encrypt_document(record, key)) for record in new)
         if not files:
-            path = set_aside(journal, aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
+            path = set_aside(journal, get_aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
         else:
             path = files[-1]
             _add(path, content)
     return path
 
 
-def lost_in(path: Path) -> bytes:
+def read_lost(path: Path) -> bytes:
     """Return the content of a file of salvaged lines.
 
     A file of lost records is decrypted, without those that were purged since.
@@ -199,27 +204,27 @@ def lost_in(path: Path) -> bytes:
         OSError: It cannot be read.
         StorageError: The key is missing.
     """
-    content = _decrypted(path, path.read_bytes())
+    content = _decrypt(path, path.read_bytes())
     purged = PurgeList(path.parent).read().ids if sort_of(path.name) == "lost" else {}
-    return without_lines(content, purged.keys()) if purged else content
+    return remove_lines(content, purged.keys()) if purged else content
 
 
-def _decrypted(path: Path, content: bytes) -> bytes:
+def _decrypt(path: Path, content: bytes) -> bytes:
     if sort_of(path.name) != "lost" or _ENCRYPTED not in content:
         return content
     key = data_key(path.parent)
-    return b"".join(_plain(line, key) for line in content.splitlines(keepends=True))
+    return b"".join(_decrypt_line(line, key) for line in content.splitlines(keepends=True))
 
 
-def _as_kept(document: dict[str, Any], key: DataKey | None) -> dict[str, Any]:
+def _encrypt_document(document: dict[str, Any], key: DataKey | None) -> dict[str, Any]:
     """Return a lost record as its file has it: only the id of an encrypted one can be read."""
     if key is None:
         return document
     return {"id": document["id"], "encrypted": key.encode(("lost", document["id"]), encode_fields(document))}
 
 
-def _plain(line: bytes, key: DataKey) -> bytes:
-    value = _mapping(line)
+def _decrypt_line(line: bytes, key: DataKey) -> bytes:
+    value = _decode_mapping(line)
     if value is None or not isinstance(text := value.get("encrypted"), str) or len(value) != len(_KEPT):
         return line
     with contextlib.suppress(ValueError):  # something changed it: it stays as it is
@@ -238,7 +243,7 @@ def _add(path: Path, content: bytes) -> None:
         sync_file(descriptor)
 
 
-def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in ACCESS}
 
 
@@ -251,7 +256,7 @@ def decrypt_lost(folder: Path) -> None:
     for name in names_of(folder, "lost"):
         with translated(folder / name, "decrypt"):
             content = read_file(folder / name)
-            if (plain := lost_in(folder / name)) != content:
+            if (plain := read_lost(folder / name)) != content:
                 replace_file(folder / name, plain, durable=True)
 
 
@@ -271,41 +276,41 @@ def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
 
 def _drop(journal: Path, gone: set[bytes]) -> None:
     for path in sorted(journal.parent.iterdir()):
-        if not keeps_lines_of(journal.name, path.name) or path.is_symlink():
+        if not has_lines_of(journal.name, path.name) or path.is_symlink():
             continue
         content = read_file(path)
-        if gone.isdisjoint(ids_in(content)):
+        if gone.isdisjoint(find_ids(content)):
             continue
-        lines = [_without(line, gone) for line in content.splitlines(keepends=True)]
-        if any(line.strip() and "journal" not in (_mapping(line) or ()) for line in lines):  # more than a header
+        lines = [_remove_from_line(line, gone) for line in content.splitlines(keepends=True)]
+        if any(line.strip() and "journal" not in (_decode_mapping(line) or ()) for line in lines):  # more than a header
             replace_file(path, b"".join(lines), durable=True)
         else:
             path.unlink()
 
 
-def without_lines(content: bytes, record_ids: Collection[str]) -> bytes:
+def remove_lines(content: bytes, record_ids: Collection[str]) -> bytes:
     """Return what a file with old lines of a journal holds, without what concerns only these records."""
     gone = {one.encode("utf-8", "surrogatepass") for one in record_ids}
-    return b"".join(_without(line, gone) for line in content.splitlines(keepends=True))
+    return b"".join(_remove_from_line(line, gone) for line in content.splitlines(keepends=True))
 
 
-def lines_about(path: Path, record_ids: set[bytes]) -> int:
+def count_lines_about(path: Path, record_ids: set[bytes]) -> int:
     """Return how many lines of a file with old lines of a journal say something about these records.
 
     Raises:
         OSError: It cannot be read.
     """
-    return sum(_without(line, record_ids) != line for line in read_file(path).splitlines(keepends=True))
+    return sum(_remove_from_line(line, record_ids) != line for line in read_file(path).splitlines(keepends=True))
 
 
-def _without(line: bytes, gone: set[bytes]) -> bytes:
+def _remove_from_line(line: bytes, gone: set[bytes]) -> bytes:
     """Return a line without what concerns forgotten records; empty when nothing is left."""
-    value = _mapping(line)
+    value = _decode_mapping(line)
     if value is None:
-        named = ids_in(line)
+        named = find_ids(line)
         return b"" if named and named <= gone else line
-    if (inner := _inner(value)) is not None:
-        return b"" if inner and not _without(inner, gone) else line
+    if (inner := _get_inner_line(value)) is not None:
+        return b"" if inner and not _remove_from_line(inner, gone) else line
     if not isinstance(value.get("entries"), list):
         return b"" if _concerns(value, gone) else line
     kept = [item for item in value["entries"] if not _concerns(item, gone)]
@@ -313,11 +318,11 @@ def _without(line: bytes, gone: set[bytes]) -> bytes:
         return line
     with contextlib.suppress(ValidationError):  # another program wrote what we do not: it stays whole
         line_of_rest = encode_line({**value, "entries": kept})
-        return (sealed(line_of_rest) if sealed(line) == line else line_of_rest) if kept else b""
+        return (add_checksum(line_of_rest) if add_checksum(line) == line else line_of_rest) if kept else b""
     return line
 
 
-def _inner(value: dict[str, Any]) -> bytes | None:
+def _get_inner_line(value: dict[str, Any]) -> bytes | None:
     """Return the line that a document of the rejected file holds, None if it is none of those."""
     if isinstance(value.get("line"), str):
         return str(value["line"]).encode("utf-8", "replace")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import BusyError, StorageError, unknown_outcome
 from agent_memory.files.atomic import (
-    blocks_of,
     duplicate,
     is_full,
     is_in_place,
+    iter_blocks,
     make_private_folder,
     open_private,
     read_at,
@@ -22,18 +22,18 @@ from agent_memory.files.atomic import (
     signature_of,
     sync_file,
     sync_folder,
-    sync_way_to,
+    sync_parents,
     translated,
     unlock_and_close,
     write_all,
 )
 from agent_memory.files.entries import locks_keep_readers_out
-from agent_memory.files.lock import file_lock, folder_lock, locks_work, make_lock, no_locks
-from agent_memory.journal.agent_file import check_present, gone
-from agent_memory.journal.codec import check_writes, encoded_entry
+from agent_memory.files.lock import build_no_locks_error, file_lock, folder_lock, locks_work, make_lock
+from agent_memory.journal.agent_file import build_gone_error, check_present
+from agent_memory.journal.codec import check_writable, encode_changes
 from agent_memory.journal.format import FORMAT, Change, Entry, Header, MalformedLineError
-from agent_memory.journal.reader import Problem, choose_codec, decode_next
-from agent_memory.journal.salvage import keep_rejected, rejected_path
+from agent_memory.journal.reader import LineProblem, choose_codec, decode_next
+from agent_memory.journal.salvage import get_rejected_path, keep_rejected
 from agent_memory.models import Clock, to_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.lock import FolderLock
-    from agent_memory.journal.reader import JournalReader, Update
+    from agent_memory.journal.reader import JournalReader, JournalUpdate
 
 
 class JournalWriter:
@@ -55,13 +55,15 @@ class JournalWriter:
         receipt: Makes durable what was written, and what was read; None where nothing is left to be made so.
     """
 
-    def __init__(self, reader: JournalReader, held: Held, clock: Clock, update: Update, proof: SyncState) -> None:
+    def __init__(
+        self, reader: JournalReader, held: LockedJournal, clock: Clock, update: JournalUpdate, proof: SyncState
+    ) -> None:
         self._reader = reader
         self.held = held
         self._clock = clock
         self._proof = proof
         self.update = update
-        self.receipt: Receipt | None = None
+        self.receipt: SyncReceipt | None = None
         self.is_settled = False
 
     @property
@@ -84,8 +86,8 @@ class JournalWriter:
         seq, at = reader.last_seq + 1, to_text(self._clock())
         if reader.offset == 0:
             choose_codec(reader, None)  # encryption may have begun since the empty file was looked at
-        check_writes(reader.path, reader.codec, reader.header.key if reader.header else None)
-        line = encoded_entry(reader.codec, seq, at, tuple(changes), reader.header.format if reader.header else FORMAT)
+        check_writable(reader.path, reader.codec, reader.header.key if reader.header else None)
+        line = encode_changes(reader.codec, seq, at, tuple(changes), reader.header.format if reader.header else FORMAT)
         header = Header.fresh(reader.last_seq, key=reader.codec.key) if reader.offset == 0 else None
         # The name first: where that fails nothing was written, and no process reads a file that may yet vanish.
         self._proof.secure_name(reader.path, self.held.descriptor)
@@ -132,7 +134,7 @@ class JournalWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockedJournal:
     """A journal that is locked.
 
     Attributes:
@@ -155,12 +157,12 @@ class Held:
         def check() -> None:
             same = signature_of(os.fstat(self.descriptor)) == before
             if not (same and is_in_place(self.path, self.descriptor) and self.lock.is_in_place()):
-                raise changed_meanwhile(self.path)
+                raise build_changed_error(self.path)
 
         return check
 
 
-def changed_meanwhile(path: Path) -> BusyError:
+def build_changed_error(path: Path) -> BusyError:
     """Return the error for a file that another program got in beside."""
     return BusyError(
         f"{path.name} or its lock was changed by another program while a new version of it was being written. "
@@ -185,7 +187,7 @@ class JournalFile:
         self,
         reader: JournalReader,
         wait: float,
-        take: Callable[[Update], None],
+        take: Callable[[JournalUpdate], None],
         sync: Callable[[int], None] | None = None,
     ) -> None:
         self._sync = sync
@@ -206,14 +208,14 @@ class JournalFile:
         folder = self._path.parent
         with translated(self._path, "read"):
             if self._reader.offset and not self._path.exists():
-                raise gone(self._reader.path)
+                raise build_gone_error(self._reader.path)
         check_present(self._path)
         make_private_folder(folder)
         if not self._lock_works:
             make_lock(folder)
             reason = locks_work(folder)
             if reason is not None:
-                raise no_locks(reason)
+                raise build_no_locks_error(reason)
             self._lock_works = True
             self._locks_file = not locks_keep_readers_out(folder)
 
@@ -229,7 +231,7 @@ class JournalFile:
                 os.close(self._open())
 
     @contextlib.contextmanager
-    def held(self, wait: float | None = None) -> Iterator[Held]:
+    def held(self, wait: float | None = None) -> Iterator[LockedJournal]:
         """Hold folder and file for the length of the block, in any thread.
 
         Args:
@@ -244,18 +246,18 @@ class JournalFile:
         with folder_lock(self._path.parent, seconds) as lock, translated(self._path, "write"):
             if self.proof.is_doubtful:
                 with self._opened(seconds) as descriptor:
-                    self.write_anew(Held(self._path, lock, descriptor))
+                    self.write_anew(LockedJournal(self._path, lock, descriptor))
             with self._opened(seconds) as descriptor:
-                yield Held(self._path, lock, descriptor)
+                yield LockedJournal(self._path, lock, descriptor)
 
     def _opened(self, wait: float) -> AbstractContextManager[int]:
         """Open the file and lock it as well, since the folder's lock file may have been deleted."""
         return file_lock(self._path, self._open, wait, lock_it=self._locks_file)
 
-    def write_anew(self, held: Held) -> None:
+    def write_anew(self, held: LockedJournal) -> None:
         """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
         size = os.fstat(held.descriptor).st_size
-        content = blocks_of(held.descriptor, 0, size)
+        content = iter_blocks(held.descriptor, 0, size)
         replace_file(self._path, content, durable=True, check=held.unchanged())
         self.proof = SyncState(self._sync)
 
@@ -285,7 +287,7 @@ class JournalFile:
         try:
             decode_next(self._reader, tail)
         except MalformedLineError as error:
-            keep_rejected(rejected_path(self._path), [Problem(0, f"torn: {error}", tail)], at)
+            keep_rejected(get_rejected_path(self._path), [LineProblem(0, f"torn: {error}", tail)], at)
             os.ftruncate(descriptor, offset)
             return
         write_all(descriptor, b"\n")
@@ -297,7 +299,7 @@ class JournalFile:
             return open_private(self._path, flags)
         except FileNotFoundError:
             if self._reader.offset:
-                raise gone(self._reader.path) from None
+                raise build_gone_error(self._reader.path) from None
             if self._path.with_name(f".{self._path.name}.icloud").exists():
                 raise StorageError(
                     f"{self._path.name} is in the cloud and not on this machine. Nothing was written.",
@@ -337,7 +339,7 @@ class SyncState:
         self._file: tuple[int, int] | None = None
         self._size = 0
         self._knows_way = False
-        self._next: Receipt | None = None
+        self._next: SyncReceipt | None = None
         self._mutex = threading.Lock()
         self._turn = threading.Lock()
 
@@ -354,16 +356,16 @@ class SyncState:
         Raises:
             OSError: A sync failed.
         """
-        identity = _identity(descriptor)
+        identity = _get_file_identity(descriptor)
         if self._file == identity:
             return
         if not self._knows_way:
-            sync_way_to(path.parent)
+            sync_parents(path.parent)
             self._knows_way = True
         sync_folder(path.parent)
         self._file, self._size = identity, 0
 
-    def secure(self, path: Path, descriptor: int, size: int) -> Receipt | None:
+    def secure(self, path: Path, descriptor: int, size: int) -> SyncReceipt | None:
         """Make the name durable; return what makes the first `size` bytes so, None if they are known to be.
 
         To be called with the lock held: others may write before that sync, and share it.
@@ -376,11 +378,11 @@ class SyncState:
             return None
         with self._mutex:
             if self._next is None or self._next.file != self._file:
-                self._next = Receipt(self, path.name, duplicate(descriptor), _identity(descriptor))
+                self._next = SyncReceipt(self, path.name, duplicate(descriptor), _get_file_identity(descriptor))
             self._next.size = size
             return self._next
 
-    def settle(self, receipt: Receipt) -> None:
+    def settle(self, receipt: SyncReceipt) -> None:
         """Sync for all that hold this receipt, unless one of them has done so; one sync runs at a time.
 
         Raises:
@@ -393,7 +395,7 @@ class SyncState:
             why = receipt.error.strerror or type(receipt.error).__name__
             raise unknown_outcome(f"{receipt.name} was written and could not be synced: {why}.") from receipt.error
 
-    def _settle(self, receipt: Receipt) -> None:
+    def _settle(self, receipt: SyncReceipt) -> None:
         with self._mutex:  # what is written from now on waits for the next sync
             if self._next is receipt:
                 self._next = None
@@ -409,7 +411,7 @@ class SyncState:
         unlock_and_close(receipt.descriptor)
 
 
-class Receipt:
+class SyncReceipt:
     """For bytes that were written and wait for a sync.
 
     The file stays open from the first of these writes on: a failure of the disk is told to who had it open.
@@ -431,6 +433,6 @@ class Receipt:
         self._proof.settle(self)
 
 
-def _identity(descriptor: int) -> tuple[int, int]:
+def _get_file_identity(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino

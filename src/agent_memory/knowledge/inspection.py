@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import described, kind_of, size_of
+from agent_memory.files.entries import describe_path_type, kind_of, size_of
 from agent_memory.files.wording import counted, few
 from agent_memory.knowledge.intake.drafts import FORMAT
 from agent_memory.knowledge.pipeline.stages import ATTEMPTS, OF_MODEL, get_reason, is_quarantined
@@ -76,7 +76,7 @@ def of_topics(folder: Path) -> Iterator[Concern]:
     if kind != "folder":
         yield Concern(
             "topics_unusable",
-            f"topics is {described(kind)} instead of a folder, so no page is written. Everything else works.",
+            f"topics is {describe_path_type(kind)} instead of a folder, so no page is written. Everything else works.",
             "Move it away; the next background work rebuilds the pages.",
         )
         return
@@ -106,7 +106,7 @@ def why_not(path: Path) -> str:
     """Return why no page can be in an entry; empty if one can."""
     kind = kind_of(path)
     if kind != "file":
-        return described(kind)
+        return describe_path_type(kind)
     if size_of(path) > MAX_BYTES:
         return "larger than 4 MiB"
     return "" if os.access(path, os.R_OK) else "not readable"

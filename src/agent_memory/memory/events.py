@@ -17,10 +17,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.atomic import (
-    lock_at_once,
     make_private_folder,
     open_private,
     translated,
+    try_lock,
     unlock_and_close,
     write_all,
 )
@@ -513,6 +513,6 @@ def _try_to_lock(descriptor: int) -> None:
     """
     for _ in range(_TRIES):
         with contextlib.suppress(OSError):
-            lock_at_once(descriptor)
+            try_lock(descriptor)
             return
         time.sleep(_BETWEEN_TRIES)

@@ -27,8 +27,8 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
-from agent_memory.files.exchange import put_in_place, read_settled, set_aside
-from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
+from agent_memory.files.exchange import put_file_in_place, read_settled, set_aside
+from agent_memory.files.names import STAMP, get_aside_path, parse_moment, sort_of
 from agent_memory.files.wording import counted
 from agent_memory.models import is_memory_id, to_text, visible
 from agent_memory.redaction import Redactor, SecretRedactor
@@ -353,7 +353,7 @@ class PadFile:
             replace_file(new, content, durable=False)
             rendered = signature(new)  # taken before others can write to the file
             try:
-                put_in_place(new, self.path, self._choose_free_path)
+                put_file_in_place(new, self.path, self._choose_free_path)
             except BaseException:
                 new.unlink(missing_ok=True)
                 raise
@@ -415,7 +415,7 @@ class PadFile:
             StorageError: It could not be written.
         """
         kept = self._remove_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        aside, key = aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
+        aside, key = get_aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
         with translated(self.path, "set aside"):
             return set_aside(self.path, aside, kept if key is None else key.encrypted(aside.name, kept)).name
 
@@ -424,7 +424,7 @@ class PadFile:
         now = self._clock()
         with contextlib.suppress(OSError):  # the next call tries again
             for name in names_of(self.path.parent, "broken_pad"):
-                if (moment := moment_of(name)) and moment < now - KEPT:
+                if (moment := parse_moment(name)) and moment < now - KEPT:
                     self.path.with_name(name).unlink()
 
     def _read(self, path: Path, patience: float | None = None) -> Save:
@@ -465,7 +465,7 @@ class PadFile:
 def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
     """Yield concerns about copies of refused edits."""
     sizes = {name: size_of(path.with_name(name)) for name in names_of(path.parent, "broken_pad")}
-    recent = [name for name in sizes if (moment := moment_of(name)) and now - moment < KEPT]
+    recent = [name for name in sizes if (moment := parse_moment(name)) and now - moment < KEPT]
     if recent:
         yield Concern(
             "scratchpad_kept",

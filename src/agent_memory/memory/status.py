@@ -7,11 +7,11 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.encryption import is_encrypted, of_encryption
+from agent_memory.encryption import check_encryption, is_encrypted
 from agent_memory.errors import StorageError
-from agent_memory.files.concerns import of_lock, of_place
+from agent_memory.files.concerns import check_agent_folder, check_lock
 from agent_memory.files.entries import kind_of
-from agent_memory.journal import of_purges, of_rejected
+from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.results import Status
 from agent_memory.memory.scratchpad_file import of_kept
 from agent_memory.models import PROJECT
@@ -159,11 +159,11 @@ def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
     if not folder.path.is_dir():
         return []
     concerns = [
-        *of_place(folder),
-        *of_rejected(folder.journal),
-        *of_purges(folder.path),
-        *of_encryption(folder.path),
-        *of_lock(folder),
+        *check_agent_folder(folder),
+        *check_rejected(folder.journal),
+        *check_purges(folder.path),
+        *check_encryption(folder.path),
+        *check_lock(folder),
     ]
     if kind_of(folder.metadata) != "missing":
         concerns += load_handler(_INDEX_FACTS)(folder)

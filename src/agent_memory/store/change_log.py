@@ -20,7 +20,16 @@ from agent_memory.files.atomic import read_json, signature, translated
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS, is_aside
 from agent_memory.index import embedded_texts
-from agent_memory.journal import GRACE, Change, Journal, Records, Update, apply_change, deleted_in, keep_lost
+from agent_memory.journal import (
+    GRACE,
+    Change,
+    Journal,
+    JournalUpdate,
+    Records,
+    apply_change,
+    find_deleted_ids,
+    keep_lost,
+)
 from agent_memory.journal.journal import note_current
 from agent_memory.journal.reader import is_put_back
 from agent_memory.models import ACCESS, ESTIMATES, PLACE, Clock, to_text, utc_now
@@ -92,7 +101,7 @@ class FileLog:
         """See `ChangeLog`; some 2 µs, which each request of a session pays."""
         return signature(self.journal.path)  # None where that fails: reading it says why
 
-    def poll(self, *, thorough: bool = False) -> Update:
+    def poll(self, *, thorough: bool = False) -> JournalUpdate:
         """See `ChangeLog`; `thorough` reads the whole file again."""
         return self._counted(self.journal.poll(thorough=thorough))
 
@@ -106,7 +115,7 @@ class FileLog:
             absorb(self._counted(writer.update))
             changes, answer = decide()
             if changes:
-                absorb(self._counted(Update([writer.append(changes)])))
+                absorb(self._counted(JournalUpdate([writer.append(changes)])))
                 if changes[0].op == "put":
                     describe_folder(self._folder)  # under the lock, or it might replace what a migration has written
         return answer, writer.receipt.settle if writer.receipt is not None else None
@@ -152,7 +161,7 @@ class FileLog:
 
     def naming(self, record_ids: Collection[str] | None) -> list[Entry]:
         """See `ChangeLog`; reads the whole file."""
-        wanted = deleted_in(self.journal.path) if record_ids is None else record_ids
+        wanted = find_deleted_ids(self.journal.path) if record_ids is None else record_ids
         return self.journal.naming(wanted) if wanted else []
 
     def report(self) -> tuple[list[str], list[str]]:
@@ -173,7 +182,7 @@ class FileLog:
         """See `ChangeLog`."""
         return keep_lost(self.journal.path, records)
 
-    def _counted(self, update: Update) -> Update:
+    def _counted(self, update: JournalUpdate) -> JournalUpdate:
         header = self.journal.reader.header
         generation = header.generation if header is not None else ""
         if update.reset or (update.entries and self.policy.is_empty):

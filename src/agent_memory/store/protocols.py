@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import timedelta
 
-    from agent_memory.journal import Change, Entry, Update
+    from agent_memory.journal import Change, Entry, JournalUpdate
     from agent_memory.models import SearchResults
     from agent_memory.store.state import State
 
 T = TypeVar("T")
 Settle = Callable[[], object] | None
 """Makes a change durable; None where nothing is left to be done."""
-Absorb = Callable[["Update"], None]
+Absorb = Callable[["JournalUpdate"], None]
 """Takes in what is new, before and after a decision."""
 Decide = Callable[[], tuple[list["Change"], T]]
 """Returns the changes to make upon what was absorbed, and the answer; may be called more than once."""
@@ -54,7 +54,7 @@ class ChangeLog(Protocol):
         None where only `poll` shows a write.
         """
 
-    def poll(self, *, thorough: bool = False) -> Update:
+    def poll(self, *, thorough: bool = False) -> JournalUpdate:
         """Return what is new since the last call.
 
         Args:

@@ -43,8 +43,8 @@ from agent_memory.index.segment_merge import merge
 from agent_memory.index.segment_vectors import add_vectors, folder_name, remove_unfinished
 from agent_memory.index.segment_writer import seal
 from agent_memory.index.turns import talking
-from agent_memory.journal import Journal, Update
-from agent_memory.journal.reader import get_place
+from agent_memory.journal import Journal, JournalUpdate
+from agent_memory.journal.reader import get_position
 from agent_memory.logs import get_logger
 from agent_memory.models import Kind, content_hash, listed_as
 from agent_memory.store.change_log import CompactionPolicy, is_counted
@@ -189,7 +189,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
             return _seal_stretch(folder, kind, place, least)
         state.absorb(update)
         _count(policy, kind, journal, update)
-    last, here = journal.watermark[1], get_place(journal.reader)
+    last, here = journal.watermark[1], get_position(journal.reader)
     invalid = {one: {"data": state.table.as_in_journal(one), "why": why} for one, why in state.table.invalid.items()}
     if here is None or state.unsealed < least or len(json.dumps(invalid)) > _MOST_INVALID:
         return False
@@ -208,7 +208,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     return True
 
 
-def _count(policy: CompactionPolicy, kind: Kind[Any], journal: Journal, update: Update) -> None:
+def _count(policy: CompactionPolicy, kind: Kind[Any], journal: Journal, update: JournalUpdate) -> None:
     header = journal.reader.header
     if policy.is_empty:
         policy.clear(header.last_seq if header is not None else 0)

@@ -25,7 +25,7 @@ from agent_memory.index.sealed_vectors import SealedVectors
 from agent_memory.index.segment import Segment, read_about
 from agent_memory.index.segment_vectors import Vectors, folder_name
 from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.journal.place import Place
+from agent_memory.journal.place import ReadPosition
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.reader import resume_at
 from agent_memory.models import Trace
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
     from agent_memory.files.layout import AgentFolder
     from agent_memory.index import DenseIndex, RankingSettings
-    from agent_memory.journal import Line
+    from agent_memory.journal import InspectedLine
     from agent_memory.models import Kind
     from agent_memory.store.protocols import ChangeLog
     from agent_memory.store.store import Store
@@ -150,7 +150,7 @@ class Opening(Generic[R]):
 
     def last_sealed(self) -> int:
         """Return the number of the last change that is sealed by now, in use here or not; 0 without any."""
-        place = Place.from_json(listed(self._folder.segments(self._kind.name))[1].get(PLACE, {}))
+        place = ReadPosition.from_json(listed(self._folder.segments(self._kind.name))[1].get(PLACE, {}))
         return place.seq if place is not None else 0
 
     def _use(self, opened: SealedOpened[R]) -> None:
@@ -208,7 +208,7 @@ def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dic
     except StorageError:  # damaged, or of another version: they are made anew
         return Chain(), {}
     notes = listed(place)[1]
-    ends = Place.from_json(notes.get(PLACE, {}))
+    ends = ReadPosition.from_json(notes.get(PLACE, {}))
     fits = is_current and ends is not None and ends.seq == chain.last_seq and resume_at(journal.reader, ends)
     return (chain, notes) if fits else (Chain(), {})
 
@@ -321,7 +321,7 @@ class SegmentCheck:
         self._chain = chain
         self._invalid = invalid_in(notes)
 
-    def compare(self, lines: list[Line]) -> None:
+    def compare(self, lines: list[InspectedLine]) -> None:
         """Look at all lines of some records."""
         if not self._chain.segments:
             return
@@ -354,7 +354,7 @@ class SegmentCheck:
             "segments", f"{sealed} up to change {self._chain.last_seq:,} are sealed in {segments}.", size=size
         )
 
-    def _as_sealed(self, lines: list[Line]) -> tuple[dict[str, dict[str, Any] | None], set[str]]:
+    def _as_sealed(self, lines: list[InspectedLine]) -> tuple[dict[str, dict[str, Any] | None], set[str]]:
         """Return the records as the journal had them where the segments end, None for one that was not there.
 
         And the ids of those that were stored or deleted later: a compaction leaves only that.

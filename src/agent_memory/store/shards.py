@@ -29,7 +29,7 @@ from agent_memory.files.atomic import (
     translated,
 )
 from agent_memory.files.concerns import Concern, is_begun
-from agent_memory.files.entries import kind_of, lock_at, names_in, size_of
+from agent_memory.files.entries import get_lock_state, kind_of, names_in, size_of
 from agent_memory.files.lock import folder_lock, index_lock
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.models import describe
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.files.entries import Lock, PathType
+    from agent_memory.files.entries import LockState, PathType
     from agent_memory.files.layout import AgentFolder
 
 FORMAT: Final = 3
@@ -346,8 +346,8 @@ class IndexFacts:
     state: ShardState | None
     unfinished: list[Path]
     unused: dict[str, Path]
-    builder: Lock
-    holder: Lock
+    builder: LockState
+    holder: LockState
     is_installed: bool
 
 
@@ -368,8 +368,8 @@ def inspect_index(folder: AgentFolder) -> IndexFacts:
             for name in names
             if name.isalnum() and name != active and kind_of(index / name) == "folder"
         },
-        lock_at(index / BUILD_LOCK),
-        lock_at(index / (active or "") / HOLDER_LOCK),
+        get_lock_state(index / BUILD_LOCK),
+        get_lock_state(index / (active or "") / HOLDER_LOCK),
         is_installed(),
     )
 

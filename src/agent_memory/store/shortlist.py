@@ -19,7 +19,7 @@ from agent_memory.encryption import data_key, is_encrypted, key_for
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, replace_file
-from agent_memory.files.names import shortlist_of
+from agent_memory.files.names import get_shortlist_name
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.models import may_stand_for, to_text
@@ -53,7 +53,7 @@ class Shortlist(Generic[R]):
         self._kind = kind
         self._journal = folder.path / kind.journal
         self._folder = folder
-        self._path = folder.path / shortlist_of(kind.journal, kind.name if kind.beside() else "")
+        self._path = folder.path / get_shortlist_name(kind.journal, kind.name if kind.beside() else "")
 
     def read(self, order: Order, now: datetime) -> list[R] | None:
         """Return what `RecordStorage.recent` would, or None if only the journal can tell."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
-    from agent_memory.journal import Change, Entry, Update
+    from agent_memory.journal import Change, Entry, JournalUpdate
     from agent_memory.models import Document, Kind, Record
     from agent_memory.store.sealed_records import SealedRecords
 
@@ -92,7 +92,7 @@ class State(Generic[R]):
         """Return a record, also a superseded or expired one, or None."""
         return self.records.get(record_id)
 
-    def absorb(self, update: Update) -> Collection[str]:
+    def absorb(self, update: JournalUpdate) -> Collection[str]:
         """Take in what a look at the log brought; return the ids of what changed by it, gone records included."""
         before: Mapping[str, R] = {}
         if update.reset:

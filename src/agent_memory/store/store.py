@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import TextEmbeddings
     from agent_memory.index import Hit, Question, Ranking, SearchIndex
     from agent_memory.index.parts import Masks
-    from agent_memory.journal import Change, Update
+    from agent_memory.journal import Change, JournalUpdate
     from agent_memory.models import Kind, SearchRequest, Surroundings
     from agent_memory.store.protocols import Absorb, ChangeLog, IndexUpkeep, Settle
     from agent_memory.store.sealed_records import SealedRecords
@@ -261,7 +261,7 @@ class Store(Generic[R]):
         records, self._forgotten = self._forgotten or [], []
         return records
 
-    def _absorb(self, update: Update) -> None:
+    def _absorb(self, update: JournalUpdate) -> None:
         """Apply an update of the log to state and index.
 
         Records that another program removed or changed in the log are written to a file of their own.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.files import exchange
-from agent_memory.files.atomic import leftovers, remove_leftovers
-from agent_memory.files.exchange import finish, is_settled, settle, staging
+from agent_memory.files.atomic import list_leftovers, remove_leftovers
+from agent_memory.files.exchange import finish_settled_files, is_settled, open_staging, settle_files
 from agent_memory.files.lock import finish_settled, folder_lock
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def fill(staged: Path) -> None:
 
 
 def change(folder: Path) -> None:
-    with staging(folder) as staged:
+    with open_staging(folder) as staged:
         fill(staged)
-        settle(folder, staged)
+        settle_files(folder, staged)
         raise KilledError
 
 
@@ -51,15 +51,15 @@ def contents(folder: Path) -> list[str]:
 
 
 def test_all_are_replaced_and_nothing_is_left(folder: Path) -> None:
-    with staging(folder) as staged:
+    with open_staging(folder) as staged:
         fill(staged)
-        settle(folder, staged)
+        settle_files(folder, staged)
     assert contents(folder) == ["new", "new", "new.md"]
     assert {each.name for each in folder.iterdir()} == {*NAMES, "pages"}
 
 
 def test_what_is_not_settled_changes_nothing_and_goes(folder: Path) -> None:
-    with staging(folder) as staged:
+    with open_staging(folder) as staged:
         fill(staged)
     assert contents(folder) == ["old", "old", "old.md"]
     assert {each.name for each in folder.iterdir()} == {*NAMES, "pages"}
@@ -69,13 +69,13 @@ def test_what_a_process_that_died_had_not_settled_goes_with_the_next_staging(fol
     left = folder / ".restoring.0123abcd.tmp"
     left.mkdir()
     fill(left)
-    with staging(folder):
+    with open_staging(folder):
         assert not left.exists()
     assert contents(folder) == ["old", "old", "old.md"]
 
 
 def test_staging_leaves_alone_what_another_stages_now(folder: Path) -> None:
-    with staging(folder) as one, staging(folder) as other:
+    with open_staging(folder) as one, open_staging(folder) as other:
         fill(one)
         fill(other)
         assert one != other
@@ -121,7 +121,7 @@ def test_finishing_waits_for_nobody_unless_told_to(folder: Path) -> None:
 
 def test_finishing_again_does_no_harm(folder: Path) -> None:
     (folder / ".restoring").mkdir()
-    finish(folder)
+    finish_settled_files(folder)
     assert contents(folder) == ["old", "old", "old.md"]
 
 
@@ -130,11 +130,11 @@ def test_what_was_not_settled_is_a_leftover_once_nobody_holds_it(folder: Path) -
     left.mkdir()
     fill(left)
     os.utime(left, (1, 1))
-    with staging(folder) as staged:
+    with open_staging(folder) as staged:
         os.utime(staged, (1, 1))
         left.mkdir(exist_ok=True)
         os.utime(left, (1, 1))
-        assert leftovers(folder) == [left]
+        assert list_leftovers(folder) == [left]
         remove_leftovers(folder)
         assert staged.exists()
     assert not left.exists()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.files import exchange as swapping
-from agent_memory.files.exchange import put_in_place, undisturbed
+from agent_memory.files.exchange import block_writers, put_file_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def test_what_was_there_comes_out(folder: Path, way: str, spare: Callable[[], Pa
     new, place = folder / "new", folder / "place"
     new.write_text("later")
     place.write_text("before")
-    put_in_place(new, place, spare)
+    put_file_in_place(new, place, spare)
     assert place.read_text() == "later"
     assert contents(folder) == ["before", "later"]
 
@@ -62,7 +62,7 @@ def test_what_was_there_comes_out(folder: Path, way: str, spare: Callable[[], Pa
 def test_an_empty_place_is_simply_taken(folder: Path, way: str, spare: Callable[[], Path]) -> None:
     new, place = folder / "new", folder / "place"
     new.write_text("later")
-    put_in_place(new, place, spare)
+    put_file_in_place(new, place, spare)
     assert [path.name for path in folder.iterdir()] == ["place"]
     assert place.read_text() == "later"
 
@@ -87,7 +87,7 @@ def test_a_save_at_the_last_moment_comes_out_too(
 
     for name in real:
         monkeypatch.setattr(swapping, name, after_a_save(name))
-    put_in_place(new, place, spare)
+    put_file_in_place(new, place, spare)
     assert place.read_text() == "later"
     kept = set(contents(folder))
     assert {"later", "first save"} <= kept
@@ -103,7 +103,7 @@ def test_a_failure_leaves_both_where_they_were(
     place.write_text("before")
     monkeypatch.setattr(swapping, "_rename", cannot(errno.EIO))
     with pytest.raises(OSError, match="Input/output"):
-        put_in_place(new, place, spare)
+        put_file_in_place(new, place, spare)
     assert (new.read_text(), place.read_text()) == ("later", "before")
 
 
@@ -112,13 +112,13 @@ def test_a_file_that_is_being_written_is_told_from_one_that_is_not(folder: Path)
     path.write_text("x")
     reading = os.open(path, os.O_RDONLY)
     try:
-        with undisturbed(reading) as quiet:
+        with block_writers(reading) as quiet:
             if quiet is None:
                 pytest.skip("this system does not tell")
             assert quiet is True
-        with path.open("a"), undisturbed(reading) as quiet:
+        with path.open("a"), block_writers(reading) as quiet:
             assert quiet is False
-        with undisturbed(reading) as quiet:
+        with block_writers(reading) as quiet:
             assert quiet is True
         with path.open("a") as again:  # it was let go
             again.write("y")

@@ -13,8 +13,8 @@ import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.files import lock
-from agent_memory.files.entries import Lock
-from agent_memory.files.lock import file_lock, folder_lock, held_by_another
+from agent_memory.files.entries import LockState
+from agent_memory.files.lock import build_busy_error, file_lock, folder_lock
 from agent_memory.files.names import LOCK
 from agent_memory.journal import Change, Journal
 from agent_memory.journal import writer as journal_writer
@@ -113,7 +113,7 @@ def test_an_interrupted_wait_gives_the_lock_back(root: Path, monkeypatch: pytest
     def interrupted(_self: object, _seconds: float) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(lock.Waiting, "is_over", interrupted)
+    monkeypatch.setattr(lock.LockWaiter, "is_over", interrupted)
     with folder_lock(root), pytest.raises(KeyboardInterrupt), folder_lock(root, wait=30):
         pytest.fail("two held the lock")  # pragma: no cover
     monkeypatch.undo()
@@ -133,11 +133,11 @@ def test_a_long_wait_is_logged_with_the_holder(
 
 
 def test_a_stopped_holder_is_told_from_a_slow_one() -> None:
-    stopped = Lock("held", pid=4711, name="python")
-    error = held_by_another(30, stopped)
+    stopped = LockState("held", pid=4711, name="python")
+    error = build_busy_error(30, stopped)
     assert error.message.startswith("Process 4711 (python) has been writing to this memory for more than 30 s.")
     assert "end that process" in error.recovery
-    assert held_by_another(30).message.startswith("Another process has been writing")
+    assert build_busy_error(30).message.startswith("Another process has been writing")
 
 
 def test_reading_needs_no_lock(root: Path) -> None:

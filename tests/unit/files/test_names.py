@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.files.entries import shared_file_system
 from agent_memory.files.exchange import set_aside
-from agent_memory.files.names import aside_path, keeps_lines_of, moment_of, sort_of
+from agent_memory.files.names import get_aside_path, has_lines_of, parse_moment, sort_of
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ def test_a_name_means_one_thing(sort: str, name: str) -> None:
 
 def test_files_with_old_lines_are_those_of_their_own_journal() -> None:
     every = [name for names in SORTS.values() for name in names]
-    assert {name for name in every if keeps_lines_of("episodes.yaml", name)} == {"episodes.rejected.yaml"}
-    assert {sort_of(name) for name in every if keeps_lines_of("memories.yaml", name)} == {
+    assert {name for name in every if has_lines_of("episodes.yaml", name)} == {"episodes.rejected.yaml"}
+    assert {sort_of(name) for name in every if has_lines_of("memories.yaml", name)} == {
         *("rejected", "lost", "rewritten", "before_repair", "broken")
     }
 
 
 def test_a_name_tells_when_it_was_given() -> None:
-    assert moment_of("scratchpad.broken-20260301T120000-2.yaml") == NOON
-    assert moment_of("scratchpad.broken-99999999T999999.yaml") is moment_of("notes.txt") is None
+    assert parse_moment("scratchpad.broken-20260301T120000-2.yaml") == NOON
+    assert parse_moment("scratchpad.broken-99999999T999999.yaml") is parse_moment("notes.txt") is None
 
 
 def test_what_is_set_aside_overwrites_nothing(tmp_path: Path) -> None:
     path = tmp_path / "scratchpad.yaml"
-    place = aside_path(path, "broken", "20260301T120000")
+    place = get_aside_path(path, "broken", "20260301T120000")
     written = [set_aside(path, place, content).name for content in (b"1", b"2")]
     path.mkdir()
     assert [*written, set_aside(path, place).name] == [

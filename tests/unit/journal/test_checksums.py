@@ -20,13 +20,13 @@ from agent_memory.journal import Change, Journal, inspect_journal
 from agent_memory.journal.format import (
     Header,
     MalformedLineError,
+    add_checksum,
     decode_entry,
     decode_header,
     encode_entry,
     encode_line,
-    sealed,
 )
-from agent_memory.journal.salvage import drop_forgotten, rejected_path
+from agent_memory.journal.salvage import drop_forgotten, get_rejected_path
 from tests.support import FrozenClock, lines_of
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def test_lines_of_the_first_format_are_read_without_a_checksum_and_get_one_by_th
     assert decode_entry(line).changes == tuple(written)
     with pytest.raises(MalformedLineError, match="no checksum"):
         decode_entry(line, 2)
-    assert sealed(line) == encode_entry(7, AT, tuple(written), 2)
-    assert sealed(sealed(line)) == sealed(line)
+    assert add_checksum(line) == encode_entry(7, AT, tuple(written), 2)
+    assert add_checksum(add_checksum(line)) == add_checksum(line)
 
 
 def test_a_header_says_where_the_file_comes_from_and_has_a_checksum(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_changed_letter_is_reported_and_set_aside_by_the_next_compaction(tmp_p
     journal.compact()
     assert journal.reader.problems == []
     assert ids_in(path) == ["a", "c"]
-    assert b"memory B" in rejected_path(path).read_bytes()
+    assert b"memory B" in get_rejected_path(path).read_bytes()
 
 
 def test_a_journal_of_the_first_format_is_appended_to_as_it_is_and_converted_by_a_compaction(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_torn_line_that_is_whole_to_a_reader_of_json_is_told_by_its_checksum(t
     assert not inspect_journal(path).tail_is_whole
     append(path, "c")
     assert ids_in(path) == ["a", "c"]
-    assert torn in rejected_path(path).read_bytes().replace(b'\\"', b'"')
+    assert torn in get_rejected_path(path).read_bytes().replace(b'\\"', b'"')
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255), st.sampled_from([1, 2]))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import ReadOnlyError, StorageError, ValidationError
 from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, Records, apply_change, inspect_journal
-from agent_memory.journal.codec import decoded_entry, encoded_entry
+from agent_memory.journal.codec import decode_changes, encode_changes
 from agent_memory.journal.format import MalformedLineError, decode_entry, decode_header
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.salvage import get_rejected_path
 from tests.support import FrozenClock, Scrambling, header_of, lines_of, raises, resealed
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ changes = st.builds(Change, st.sampled_from(["put", "patch", "mark"]), st.just("
 @given(st.lists(changes | st.builds(Change, st.just("touch"), st.just("memory"), st.just("a")), min_size=1, max_size=4))
 def test_what_is_encoded_is_decoded_the_same(written: list[Change]) -> None:
     codec = Scrambling()
-    line = encoded_entry(codec, 7, AT, tuple(written), 3)
-    assert decoded_entry(codec, decode_entry(line, 3)).changes == tuple(written)
-    assert encoded_entry(IDENTITY, 7, AT, decode_entry(line, 3).changes) == line
+    line = encode_changes(codec, 7, AT, tuple(written), 3)
+    assert decode_changes(codec, decode_entry(line, 3)).changes == tuple(written)
+    assert encode_changes(IDENTITY, 7, AT, decode_entry(line, 3).changes) == line
 
 
 @given(changes, st.integers(2, 9), st.sampled_from(["memory", "topic"]), st.sampled_from("ab"))
@@ -112,13 +112,13 @@ def test_what_was_encoded_for_one_place_is_read_in_no_other(
     change: Change, seq: int, kind: str, record_id: str
 ) -> None:
     codec = Scrambling()
-    data = decode_entry(encoded_entry(codec, 2, AT, (change,))).changes[0].data
-    elsewhere = decode_entry(encoded_entry(IDENTITY, seq, AT, (Change(change.op, kind, record_id, data),)))
+    data = decode_entry(encode_changes(codec, 2, AT, (change,))).changes[0].data
+    elsewhere = decode_entry(encode_changes(IDENTITY, seq, AT, (Change(change.op, kind, record_id, data),)))
     if (seq, kind, record_id) == (2, change.kind, change.id):
-        assert decoded_entry(codec, elsewhere).changes == (change,)
+        assert decode_changes(codec, elsewhere).changes == (change,)
         return
     with pytest.raises(MalformedLineError, match="cannot be decrypted"):
-        decoded_entry(codec, elsewhere)
+        decode_changes(codec, elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_line_that_something_has_changed_counts_for_nothing_and_is_kept(path: 
         "changed": moved(first, text, text[:-8] + bytes([text[-8] ^ 1]) + text[-7:]),
         "other id": moved(second, b'"id": "b"', b'"id": "a"'),
         "other number": moved(second, b'"seq": 2', b'"seq": 5'),
-        "in plain text": encoded_entry(IDENTITY, 3, AT, (put("c", x=3),)),
+        "in plain text": encode_changes(IDENTITY, 3, AT, (put("c", x=3),)),
     }[forgery]
     path.write_bytes(path.read_bytes() + forged if forgery == "in plain text" else _with(path, forged))
     journal = journal_at(path, codec)
@@ -191,7 +191,7 @@ def test_a_line_that_something_has_changed_counts_for_nothing_and_is_kept(path: 
     assert [problem.raw for problem in journal.reader.problems] == [forged]
     journal.compact(grace=NOW)
     assert set(records_in(path, codec)) == good
-    assert json.dumps(forged.decode())[1:-1].encode() in rejected_path(path).read_bytes()
+    assert json.dumps(forged.decode())[1:-1].encode() in get_rejected_path(path).read_bytes()
 
 
 def _with(path: Path, forged: bytes) -> bytes:

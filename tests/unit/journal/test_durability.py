@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.journal import Change, Journal, Receipt
+from agent_memory.journal import Change, Journal, SyncReceipt
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def read(journal: Journal) -> None:
         pass
 
 
-def append(journal: Journal, name: str) -> Receipt:
+def append(journal: Journal, name: str) -> SyncReceipt:
     with journal.appending() as writer:
         writer.append([Change("put", "memory", name)])
     assert writer.receipt is not None
@@ -182,7 +182,7 @@ def test_eight_that_wait_share_one_sync(path: Path, syncs: Syncs) -> None:
 def test_what_is_written_while_a_sync_runs_waits_for_the_next_one(path: Path) -> None:
     journal = Journal(path, {"memory"})
     put(journal, "before")
-    later: list[Receipt] = []
+    later: list[SyncReceipt] = []
     synced: list[int] = []
 
     def sync(descriptor: int) -> None:

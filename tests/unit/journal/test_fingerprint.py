@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.journal.reader import BLOCK, Fingerprint
+from agent_memory.journal.reader import BLOCK, ReadChecksums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +26,8 @@ def opened(tmp_path: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def read_in_pieces(descriptor: int, *lengths: int) -> Fingerprint:
-    fingerprint = Fingerprint()
+def read_in_pieces(descriptor: int, *lengths: int) -> ReadChecksums:
+    fingerprint = ReadChecksums()
     for length in lengths:
         fingerprint.add(os.pread(descriptor, length, fingerprint.size))
     assert fingerprint.size == sum(lengths)
@@ -56,5 +56,5 @@ def test_what_was_not_read_may_change_and_what_was_read_must_be_there(opened: in
     os.ftruncate(opened, LENGTH - 1)
     assert not fingerprint.is_kept(opened)
     assert not fingerprint.seems_kept(opened)
-    assert Fingerprint().is_kept(opened)
-    assert Fingerprint().seems_kept(opened)
+    assert ReadChecksums().is_kept(opened)
+    assert ReadChecksums().seems_kept(opened)

@@ -13,10 +13,10 @@ import yaml
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, ValidationError
 from agent_memory.files import atomic as journal_files
-from agent_memory.journal import Change, Journal, Update
+from agent_memory.journal import Change, Journal, JournalUpdate
 from agent_memory.journal import rewrite as rewriting
 from agent_memory.journal.format import encode_line
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.salvage import get_rejected_path
 from tests.support import FrozenClock, lines_of, raises, resealed
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def test_a_damaged_header_costs_no_entry_and_is_mended_by_a_compaction(journal: 
     other.compact()
     assert other.reader.problems == []
     assert other.watermark[0]
-    assert b"rubbish" in rejected_path(path).read_bytes()
+    assert b"rubbish" in get_rejected_path(path).read_bytes()
 
 
 def test_a_file_that_is_gone_is_an_error_until_it_is_back(journal: Journal, path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_file_that_is_gone_is_an_error_until_it_is_back(journal: Journal, path
         put(journal, "b")
     assert not path.exists()
     path.with_suffix(".away").rename(path)
-    assert journal.poll() == Update()
+    assert journal.poll() == JournalUpdate()
     assert put(journal, "b") == 2
 
 
@@ -258,7 +258,7 @@ def test_the_same_bytes_put_back_are_no_rewrite(journal: Journal, path: Path) ->
 def test_another_writers_compaction_is_no_rewrite(journal: Journal, path: Path, clock: FrozenClock) -> None:
     put(journal, "a")
     Journal(path, {"memory"}, clock=clock).compact()
-    assert journal.poll() == Update()
+    assert journal.poll() == JournalUpdate()
     assert journal.reader.rewritten == 0
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.place import offset_behind
-from agent_memory.journal.reader import get_place, resume_at
+from agent_memory.journal.place import find_offset
+from agent_memory.journal.reader import get_position, resume_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def test_reading_goes_on_behind_any_change(journal: Path) -> None:
     descriptor = os.open(journal, os.O_RDONLY)
     try:
         for seq in [*range(0, 400, 7), 198, 199, 200, 201, 399, 400, 900]:
-            offset = offset_behind(descriptor, len(content), seq)
+            offset = find_offset(descriptor, len(content), seq)
 
             known = content[:offset].count(b"\n")
             assert offset == sum(map(len, lines[:known]))
@@ -53,7 +53,7 @@ def test_an_empty_journal_has_nothing_behind_it(tmp_path: Path) -> None:
     path.write_bytes(b"")
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        assert offset_behind(descriptor, 0, 5) == 0
+        assert find_offset(descriptor, 0, 5) == 0
     finally:
         os.close(descriptor)
 
@@ -65,7 +65,7 @@ def test_a_reader_that_began_at_a_place_goes_on_behind_what_it_knew_of_a_compact
         for number in range(far):
             writer.append([put(number)])
     other.poll()
-    place = get_place(other.reader)
+    place = get_position(other.reader)
     assert place is not None
     mine = Journal(path, {"memory"})
     assert resume_at(mine.reader, place)
@@ -102,7 +102,7 @@ def test_a_copy_that_went_on_elsewhere_and_was_compacted_there_is_read_as_a_whol
             writer.append([put(number)])
     mine = Journal(path, {"memory"})
     if began_at_a_place:
-        place = get_place(here.reader)
+        place = get_position(here.reader)
         assert place is not None
         assert resume_at(mine.reader, place)
     mine.poll()

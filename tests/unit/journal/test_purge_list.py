@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.journal import Change, PurgeList, of_purges
+from agent_memory.journal import Change, PurgeList, check_purges
 from agent_memory.journal.format import encode_entry
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def test_a_purge_is_unfinished_until_it_is_done(tmp_path: Path) -> None:
     listed = PurgeList(tmp_path)
     purge = listed.begin([ID], [TEXT], AT)
     assert [each.id for each in listed.unfinished()] == [purge.id]
-    (concern,) = of_purges(tmp_path)
+    (concern,) = check_purges(tmp_path)
     assert concern.code == "purge_unfinished"
     listed.finish(purge, {"files": ["memories.yaml"]}, AT)
-    assert (listed.unfinished(), list(of_purges(tmp_path))) == ([], [])
+    assert (listed.unfinished(), list(check_purges(tmp_path))) == ([], [])
     assert dict(listed.purges()[0].receipt or {}) == {"files": ["memories.yaml"]}
 
 

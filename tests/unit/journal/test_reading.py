@@ -11,8 +11,8 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_at
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.reader import Problem
-from agent_memory.journal.salvage import keep_rejected, rejected_path
+from agent_memory.journal.reader import LineProblem
+from agent_memory.journal.salvage import get_rejected_path, keep_rejected
 from tests.support import lines_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_a_write_after_short_reads_loses_nothing(path: Path, short_reads: Callab
     put(journal, "one more")
     assert len(journal.poll().entries) == 0
     assert ids_in(path) == [*(f"m{number}" for number in range(MANY)), "one more"]
-    assert not rejected_path(path).exists()
+    assert not get_rejected_path(path).exists()
 
 
 def test_a_session_that_saw_part_of_what_others_appended_sees_the_rest(
@@ -144,7 +144,7 @@ def test_what_was_set_aside_before_is_found_again_and_not_written_twice(
     tmp_path: Path, short_reads: Callable[[], None]
 ) -> None:
     path = tmp_path / "memories.rejected.yaml"
-    problems = [Problem(number, "torn", f"half a line {number}".encode()) for number in range(30)]
+    problems = [LineProblem(number, "torn", f"half a line {number}".encode()) for number in range(30)]
     keep_rejected(path, problems, "2026-03-01T12:00:00Z")
     before = path.read_bytes()
     short_reads()

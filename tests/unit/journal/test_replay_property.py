@@ -16,8 +16,8 @@ import hypothesis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, Records, Update, apply_change
-from agent_memory.journal.format import encode_line, sealed
+from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, JournalUpdate, Records, apply_change
+from agent_memory.journal.format import add_checksum, encode_line
 from agent_memory.models import to_text
 from tests.support import FrozenClock, Scrambling, lines_of
 
@@ -73,7 +73,7 @@ class Follower:
         self.journal = Journal(path, {"memory"}, codec=codec, clock=clock)
         self.records: dict[str, Records] = {}
 
-    def absorb(self, update: Update) -> None:
+    def absorb(self, update: JournalUpdate) -> None:
         if update.reset:
             self.records = {}
         for entry in update.entries:
@@ -113,7 +113,7 @@ class Interleavings(RuleBasedStateMachine):
         with follower.journal.locked() as writer:
             follower.absorb(writer.update)
             entry = writer.append(changes)
-        follower.absorb(Update([entry]))
+        follower.absorb(JournalUpdate([entry]))
         assert entry.seq > self.highest, "a seq was given twice"
         self.highest = entry.seq
         for change in changes:
@@ -128,7 +128,7 @@ class Interleavings(RuleBasedStateMachine):
     def a_later_version_writes(self, line: dict[str, Any]) -> None:
         self.write(0, [Change("mark", "topic", "header")])  # the file has a header from here on
         self.highest += 1
-        raw = sealed(encode_line({"seq": self.highest, "at": to_text(self.clock()), **line}))
+        raw = add_checksum(encode_line({"seq": self.highest, "at": to_text(self.clock()), **line}))
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         os.write(descriptor, raw)
         os.close(descriptor)

@@ -10,8 +10,8 @@ import pytest
 
 from agent_memory.journal import Change, Journal
 from agent_memory.journal.format import Header, encode_entry, encode_line
-from agent_memory.journal.reader import Problem
-from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
+from agent_memory.journal.reader import LineProblem
+from agent_memory.journal.salvage import drop_forgotten, get_rejected_path, keep_rejected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,11 +58,11 @@ def test_a_file_with_nothing_left_in_it_is_removed(path: Path) -> None:
 
 def test_what_was_set_aside_is_looked_into(path: Path) -> None:
     lines = [put(1, GONE, "purple elephant"), b"\xff" + put(2, GONE, "purple"), b"\xff" + put(3, STAYS, "likes tea")]
-    keep_rejected(rejected_path(path), [Problem(1, "torn", line) for line in lines], AT)
-    keep_rejected(rejected_path(path), [Problem(1, "no id at all", b"rubbish")], AT)
+    keep_rejected(get_rejected_path(path), [LineProblem(1, "torn", line) for line in lines], AT)
+    keep_rejected(get_rejected_path(path), [LineProblem(1, "no id at all", b"rubbish")], AT)
     drop_forgotten(path, {GONE})
-    assert rejected_path(path).read_bytes().count(b"\n") == 2
-    assert b"rubbish" in rejected_path(path).read_bytes()
+    assert get_rejected_path(path).read_bytes().count(b"\n") == 2
+    assert b"rubbish" in get_rejected_path(path).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["memories.yaml", "memories (conflicted copy).yaml", "notes.yaml", "memories.db"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_memory.journal.purged_spans import BAR, Stretches, signed_stretches, summed_stretches
+from agent_memory.journal.purged_spans import BAR, PurgedSpans, sign_spans, sum_spans
 
 KEY = bytes(range(32))
 SAID = "Ann's salary is seventy-two thousand a year."
@@ -24,16 +24,16 @@ WORDS = ["ann", "Ann's", "salary", "été", "42", "a\nb", "x_y", "&amp;", '"quot
     purged=st.lists(st.lists(st.sampled_from(WORDS), min_size=3, max_size=6).map(" ".join), max_size=4),
 )
 def test_find_returns_all_texts_with_stretches(texts: list[str], purged: list[str]) -> None:
-    signed, sums = signed_stretches(KEY, purged), summed_stretches(KEY, purged)
-    stretches = Stretches(KEY, signed, sums=sums)
+    signed, sums = sign_spans(KEY, purged), sum_spans(KEY, purged)
+    stretches = PurgedSpans(KEY, signed, sums=sums)
     lines = [json.dumps({"content": text}, ensure_ascii=False).encode() for text in texts]
-    expected = {place for place, text in enumerate(texts) if Stretches(KEY, signed).count(text)}
+    expected = {place for place, text in enumerate(texts) if PurgedSpans(KEY, signed).count(text)}
     assert expected <= set(stretches.find(lines))
-    assert [stretches.hidden(text) for text in texts] == [Stretches(KEY, signed).hidden(text) for text in texts]
+    assert [stretches.hidden(text) for text in texts] == [PurgedSpans(KEY, signed).hidden(text) for text in texts]
 
 
-def finder(*texts: str, key: bytes = KEY, **options: object) -> Stretches:
-    return Stretches(key, signed_stretches(KEY, texts), **options)  # type: ignore[arg-type]
+def finder(*texts: str, key: bytes = KEY, **options: object) -> PurgedSpans:
+    return PurgedSpans(key, sign_spans(KEY, texts), **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -63,7 +63,7 @@ def test_other_words_stay(text: str) -> None:
 def test_without_the_key_or_with_another_nothing_is_found() -> None:
     assert not finder(SAID, key=b"")
     assert finder(SAID, key=bytes(32)).count(SAID) == 0
-    assert not Stretches()
+    assert not PurgedSpans()
 
 
 def test_of_a_long_text_each_stretch_is_found_by_itself() -> None:
@@ -80,13 +80,13 @@ def test_scripts_without_spaces_are_found_within_a_line() -> None:
 
 
 def test_what_is_too_short_is_not_signed_and_signatures_say_nothing() -> None:
-    assert signed_stretches(KEY, ["Zed owes 5", ""]) == {}
-    (count,) = signed_stretches(KEY, [SAID])
+    assert sign_spans(KEY, ["Zed owes 5", ""]) == {}
+    (count,) = sign_spans(KEY, [SAID])
     assert count == 8
-    assert "salary" not in str(signed_stretches(KEY, [SAID]))
-    assert signed_stretches(KEY, [SAID]) != signed_stretches(bytes(32), [SAID])
+    assert "salary" not in str(sign_spans(KEY, [SAID]))
+    assert sign_spans(KEY, [SAID]) != sign_spans(bytes(32), [SAID])
 
 
 @pytest.mark.parametrize("text", ["'" * 20, "\\" * 15 + "7", "- " * 20 + "7", "x9$%^&*()!@#=+7"])
 def test_what_signs_alone_make_long_is_not_signed(text: str) -> None:
-    assert signed_stretches(KEY, [text]) == {}
+    assert sign_spans(KEY, [text]) == {}

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.journal import Change, Journal, Records, apply_change
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal.salvage import get_rejected_path
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def written(folder: Path, changes: tuple[Change, ...] = CHANGES) -> bytes:
 
 
 def set_aside_in(folder: Path) -> list[bytes]:
-    path = rejected_path(folder / "memories.yaml")
+    path = get_rejected_path(folder / "memories.yaml")
     if not path.exists():
         return []
     found = [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]

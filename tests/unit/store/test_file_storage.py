@@ -15,7 +15,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.journal import Journal
-from agent_memory.journal.format import sealed
+from agent_memory.journal.format import add_checksum
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.store import change_log
@@ -126,7 +126,7 @@ async def test_replacing_a_broken_record_by_a_deleted_one_leaves_nothing(storage
     moment = {"at": "2026-03-01T12:00:00Z", "kind": "memory", "id": memory_id}
     with storage.folder.journal.open("ab") as file:
         for seq, change in ((2, {"op": "delete"}), (3, {"op": "put", "data": {"content": ""}})):
-            file.write(sealed(b"--- " + json.dumps({"seq": seq, **moment, **change}).encode() + b"\n"))
+            file.write(add_checksum(b"--- " + json.dumps({"seq": seq, **moment, **change}).encode() + b"\n"))
     assert await storage.get(memory_id) is None
     assert await storage.count() == 0
     assert list(await storage.search("tea")) == []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.journal import Entry, Update
+from agent_memory.journal import Entry, JournalUpdate
 from agent_memory.journal.format import FORMAT, decode_entry, encode_entry
 from agent_memory.memory.kinds import KINDS
 from agent_memory.store.changes import to_store, to_update
@@ -52,8 +52,8 @@ def absorb_both(written: State[Any], read: State[Any], seq: int, changes: list[C
     """Give one state the changes as they were decided, the other one as they are read from their line."""
     if changes:
         line = encode_entry(seq, AT, tuple(changes), FORMAT)
-        written.absorb(Update([Entry(seq, AT, tuple(changes), line)]))
-        read.absorb(Update([decode_entry(line, FORMAT)]))
+        written.absorb(JournalUpdate([Entry(seq, AT, tuple(changes), line)]))
+        read.absorb(JournalUpdate([decode_entry(line, FORMAT)]))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -82,7 +82,7 @@ def test_state_after_write_shares_no_container_with_caller() -> None:
     memory = memory_of("tea", tags=["hot"], metadata={"shop": {"name": "corner"}})
     state = State(KINDS[0], "bob")
     changes, _ = to_store(state, memory, NOON, unique=False)
-    state.absorb(Update([Entry(1, AT, tuple(changes), b"")]))
+    state.absorb(JournalUpdate([Entry(1, AT, tuple(changes), b"")]))
     memory.tags.append("cold")
     memory.metadata["shop"]["name"] = "harbour"  # type: ignore[call-overload, index]
     stored = state.get(memory.id)

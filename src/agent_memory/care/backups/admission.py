@@ -19,7 +19,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import BACKUPS, PURGE_KEY, PURGED
 from agent_memory.journal import PurgeList
 from agent_memory.journal.agent_file import checksum_key, read_purge_state
-from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
+from agent_memory.journal.format import MalformedLineError, add_checksum, decode_line, encode_line
 from agent_memory.journal.purge_list import PurgeIndex, decode_key, parse_purges
 from agent_memory.registry import KNOWLEDGE
 from agent_memory.settings import PERSON_SECONDS
@@ -75,7 +75,7 @@ class Admission:
             text = json.dumps(decode_line(line))
         except MalformedLineError:
             return line
-        return sealed(encode_line(json.loads(replace_names(text, renamed))))
+        return add_checksum(encode_line(json.loads(replace_names(text, renamed))))
 
     def text(self, content: bytes) -> bytes:
         """Return a long text as it may be read."""

@@ -34,8 +34,8 @@ from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
-    blocks_of,
     claim,
+    iter_blocks,
     make_private_folder,
     open_private,
     read_file,
@@ -176,7 +176,7 @@ def _write(file: IO[bytes], folder: AgentFolder, cut: Cut, reason: str, moment: 
         journals = []
         for name, descriptor, end in cut.journals:
             tally = LineTally()
-            _add(archive, name, moment, _counted(blocks_of(descriptor, 0, end, _BLOCK), tally), end)
+            _add(archive, name, moment, _counted(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
             if tally.size != end:
                 raise StorageError(f"{name} became shorter while it was read: another program cut it. No backup.")
             journals.append(journal_of(name, tally))

@@ -26,7 +26,7 @@ from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_
 from agent_memory.care.keys import remove_views
 from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
 from agent_memory.encryption.blobs import find_names, get_name
-from agent_memory.encryption.keys import key_in
+from agent_memory.encryption.keys import unwrap_key_file
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
     PRIVATE_FOLDER,
@@ -41,22 +41,22 @@ from agent_memory.files.atomic import (
     write_all,
 )
 from agent_memory.files.entries import locks_keep_readers_out
-from agent_memory.files.exchange import settle, staging
+from agent_memory.files.exchange import open_staging, settle_files
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
 from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, PAGE_INDEX, SHORTLIST, TOPICS
 from agent_memory.journal import IDENTITY, rewrite_returned
-from agent_memory.journal.agent_file import encode_states, states_in
-from agent_memory.journal.codec import decoded_entry, encoded_entry
+from agent_memory.journal.agent_file import build_states, encode_states
+from agent_memory.journal.codec import decode_changes, encode_changes
 from agent_memory.journal.format import (
     ENCRYPTED_FORMAT,
     FORMAT,
     Header,
     MalformedLineError,
+    add_checksum,
     decode_entry,
     decode_header,
     encode_entry,
-    sealed,
 )
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import PERSON_SECONDS
@@ -186,7 +186,7 @@ def restore_backup(
 def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admission: Admission) -> RestoredBackup:
     with contextlib.ExitStack() as ending:
         with translated(folder.path, "restore into"):
-            staged = ending.enter_context(staging(folder.path))
+            staged = ending.enter_context(open_staging(folder.path))
         coding = coding_of(archive, folder)
         with translated(folder.path, "restore into"):
             headers = _unpack(archive, staged, admission, coding)
@@ -203,8 +203,8 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
         before = _backup_of_now(folder, clock()) if present else None
         with translated(folder.path, "restore into"):
             _number(staged, headers, before)
-            _write(staged / AGENT, encode_states(folder.path, states_in(staged, _counts(archive))))
-        settle(folder.path, staged)
+            _write(staged / AGENT, encode_states(folder.path, build_states(staged, _counts(archive))))
+        settle_files(folder.path, staged)
         drop_derived(folder)
         if coding.now is not None:
             remove_views(folder)
@@ -325,7 +325,7 @@ def _line_of(header: Header) -> bytes:
     line = header.encode()
     room = b" " * max(0, len(most.encode()) - len(line))
     body = line[: line.rindex(b', "crc"')].replace(b", ", b", " + room, 1)
-    return sealed(body + b"}\n")
+    return add_checksum(body + b"}\n")
 
 
 def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> None:
@@ -364,7 +364,7 @@ def _begin(archive: BackupArchive, name: str, root: Path, admission: Admission) 
         headers = _unpack(archive, hidden, admission, coding)
         with _texts_of(archive, AgentFolder(hidden), hidden, admission, coding):
             _number(hidden, headers, None)
-            _write(hidden / AGENT, encode_states(hidden, states_in(hidden, _counts(archive))))
+            _write(hidden / AGENT, encode_states(hidden, build_states(hidden, _counts(archive))))
             bring_purges(archive, hidden)
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
@@ -441,7 +441,7 @@ class Coding:
             return judge(line)
         was = self.was if is_encrypted else None
         try:
-            entry = decoded_entry(was or IDENTITY, decode_entry(line))
+            entry = decode_changes(was or IDENTITY, decode_entry(line))
         except MalformedLineError:
             return line if was is not None else b""  # a damaged line: plain, it must not come among encrypted ones
         plain = line if was is None else encode_entry(entry.seq, entry.at, entry.changes)
@@ -472,13 +472,13 @@ def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
             code="other_key",
             recovery="Bring it back as a new agent: `agent-memory backup restore FILE --as NAME`.",
         )
-    was = now or key_in(file, folder.path)
+    was = now or unwrap_key_file(file, folder.path)
     return Coding(content, was, was)
 
 
 def _encoded(line: bytes, codec: Codec) -> bytes:
     entry = decode_entry(line)
-    return encoded_entry(codec, entry.seq, entry.at, entry.changes)
+    return encode_changes(codec, entry.seq, entry.at, entry.changes)
 
 
 _MARGIN: Final = 64 << 20

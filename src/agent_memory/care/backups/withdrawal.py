@@ -14,7 +14,7 @@ from agent_memory.care.backups.archive_writer import cut_of, take
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.recoder import recode
-from agent_memory.encryption.keys import adopt
+from agent_memory.encryption.keys import add_key
 from agent_memory.files.atomic import (
     PRIVATE_FOLDER,
     hold_folder,
@@ -81,7 +81,7 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
 
     def changed(unpacked: AgentFolder) -> None:
         replace_file(unpacked.path / ENCRYPTION, begun, durable=True)
-        adopt(unpacked.path, key)
+        add_key(unpacked.path, key)
         recode(unpacked)
         replace_file(unpacked.path / ENCRYPTION, done, durable=True)
         unpacked.scratchpad.unlink(missing_ok=True)

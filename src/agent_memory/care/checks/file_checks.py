@@ -17,7 +17,7 @@ from agent_memory.encryption import AgentBlobs, is_encrypted, state_of
 from agent_memory.encryption.blobs import find_names
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import described, kind_of, names_of, size_of
+from agent_memory.files.entries import describe_path_type, kind_of, names_of, size_of
 from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import audit_files, inspect_audit
 from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
@@ -81,7 +81,7 @@ def examine_index(case: Case) -> Iterator[Concern]:
     if facts.kind not in {"missing", "folder"}:
         yield Concern(
             "index_unusable",
-            f"memories.db is {described(facts.kind)} instead of a folder, so there can be no index. "
+            f"memories.db is {describe_path_type(facts.kind)} instead of a folder, so there can be no index. "
             "Memories are found without it.",
             "`agent-memory doctor --repair` moves it aside.",
             size_of(case.folder.index),
@@ -252,7 +252,7 @@ def examine_audit(case: Case) -> Iterator[Concern]:
         if kind not in {"missing", "file"}:
             yield Concern(
                 "audit_unusable",
-                f"{path.name} is {described(kind)}, so changes are not logged. Memories are not affected.",
+                f"{path.name} is {describe_path_type(kind)}, so changes are not logged. Memories are not affected.",
                 "`agent-memory doctor --repair` moves it aside." if kind != "hidden" else "Check its permissions.",
             )
     good, bad = inspect_audit(case.folder.audit)

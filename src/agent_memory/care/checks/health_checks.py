@@ -13,11 +13,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.checks.codes import CODES, Check, Level
-from agent_memory.encryption import of_encryption
-from agent_memory.files.concerns import of_lock, of_place
+from agent_memory.encryption import check_encryption
+from agent_memory.files.concerns import check_agent_folder, check_lock
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
-from agent_memory.journal import of_purges, of_rejected
+from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.events import latest_audit, read_audit
 from agent_memory.memory.scratchpad_file import of_kept
 from agent_memory.models import to_text
@@ -113,7 +113,7 @@ def check_folder(folder: AgentFolder, settings: HealthSettings, now: datetime) -
     """Return checks of the disk and the files; none if nothing was ever stored."""
     if not folder.path.is_dir():
         return []
-    concerns = [*of_place(folder), *of_lock(folder), *of_kept(folder.scratchpad, now)]
+    concerns = [*check_agent_folder(folder), *check_lock(folder), *of_kept(folder.scratchpad, now)]
     return [check_disk(folder, settings), *(_summarize_concerns(code, concerns) for code in ("files", "edits"))]
 
 
@@ -155,9 +155,9 @@ def check_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
             "problems",
         )
     concerns = [
-        *of_rejected(folder.journal),
-        *of_purges(folder.path),
-        *of_encryption(folder.path),
+        *check_rejected(folder.journal),
+        *check_purges(folder.path),
+        *check_encryption(folder.path),
         *of_metadata(folder),
     ]
     check = _summarize_concerns("journal", concerns)

@@ -10,12 +10,18 @@ from agent_memory.encryption import unlock
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files import names
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
+from agent_memory.files.entries import get_lock_state, kind_of, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
-from agent_memory.journal import GRACE, inspect_journal, rejected_items
-from agent_memory.journal.agent_file import JournalState, check_present, header_at, journal_missing, read_states
-from agent_memory.journal.format import ids_in
+from agent_memory.journal import GRACE, inspect_journal, read_rejected
+from agent_memory.journal.agent_file import (
+    JournalState,
+    build_missing_error,
+    check_present,
+    read_header_at,
+    read_states,
+)
+from agent_memory.journal.format import find_ids
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.knowledge.entities.merges import count_guesses
 from agent_memory.knowledge.inspection import TALKS_FILE, of_marks, of_speakers, of_topics
@@ -91,7 +97,7 @@ def _check_damage(case: Case) -> Iterator[Concern]:
             "`agent-memory doctor --repair` copies the journal aside and writes a new header.",
         )
     if bad:
-        named = len(set[bytes]().union(*(ids_in(problem.raw) for problem in bad)))
+        named = len(set[bytes]().union(*(find_ids(problem.raw) for problem in bad)))
         about = f", on {named:,} records," if named > len(bad) else ""  # records of one call share a line
         yield Concern(
             "journal_lines",
@@ -101,7 +107,11 @@ def _check_damage(case: Case) -> Iterator[Concern]:
             few([f"line {problem.line}: {problem.reason}" for problem in bad]),
         )
     # A process may have been writing when the journal was read: with a free lock it has finished by now.
-    if not file.tail or lock_at(case.folder.lock).state == "held" or inspect_journal(case.path).tail != file.tail:
+    if (
+        not file.tail
+        or get_lock_state(case.folder.lock).state == "held"
+        or inspect_journal(case.path).tail != file.tail
+    ):
         return
     if file.tail_is_whole:
         yield Concern(
@@ -217,7 +227,7 @@ def _report_absent(case: Case) -> Concern:
             "scratchpad.yaml, which shows the latest memories (copy it before a session renders it anew; `agent-memory "
             "import` reads it)"
         )
-    missing = journal_missing(case.path, (read_states(case.folder.path) or {}).get(case.name, JournalState("")))
+    missing = build_missing_error(case.path, (read_states(case.folder.path) or {}).get(case.name, JournalState("")))
     remainder = f"What may still hold memories: {'; '.join(sources)}." if sources else "Nothing here holds their text."
     return Concern(
         "journal_missing",
@@ -298,7 +308,7 @@ def _check_conflict_copy(case: Case, name: str) -> Concern:
 def _check_lost(case: Case, name: str) -> Concern:
     """Report records that a session saved and the journal does not have."""
     path = case.folder.path / name
-    items, _ = rejected_items(path)
+    items, _ = read_rejected(path)
     missing = [item for item in items if not case.journal.file.has(str(item.get("id")))]
     if not missing:
         return Concern(
@@ -343,7 +353,7 @@ def examine_generation(case: Case) -> Iterator[Concern]:
     """Report a journal that was not last in use, and missing ones."""
     states = read_states(case.folder.path) or {}
     reader, state = case.journal.file.reader, states.get(case.name)
-    on_disk = header_at(case.path)  # read after the states: a compaction replaces the journal first
+    on_disk = read_header_at(case.path)  # read after the states: a compaction replaces the journal first
     if reader.header is None or on_disk is None or on_disk.generation != reader.header.generation:
         return
     if is_returned(case.path) or (state and not state.follows(on_disk, case.journal.file.last_seq)):

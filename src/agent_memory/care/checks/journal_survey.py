@@ -18,7 +18,7 @@ from agent_memory.files.atomic import signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
 from agent_memory.index.scores import numpy_if_there
-from agent_memory.journal import GRACE, Inspection, Update, inspect_journal, refused
+from agent_memory.journal import GRACE, JournalInspection, JournalUpdate, inspect_journal, split_refused
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.scratchpad_entries import Selection
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Change, FoldedSize, Line
+    from agent_memory.journal import Change, FoldedSize, InspectedLine
     from agent_memory.models import Kind, Record
     from agent_memory.settings import ServiceSettings
     from agent_memory.store.segment_opener import SegmentCheck
@@ -65,9 +65,11 @@ class JournalReading:
         self._agent_id = agent_id
         self.kinds = kinds
         self._progress = progress
-        self.file: Inspection = inspect_journal(path, self._report)
+        self.file: JournalInspection = inspect_journal(path, self._report)
 
-    def read_batches(self, record_ids: Collection[str] | None = None) -> Iterator[tuple[list[State[Any]], list[Line]]]:
+    def read_batches(
+        self, record_ids: Collection[str] | None = None
+    ) -> Iterator[tuple[list[State[Any]], list[InspectedLine]]]:
         """Yield records of each kind in batches, with the lines about them.
 
         Args:
@@ -77,7 +79,7 @@ class JournalReading:
         for lines in self.file.portions(record_ids):
             states = [State(kind, self._agent_id) for kind in self.kinds]
             for state in states:
-                state.absorb(Update([line.part for line in lines]))
+                state.absorb(JournalUpdate([line.part for line in lines]))
             yield states, lines
             done += sum(len(line.entry.raw) for line in lines)
             if record_ids is None:
@@ -109,7 +111,7 @@ class JournalReading:
         kind = next((kind for kind in self.kinds if kind.name == change.kind), None)
         return None if kind is None else kind.refusal(self._agent_id, change.id, change.data)
 
-    def find_missing(self, *journals: Inspection) -> Iterator[Any]:
+    def find_missing(self, *journals: JournalInspection) -> Iterator[Any]:
         """Yield records without any trace in other journals, not even a deletion."""
         return (record for record in self.iter_records() if not any(journal.wrote(record.id) for journal in journals))
 
@@ -168,7 +170,7 @@ class JournalSurvey:
         reading: JournalReading,
         settings: ServiceSettings,
         now: datetime,
-        listeners: Sequence[Callable[[list[Line]], object]] = (),
+        listeners: Sequence[Callable[[list[InspectedLine]], object]] = (),
     ) -> None:
         self._reading, self._now = reading, now
         self._selection = Selection(MAX_SHOWN, settings.promotion_access_threshold)
@@ -205,7 +207,7 @@ class JournalSurvey:
         """Return the superseded ID of each record with replacements."""
         return {links.id: links.supersedes for linked in self._linked.values() for links in linked.values()}
 
-    def _add_batch(self, states: list[State[Any]], lines: list[Line], size: FoldedSize) -> None:
+    def _add_batch(self, states: list[State[Any]], lines: list[InspectedLine], size: FoldedSize) -> None:
         size.add(lines)
         known = {record_id for state in states for record_id in (*state.records, *state.table.invalid)}
         invalid = {record_id: reason for state in states for record_id, reason in state.table.invalid.items()}
@@ -248,7 +250,7 @@ class JournalSurvey:
         elif rank is not None:
             self._shown.append((rank, record))
 
-    def _find_refused(self, lines: list[Line], sound: set[str]) -> Iterator[tuple[str, str]]:
+    def _find_refused(self, lines: list[InspectedLine], sound: set[str]) -> Iterator[tuple[str, str]]:
         written: dict[str, int] = {}
         for change in (change for line in lines for change in line.part.changes if change.op != "touch"):
             written[change.id] = written.get(change.id, 0) + 1
@@ -258,7 +260,7 @@ class JournalSurvey:
             is_known = change.id in sound and written[change.id] == 1
             return None if is_known else self._reading.explain_refusal(change)
 
-        _, bad = refused([line.entry for line in lines if line.is_first], explain)
+        _, bad = split_refused([line.entry for line in lines if line.is_first], explain)
         return ((entry.changes[0].id, reason) for entry, reason in bad)
 
 

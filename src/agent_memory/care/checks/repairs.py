@@ -20,15 +20,15 @@ from agent_memory.embeddings import VectorCache
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import leftovers, read_file, remove_leftover, translated
-from agent_memory.files.concerns import make_private, too_open
+from agent_memory.files.atomic import list_leftovers, read_file, remove_leftover, translated
+from agent_memory.files.concerns import list_too_open, make_private
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import finish_settled, folder_lock
-from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, aside_path
+from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, get_aside_path
 from agent_memory.files.wording import counted, human
-from agent_memory.journal import Change, Journal, rejected_path
+from agent_memory.journal import Change, Journal, get_rejected_path
 from agent_memory.memory.events import audit_files
 from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
@@ -117,13 +117,13 @@ def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], st
 def _copy_aside(case: Case) -> Path:
     path = case.path
     with folder_lock(case.folder.path):
-        return set_aside(path, aside_path(path, "before-repair", case.stamp, whole=True), read_file(path))
+        return set_aside(path, get_aside_path(path, "before-repair", case.stamp, whole=True), read_file(path))
 
 
 def _rewrite_journal(case: Case) -> str:
     path, copy = case.path, _copy_aside(case)
     before = case.journal.file
-    rejected = size_of(rejected_path(case.path))
+    rejected = size_of(get_rejected_path(case.path))
     journal = Journal(path, case.names, clock=lambda: case.now)
     twice, back = case.journal.file.disorder()
     journal.compact(grace=_ENDLESS_GRACE, keep=case.journal.explain_refusal, by_number=bool(back and not twice))
@@ -133,8 +133,8 @@ def _rewrite_journal(case: Case) -> str:
             f"After the repair {case.counted(lost, ' is', ' are')} missing in {case.name}.",
             recovery=f"Put {copy.name} back in its place, and report this.",
         )
-    moved = size_of(rejected_path(case.path)) - rejected
-    aside = f"; {human(moved)} went to {rejected_path(case.path).name}" if moved > 0 else ""
+    moved = size_of(get_rejected_path(case.path)) - rejected
+    aside = f"; {human(moved)} went to {get_rejected_path(case.path).name}" if moved > 0 else ""
     return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
 
 
@@ -178,7 +178,7 @@ def _save_scratchpad(case: Case) -> str:
     copies = [case.folder.path / name for name in names]
     if not content or any(kind_of(copy) == "file" and copy.read_bytes() == content for copy in copies):
         return ""
-    copy = set_aside(path, aside_path(path, "before-repair", case.stamp), content)
+    copy = set_aside(path, get_aside_path(path, "before-repair", case.stamp), content)
     return f"Kept what scratchpad.yaml shows as {copy.name}; `agent-memory import --trusted` takes it."
 
 
@@ -186,7 +186,7 @@ def _save_scratchpad(case: Case) -> str:
 
 
 def _close_permissions(case: Case) -> str:
-    paths = too_open(case.folder)
+    paths = list_too_open(case.folder)
     for path in paths:
         make_private(path)
     return f"Made {counted(len(paths), 'file or folder', 'files and folders')} private."
@@ -200,7 +200,7 @@ def _move_lock(case: Case) -> str:
 
 def _remove_leftovers(case: Case) -> str:
     with folder_lock(case.folder.path):
-        paths = leftovers(case.folder.path)
+        paths = list_leftovers(case.folder.path)
         for path in paths:
             remove_leftover(path)
     return f"Removed {counted(len(paths), 'temporary file')}."
@@ -283,7 +283,7 @@ def _render_scratchpad(case: Case) -> str:
 def _replace_scratchpad(case: Case) -> str:
     pad = _open_pad(case)
     if kind_of(pad.path, follow=True) != "file":
-        aside = set_aside(pad.path, aside_path(pad.path, "broken", case.stamp))
+        aside = set_aside(pad.path, get_aside_path(pad.path, "broken", case.stamp))
         return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case)}"
     save = pad.take_out()
     name = pad.keep_aside(save.content)
@@ -324,7 +324,9 @@ _JOURNAL_CODES: Final = frozenset(
 REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
-    "rejected_unusable": lambda case: _move_aside(rejected_path(case.path), case.stamp, f"{case.path.stem}.rejected"),
+    "rejected_unusable": lambda case: _move_aside(
+        get_rejected_path(case.path), case.stamp, f"{case.path.stem}.rejected"
+    ),
     "purges_unusable": _restore_purges,
     "journal_lines": _rewrite_journal,
     "journal_changes": _write_used_versions,
@@ -365,5 +367,5 @@ def _repair_sessions(root: Path, now: datetime) -> list[Action]:
 
 
 def _move_aside(path: Path, stamp: str, stem: str | None = None) -> str:
-    aside = set_aside(path, aside_path(path.with_name(stem or path.name), "broken", stamp, whole=True))
+    aside = set_aside(path, get_aside_path(path.with_name(stem or path.name), "broken", stamp, whole=True))
     return f"Moved {path.name} to {aside.name}."

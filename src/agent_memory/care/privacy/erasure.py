@@ -36,14 +36,14 @@ from agent_memory.files.names import (
     PURGED,
     SCRATCHPAD,
     VECTORS,
-    keeps_lines_of,
+    has_lines_of,
 )
 from agent_memory.journal import Journal
-from agent_memory.journal.compaction import without
-from agent_memory.journal.format import sealed
-from agent_memory.journal.purged_spans import Stretches
+from agent_memory.journal.compaction import remove_records
+from agent_memory.journal.format import add_checksum
+from agent_memory.journal.purged_spans import PurgedSpans
 from agent_memory.journal.reader import JournalReader
-from agent_memory.journal.salvage import lines_about, without_lines
+from agent_memory.journal.salvage import count_lines_about, remove_lines
 from agent_memory.store.change_log import sweep_blobs
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Erased:
 
 
 def erase_backups(
-    folder: AgentFolder, texts: Collection[str], stretches: Stretches, admission: Admission, done: Erased
+    folder: AgentFolder, texts: Collection[str], stretches: PurgedSpans, admission: Admission, done: Erased
 ) -> None:
     """Make each of our backups of an agent anew that has some of these texts, or records that are gone."""
     root = folder.path.parent
@@ -169,7 +169,7 @@ def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
     hidden = dict(packed)
     for name, content in packed.items():
         beside = "/" not in name  # a page has no lines of a journal
-        shorter = without_lines(content, hiding.ids) if beside else content
+        shorter = remove_lines(content, hiding.ids) if beside else content
         hidden[name] = _hidden(name.rpartition("/")[2], shorter, hiding)
     if hidden != packed:
         write_kept(folder.path, key, hidden)
@@ -243,12 +243,12 @@ def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str]
 def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
     """Tell whether a journal, or what was set aside of it, has anything that has to go."""
     entries = JournalReader(path, with_purged=True).poll().entries
-    new = without(entries, record_ids, hide, words_alone=words_alone)
-    if new.lines != [sealed(entry.raw) for entry in entries]:
+    new = remove_records(entries, record_ids, hide, words_alone=words_alone)
+    if new.lines != [add_checksum(entry.raw) for entry in entries]:
         return True
     ids = {record_id.encode("utf-8", "surrogatepass") for record_id in record_ids}
-    aside = (path.parent / name for name in names_in(path.parent) if keeps_lines_of(path.name, name))
-    return any(lines_about(file, ids) for file in aside if not file.is_symlink())
+    aside = (path.parent / name for name in names_in(path.parent) if has_lines_of(path.name, name))
+    return any(count_lines_about(file, ids) for file in aside if not file.is_symlink())
 
 
 def _vacuum(path: Path) -> None:
@@ -278,9 +278,9 @@ class Hiding:
         renamed: By their names, the names of the long texts that lost some.
     """
 
-    def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: Stretches | None = None) -> None:
+    def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: PurgedSpans | None = None) -> None:
         self.wording, self.ids = Wording(texts), frozenset(record_ids)
-        self._stretches = stretches or Stretches()
+        self._stretches = stretches or PurgedSpans()
         self.renamed: dict[str, str] = {}
 
     def hidden(self, text: str) -> str:

@@ -26,13 +26,13 @@ from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, contents_of, stretches, texts_of
 from agent_memory.care.recoder import recode, unlike
 from agent_memory.encryption import KeyFile, State, data_key, person_key
-from agent_memory.encryption.keys import adopt, build_key_gone_error, get_key_file, source_for
+from agent_memory.encryption.keys import add_key, build_key_gone_error, get_key_file, get_key_source
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.files.atomic import make_private_folder, remove_leftovers
 from agent_memory.files.layout import remove_derived
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, is_packed
-from agent_memory.journal.purged_spans import can_be_told, compared
+from agent_memory.journal.purged_spans import is_distinctive, normalize_text
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import decrypt_lost
 from agent_memory.memory.events import read_audit
@@ -175,12 +175,12 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
         if file is None:
             raise StorageError(f"{ENCRYPTION} is gone; nothing was changed.", code="key_file")
         # Not a key that this process knows already: only who has the present key may change it.
-        data = file.unwrapped(person_key(source_for(folder.path)))
+        data = file.unwrapped(person_key(get_key_source(folder.path)))
         file.wrapping(data, person).write(folder.path)
 
 
 def _begin(folder: AgentFolder) -> DataKey:
-    person = person_key(source_for(folder.path))
+    person = person_key(get_key_source(folder.path))
     person.check_strength()
     if not folder.path.is_dir() or not folder.journals():
         raise ValidationError(
@@ -196,7 +196,7 @@ def _begin(folder: AgentFolder) -> DataKey:
         if file is None:
             file, data = KeyFile.fresh(folder.agent_id, person)
             file.write(folder.path)
-            adopt(folder.path, data)
+            add_key(folder.path, data)
             return data
     if file.state == "decrypting":
         raise ValidationError(
@@ -216,7 +216,7 @@ def _set_state(folder: AgentFolder, state: State) -> None:
             return
         if state == "encrypted" and unlike(folder):
             raise StorageError("A plain journal was put there meanwhile.", code="busy", recovery=_AGAIN)
-        person = person_key(source_for(folder.path))
+        person = person_key(get_key_source(folder.path))
         file.wrapping(file.unwrapped(person), person, state).write(folder.path)
 
 
@@ -229,7 +229,7 @@ def _to_pack(folder: AgentFolder) -> list[Path]:
 
 def _encrypt_backups(folder: AgentFolder, progress: Callable[[str], None]) -> tuple[list[str], list[str]]:
     root, done, failed = folder.path.parent, list[str](), list[str]()
-    file, person = KeyFile.read(folder.path), person_key(source_for(folder.path))
+    file, person = KeyFile.read(folder.path), person_key(get_key_source(folder.path))
     if file is None:
         raise StorageError(f"{ENCRYPTION} is gone; no backup was changed.", code="key_file")
     key = data_key(folder.path)
@@ -274,7 +274,7 @@ def labels_in(folder: AgentFolder) -> set[str]:
         for name in _LABELS
         for label in _strings(change.data.get(name))
     }
-    return {one for one in found if can_be_told(one) and one not in readable and not _READABLE.fullmatch(one)}
+    return {one for one in found if is_distinctive(one) and one not in readable and not _READABLE.fullmatch(one)}
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -308,7 +308,7 @@ def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
         return []
     found = []
     for path, member, content in contents_of(folder):
-        count = sum(_count(compared(text), known) for text in texts_of(content))
+        count = sum(_count(normalize_text(text), known) for text in texts_of(content))
         if count:
             found.append(FileWithWords(path, member, count))
     return found

@@ -37,9 +37,9 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
 from agent_memory.journal.agent_file import note_unnamed
-from agent_memory.journal.compaction import without
+from agent_memory.journal.compaction import remove_records
 from agent_memory.journal.format import MalformedLineError, decode_entry
-from agent_memory.journal.purged_spans import can_be_told
+from agent_memory.journal.purged_spans import is_distinctive
 from agent_memory.memory import NOBODY
 from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.redaction import quoted
@@ -278,7 +278,7 @@ class Purging:
             entry = decode_entry(line)
         except MalformedLineError:
             return line
-        return b"".join(without([entry], purge.ids, hide).lines)
+        return b"".join(remove_records([entry], purge.ids, hide).lines)
 
     def _erase_derived(self, done: Erased) -> None:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
@@ -288,7 +288,7 @@ class Purging:
         root = self._folder.path.parent
         where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
-        searched = sum(map(can_be_told, texts)) or sum(map(len, purge.stretches.values()))
+        searched = sum(map(is_distinctive, texts)) or sum(map(len, purge.stretches.values()))
         return PurgeReceipt(
             purge.id,
             to_text(self._clock()),
@@ -297,6 +297,6 @@ class Purging:
             tuple(where),
             (*done.failed, *list_uncleaned([path.name for path in self._folder.journals()])),
             searched,
-            sum(not can_be_told(text) for text in texts),
+            sum(not is_distinctive(text) for text in texts),
             (*BEYOND_REACH, _INDEX) if self._folder.index.exists() else BEYOND_REACH,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
-from agent_memory.journal import texts_in
+from agent_memory.journal import list_texts
 from agent_memory.journal.reader import JournalReader
 from agent_memory.models import (
     DIGEST,
@@ -84,7 +84,7 @@ class _Known:
         """Take over what a change says."""
         data = change.data
         self.is_live = change.op != "delete" and (self.is_live or change.op == "put")
-        self.texts |= dict.fromkeys(texts_in(data))
+        self.texts |= dict.fromkeys(list_texts(data))
         if isinstance(links := data.get("links"), list):
             pairs = [(one.get("rel"), one.get("id")) for one in links if isinstance(one, dict)]
             self.links = tuple(

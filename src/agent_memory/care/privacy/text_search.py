@@ -28,14 +28,14 @@ from agent_memory.encryption import data_key, state_of
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.files.atomic import opened, read_at, read_file
 from agent_memory.files.names import KEPT, VECTORS, is_packed
-from agent_memory.journal.purged_spans import BAR, can_be_told, compared, is_most, placed
+from agent_memory.journal.purged_spans import BAR, is_distinctive, is_most, normalize_text, normalize_with_places
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal.purged_spans import Stretches
+    from agent_memory.journal.purged_spans import PurgedSpans
 
 
 _LARGEST: Final = 1 << 30
@@ -75,7 +75,7 @@ def search(
     folder: AgentFolder,
     texts: Collection[str],
     ids: Collection[str] = (),
-    stretches: Stretches | None = None,
+    stretches: PurgedSpans | None = None,
     *,
     short: bool = False,
 ) -> list[FileWithWords]:
@@ -98,7 +98,7 @@ def _among(
     contents: Iterable[tuple[Path, str | None, bytes]],
     wording: Wording,
     ids: Collection[str],
-    stretches: Stretches | None = None,
+    stretches: PurgedSpans | None = None,
 ) -> list[FileWithWords]:
     changes, looked_for = _changes_of(ids), [one for one in (wording, stretches) if one]
     found = []
@@ -162,7 +162,7 @@ def among_backups(folder: AgentFolder) -> Iterator[Path]:
 
 
 def search_backup(
-    path: Path, texts: Collection[str], ids: Collection[str], stretches: Stretches | None = None
+    path: Path, texts: Collection[str], ids: Collection[str], stretches: PurgedSpans | None = None
 ) -> list[FileWithWords]:
     """Do the same in one backup.
 
@@ -266,13 +266,13 @@ class Wording:
 
     def count(self, text: str) -> int:
         """Return how often one of the texts stands in another."""
-        return 0 if self._pattern is None else len(self._pattern.findall(compared(text)))
+        return 0 if self._pattern is None else len(self._pattern.findall(normalize_text(text)))
 
     def hidden(self, text: str) -> str:
         """Return a text with `BAR` for each character of these texts in it."""
-        if self._pattern is None or self._pattern.search(compared(text)) is None:
+        if self._pattern is None or self._pattern.search(normalize_text(text)) is None:
             return text
-        folded, places = placed(text)
+        folded, places = normalize_with_places(text)
         parts, behind = list[str](), 0
         for match in self._pattern.finditer(folded):
             start, end = places[match.start()][0], places[match.end() - 1][1]
@@ -286,8 +286,8 @@ def stretches(text: str, *, short: bool = False) -> Iterator[str]:
 
     A short one, which may stand elsewhere by chance, only if `short` asks for it.
     """
-    words = compared(text).split()
-    if not words or not (short or can_be_told(text)):
+    words = normalize_text(text).split()
+    if not words or not (short or is_distinctive(text)):
         return
     count = max(1, len(words) // _STRETCH)
     for at in range(count):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.engines.qdrant.log import LostRaceError, ServerLog, whole_record
 from agent_memory.errors import BusyError, UnsupportedError
-from agent_memory.journal import GRACE, Change, Entry, Update
+from agent_memory.journal import GRACE, Change, Entry, JournalUpdate
 from agent_memory.models import Clock, to_text
 from agent_memory.store.state import FORGOTTEN, RELEASED
 
@@ -55,7 +55,7 @@ class ServerChangeLog:
         """See `ChangeLog`."""
         return None
 
-    def poll(self, *, thorough: bool = False) -> Update:  # noqa: ARG002 - a server is believed
+    def poll(self, *, thorough: bool = False) -> JournalUpdate:  # noqa: ARG002 - a server is believed
         """See `ChangeLog`."""
         reset, changed = self._server.sync()
         return self._update(changed, reset=reset)
@@ -127,7 +127,7 @@ class ServerChangeLog:
                 wait = min(2 * wait, self._longest_wait)
         raise BusyError("Other clients change this memory without a break; nothing was written.")
 
-    def _update(self, changed: list[str], *, reset: bool) -> Update:
+    def _update(self, changed: list[str], *, reset: bool) -> JournalUpdate:
         """Return what rows became as a journal would say it; which texts were forgotten is known by hash alone."""
         entries = []
         for record_id in changed:
@@ -139,4 +139,4 @@ class ServerChangeLog:
                 said[RELEASED] = row[RELEASED]
             mark = (Change("mark", name, record_id, said),) if said else ()
             entries.append(Entry(row["seq"], "", (change, *mark), b""))
-        return Update(entries, reset)
+        return JournalUpdate(entries, reset)

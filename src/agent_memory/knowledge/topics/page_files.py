@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import is_encrypted
 from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
-from agent_memory.files.exchange import move_if_free, put_in_place, read_settled, set_aside
+from agent_memory.files.exchange import move_if_free, put_file_in_place, read_settled, set_aside
 from agent_memory.files.names import PAGE_INDEX
 from agent_memory.knowledge.topics.markdown import EDITED, escaped, fold, joined, parse, render, split, unfold
 from agent_memory.logs import get_logger
@@ -391,7 +391,7 @@ class TopicFiles:
                 return True
             replace_file(new, content, durable=False)
             olds = [new]
-            put_in_place(new, path, spare)
+            put_file_in_place(new, path, spare)
             return self._settle(name, (content, expected), olds)
 
     def _remove(self, name: str, expected: bytes) -> bool:
@@ -425,7 +425,7 @@ class TopicFiles:
                 elif _is_edited(self._content(name)):  # two saves: both are a person's
                     old.rename(path.with_name(f"{path.stem}.saved-{secrets.token_hex(4)}.md"))
                 else:
-                    put_in_place(old, path, lambda: self._came_out(name))
+                    put_file_in_place(old, path, lambda: self._came_out(name))
                     old.unlink(missing_ok=True)
 
     def _content(self, name: str) -> bytes:

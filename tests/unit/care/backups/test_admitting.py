@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.care.backups.admission import Admission, barring, without_records
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import PurgeList
-from agent_memory.journal.format import encode_line, sealed
+from agent_memory.journal.format import add_checksum, encode_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ PAGE = (
 
 def put(record_id: str, **data: object) -> bytes:
     value = {"seq": 1, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "episode", "id": record_id, "data": data}
-    return sealed(encode_line(value))
+    return add_checksum(encode_line(value))
 
 
 def purged(root: Path) -> Admission:
@@ -48,7 +48,7 @@ def test_lines_texts_and_pages_lose_what_was_purged(root: Path) -> None:
     kept = admission.line(put("epi-ba9876543210", content=f"So: {SAID} Yes."), {})
     assert b"seventy-two" not in kept
     assert b" Yes." in kept
-    assert sealed(kept) == kept
+    assert add_checksum(kept) == kept
     text = admission.text(f"So: {SAID} Yes.".encode()).decode()
     assert (text[:4], text[-5:], "salary" in text) == ("So: ", " Yes.", False)
     page = (admission.page(PAGE.encode()) or b"").decode()

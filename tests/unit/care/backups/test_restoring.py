@@ -227,7 +227,7 @@ async def test_the_next_to_read_or_write_finishes_what_was_settled(
         raise KilledError
 
     with monkeypatch.context() as dying:
-        dying.setattr(exchange, "finish", die)
+        dying.setattr(exchange, "finish_settled_files", die)
         with pytest.raises(KilledError):
             restore_backup(made.path, root)
     other = FileStorage("bob", root, settings=OFF, clock=clock)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.care.checks import Severity, examination, examine
-from agent_memory.files.entries import lock_at
+from agent_memory.files.entries import get_lock_state
 from tests.support import NOON, resealed
 from tests.unit.care.checks.homes import LIVE, identity, rewrite_json, snapshot
 
@@ -64,9 +64,9 @@ def test_a_full_disk_is_a_problem(bob: Path, found: Found, monkeypatch: pytest.M
 def test_who_holds_the_lock_is_named(bob: Path) -> None:
     with (bob / ".lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert lock_at(bob / ".lock").state == "held"
-        assert lock_at(bob / ".lock").pid in {os.getpid(), None}, "None where the platform does not tell"
-    assert lock_at(bob / ".lock").state == "free"
+        assert get_lock_state(bob / ".lock").state == "held"
+        assert get_lock_state(bob / ".lock").pid in {os.getpid(), None}, "None where the platform does not tell"
+    assert get_lock_state(bob / ".lock").state == "free"
 
 
 # -- what is derived ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from agent_memory.care.checks import CODES, examine, repair_all
 from agent_memory.care.checks.journal_survey import JournalReading
 from agent_memory.care.checks.repairs import REMEDIES
 from agent_memory.journal import Journal
-from agent_memory.journal.format import Header, sealed
+from agent_memory.journal.format import Header, add_checksum
 from tests.support import NOON, resealed
 from tests.unit.care.checks.homes import snapshot
 
@@ -82,7 +82,7 @@ def _shuffle(path: Path, dice: random.Random) -> None:
 
 def _insert(path: Path, dice: random.Random) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
-    junk = dice.choice([dice.choice(JUNK), sealed(dice.choice(JUNK))])
+    junk = dice.choice([dice.choice(JUNK), add_checksum(dice.choice(JUNK))])
     lines.insert(dice.randrange(len(lines) + 1), junk)
     path.write_bytes(b"".join(lines))
 

@@ -199,10 +199,10 @@ async def test_a_line_of_a_newer_version_that_names_it_stops_the_purge(bobs: Hou
     secret = await bobs.keep(SECRET)
     await bobs.service.settle()
     line = f'--- {{"seq": 900, "at": "2026-01-01T00:00:00+00:00", "op": "weigh", "kind": "memory", "id": "{secret}"}}\n'
-    from agent_memory.journal.format import sealed
+    from agent_memory.journal.format import add_checksum
 
     with (bobs.folder / "memories.yaml").open("ab") as journal:
-        journal.write(sealed(line.encode()))
+        journal.write(add_checksum(line.encode()))
     with pytest.raises(UnsupportedError, match="newer version"):
         await bobs.purge(secret)
     assert len(PurgeList(bobs.folder).unfinished()) == 1

@@ -135,7 +135,7 @@ def test_a_program_in_the_middle_of_writing_is_waited_for(pad: PadFile) -> None:
     with pad.path.open("w") as editor:
         editor.write(FIRST[:60])
         editor.flush()
-        with pad.path.open("rb") as probe, swapping.undisturbed(probe.fileno()) as quiet:
+        with pad.path.open("rb") as probe, swapping.block_writers(probe.fileno()) as quiet:
             if quiet is None:
                 pytest.skip("this system does not tell who writes a file")
         with pytest.raises(BusyError, match="open for writing"):
@@ -147,7 +147,7 @@ def test_a_program_in_the_middle_of_writing_is_waited_for(pad: PadFile) -> None:
 def test_who_had_the_file_open_before_it_was_replaced_still_saves(
     pad: PadFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pad.path.open("r+") as probe, swapping.undisturbed(probe.fileno()) as quiet:
+    with pad.path.open("r+") as probe, swapping.block_writers(probe.fileno()) as quiet:
         if quiet is None:
             pytest.skip("this system does not tell who writes a file")
     real, opened = swapping.swap, []
