@@ -31,7 +31,7 @@ from benchmarks._crash_process import Shim
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from agent_memory.models import Clock
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say

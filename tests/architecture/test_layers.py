@@ -74,6 +74,7 @@ MAY_CHANGE_MEMORIES = {
     "memory", "store",
     "knowledge/intake/ingest.py",  # records of other kinds, which came in from outside
     "knowledge/pipeline/stages.py",  # how far background work is
+    "care/import_records.py",  # memories of an export, for the writer
 }  # fmt: skip
 CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}
 # Outside the service, its storage is only read.

@@ -32,7 +32,7 @@ from tests.power.sabotage import SABOTAGES, replace
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from tests.power.events import State
 
 ROOT = ".amplifier/memory"

@@ -271,10 +271,10 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
     from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
     from agent_memory.memory import open_service
-    from agent_memory.memory.features import add_waiting_notes, attach_features
+    from agent_memory.memory.features import attach_features
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
-    add_waiting_notes(attach_features(service))
+    attach_features(service)
     try:
         await go_on_with_purges(service)
         yield service

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.intake.transfer import Brought
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from agent_memory.store.memory_storage import MemoryStorage
 
 _SHOWN_PROBLEMS: Final = 20

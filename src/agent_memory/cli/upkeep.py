@@ -235,4 +235,5 @@ async def _watched(run: Run) -> "Built":
                 bars[stage] = progress.add_task(_STAGES.get(stage, stage))
             progress.update(bars[stage], completed=done, total=total)
 
-        return await run.service.monitor.migration.migrate(run.caller, show)
+        built: Built = await run.service.monitor.migration.migrate(run.caller, show)
+        return built

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.language.prompt_text import estimate_tokens, fence
-from agent_memory.memory.briefing_passages import Readable, Source, bearing_on, choose
+from agent_memory.memory.briefing_passages import RecordSource, choose, find_passages
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.results import Briefing
 from agent_memory.memory.views import describe_day, describe_said_day
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.briefing_passages import Chosen, Passage
+    from agent_memory.memory.briefing_passages import ChosenSentence, RecordPassage
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.results import Suspect
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Record
+    from agent_memory.store.record_storage import RecordStorage
 
 MARKER: Final = "[agent-memory: briefing"
 """Beginning of the text; capture ignores texts that begin with it."""
@@ -65,7 +66,7 @@ _MAX_CHARS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _BriefingSection:
     """A heading, its lines, and the records of each line."""
 
     heading: str
@@ -115,16 +116,16 @@ class Briefer:
         self,
         service: MemoryService,
         *,
-        episodes: Readable | None = None,
+        episodes: RecordStorage[Episode] | None = None,
         forgotten: TurnFilter | None = None,
         clock: Clock = utc_now,
         tokens: int = TOKENS,
         patience: float = PATIENCE,
     ) -> None:
         self._service = service
-        self._sources = [Source(MEMORY, service.storage)]
+        self._sources = [RecordSource(MEMORY, service.storage)]
         if episodes is not None:
-            self._sources.append(Source(EPISODE, episodes))
+            self._sources.append(RecordSource(EPISODE, episodes))
         self._forgotten = forgotten
         self._clock, self._tokens, self._patience = clock, tokens, patience
 
@@ -141,10 +142,10 @@ class Briefer:
         """
         now, agent = self._clock(), self._service.agent_id
         room = self._tokens - estimate_tokens(_render(agent, []))
-        passages: list[Passage] = []
+        passages: list[RecordPassage] = []
         if asked.strip():
             asked = asked[:_MAX_PROMPT_CHARS]
-            passages = await bearing_on(asked, self._sources, now, caller, self._patience)
+            passages = await find_passages(asked, self._sources, now, caller, self._patience)
             passages = await self._drop_forgotten(passages)
         standing = await _list_standing(self._service, now, caller, known)
         memories = [record for section in standing for records in section.records for record in records]
@@ -158,7 +159,7 @@ class Briefer:
         shown = {sentence.passage.id for sentence in chosen}
         return _fit_text(agent, [*_build_talks(chosen), *_drop_shown(fitting, shown)], self._tokens)
 
-    async def _drop_forgotten(self, passages: list[Passage]) -> list[Passage]:
+    async def _drop_forgotten(self, passages: list[RecordPassage]) -> list[RecordPassage]:
         """Return passages without turns that have forgotten words."""
         turns = [passage.record for passage in passages if isinstance(passage.record, Episode)]
         if self._forgotten is None or not turns:
@@ -169,16 +170,16 @@ class Briefer:
 
 async def _list_standing(
     service: MemoryService, now: datetime, caller: Caller, known: Collection[str]
-) -> list[_Section]:
+) -> list[_BriefingSection]:
     """Return the memories for any prompt, the most important first."""
     seen = set(known)
 
-    async def build(heading: str, *, pinned: bool = False, **conditions: Any) -> _Section:
+    async def build(heading: str, *, pinned: bool = False, **conditions: Any) -> _BriefingSection:
         filters = SearchFilters(**conditions).within(caller.group)
         listed = await service.storage.browse(Listing("newest", filters, pinned=pinned, limit=_MAX_LINES))
         shown = [memory for memory in listed.records if _is_shown(memory, caller) and memory.id not in seen]
         seen.update(memory.id for memory in shown)
-        return _Section(heading, tuple(map(_render_memory, shown)), tuple((memory,) for memory in shown))
+        return _BriefingSection(heading, tuple(map(_render_memory, shown)), tuple((memory,) for memory in shown))
 
     sections = [
         await build("Pinned:", pinned=True),
@@ -190,7 +191,11 @@ async def _list_standing(
 
 
 async def find_conflicts(
-    service: MemoryService, caller: Caller, passages: list[Passage], standing: Iterable[Record], known: Collection[str]
+    service: MemoryService,
+    caller: Caller,
+    passages: list[RecordPassage],
+    standing: Iterable[Record],
+    known: Collection[str],
 ) -> BriefedConflicts:
     """Return the conflicts of memories that a briefing would show.
 
@@ -233,7 +238,7 @@ def _is_standing(memory: Memory) -> bool:
     return memory.pinned or memory.category == "preference"
 
 
-def _build_conflicts(conflicts: BriefedConflicts) -> _Section:
+def _build_conflicts(conflicts: BriefedConflicts) -> _BriefingSection:
     """Return conflicting pairs, and how many more there are."""
     pairs = conflicts.pairs
     lines = [f"{_render_memory(pair.newer)} But {_render_memory(pair.older).removeprefix('- ')}" for pair in pairs]
@@ -242,7 +247,7 @@ def _build_conflicts(conflicts: BriefedConflicts) -> _Section:
         count = counted(more, "pair of memories", "pairs of memories")
         lines.append(f"- {count} of which one may be wrong, as `agent-memory conflicts` shows.")
         records.append(())
-    return _Section("In doubt, the newer first:", tuple(lines), tuple(records))
+    return _BriefingSection("In doubt, the newer first:", tuple(lines), tuple(records))
 
 
 def _is_shown(memory: Memory, caller: Caller) -> bool:
@@ -259,7 +264,7 @@ def _describe_saying(record: Record, text: str) -> str:
     return f" (said {said_day})" if said_day else ""
 
 
-def _fit_sections(sections: Sequence[_Section], room: int) -> list[_Section]:
+def _fit_sections(sections: Sequence[_BriefingSection], room: int) -> list[_BriefingSection]:
     """Return the lines that fit, taken from the sections in turn."""
     counts = {section.heading: 0 for section in sections}
     for position in range(_MAX_LINES):
@@ -272,22 +277,22 @@ def _fit_sections(sections: Sequence[_Section], room: int) -> list[_Section]:
                 counts[section.heading] += 1
                 room -= cost
     return [
-        _Section(section.heading, section.lines[:count], section.records[:count])
+        _BriefingSection(section.heading, section.lines[:count], section.records[:count])
         for section in sections
         if (count := counts[section.heading])
     ]
 
 
-def _build_talks(chosen: Sequence[Chosen]) -> list[_Section]:
+def _build_talks(chosen: Sequence[ChosenSentence]) -> list[_BriefingSection]:
     """Return a section for each conversation, and one for notes."""
-    talks: dict[str, list[Chosen]] = {}
+    talks: dict[str, list[ChosenSentence]] = {}
     for sentence in chosen:
         talks.setdefault(sentence.passage.talk, []).append(sentence)
     return [_build_talk(talk, sentences) for talk, sentences in talks.items()]
 
 
-def _build_talk(talk: str, sentences: Sequence[Chosen]) -> _Section:
-    by_record: dict[str, list[Chosen]] = {}
+def _build_talk(talk: str, sentences: Sequence[ChosenSentence]) -> _BriefingSection:
+    by_record: dict[str, list[ChosenSentence]] = {}
     for sentence in sentences:
         by_record.setdefault(sentence.passage.id, []).append(sentence)
     first = sentences[0].passage
@@ -302,21 +307,21 @@ def _build_talk(talk: str, sentences: Sequence[Chosen]) -> _Section:
         saying = _describe_saying(passage.record, words) if is_dated or not talk else ""
         lines.append(f"- {prefix}{flatten(words)}{saying}")
     heading = f"From a conversation of {day.replace('file', 'an unknown day, file')}:" if talk else "On what is asked:"
-    return _Section(heading, tuple(lines), tuple((chosen[0].passage.record,) for chosen in by_record.values()))
+    return _BriefingSection(heading, tuple(lines), tuple((chosen[0].passage.record,) for chosen in by_record.values()))
 
 
-def _drop_shown(sections: Iterable[_Section], shown: Collection[str]) -> list[_Section]:
+def _drop_shown(sections: Iterable[_BriefingSection], shown: Collection[str]) -> list[_BriefingSection]:
     """Return the non-empty sections without records that are shown elsewhere."""
     rest = []
     for section in sections:
         pairs = zip(section.lines, section.records, strict=True)
         kept = [(line, records) for line, records in pairs if not {record.id for record in records} & {*shown}]
         if kept:
-            rest.append(_Section(section.heading, *map(tuple, zip(*kept, strict=True))))
+            rest.append(_BriefingSection(section.heading, *map(tuple, zip(*kept, strict=True))))
     return rest
 
 
-def _fit_text(agent_id: str, sections: list[_Section], budget: int) -> Briefing:
+def _fit_text(agent_id: str, sections: list[_BriefingSection], budget: int) -> Briefing:
     """Return the text, without its last lines if it is too long."""
     while sections:
         text = _render(agent_id, sections)
@@ -327,11 +332,11 @@ def _fit_text(agent_id: str, sections: list[_Section], budget: int) -> Briefing:
             return Briefing(text, tokens, memories, tuple([record for record in shown if isinstance(record, Episode)]))
         last = sections.pop()
         if len(last.lines) > 1:
-            sections.append(_Section(last.heading, last.lines[:-1], last.records[:-1]))
+            sections.append(_BriefingSection(last.heading, last.lines[:-1], last.records[:-1]))
     return Briefing()
 
 
-def _render(agent_id: str, sections: Sequence[_Section]) -> str:
+def _render(agent_id: str, sections: Sequence[_BriefingSection]) -> str:
     body = "\n".join("\n".join([section.heading, *section.lines]) for section in sections)
     return (
         f"{MARKER} of {flatten(agent_id)}]\n"

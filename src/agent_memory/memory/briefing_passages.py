@@ -6,22 +6,31 @@ import heapq
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.capture.typed_text import typed_part
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.speakers import parse_turn
 from agent_memory.memory.searcher import OTHER_PROJECT
-from agent_memory.models import EPISODE, Episode, Listing, Resource, SearchFilters, SearchRequest, of_another_project
+from agent_memory.models import (
+    EPISODE,
+    Episode,
+    Listing,
+    Resource,
+    SearchFilters,
+    SearchRequest,
+    get_turn_id,
+    of_another_project,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from agent_memory.memory.caller import Caller
-    from agent_memory.models import Kind, ListPage, Record
-    from agent_memory.store.store import Answer
+    from agent_memory.models import Kind, Record
+    from agent_memory.store.record_storage import RecordStorage
 
 
 _HITS: Final = 20
@@ -58,9 +67,9 @@ _SETTLES: Final = re.compile(
     r"\b(?:exactly|always|never|must|only|rules?|policy|settled|amend\w*|instead|decided|decision|wins?|cap(?:s|ped)?"
     r"|at (?:most|least)|no longer|supersed\w*|from now on|going forward|standard\w*|convention|agreed|pinned"
     r"|require[sd]?|deliberate\w*|source of truth|not \w+|don['\u2019]t|do not|keeps?|stays?|drops?|dropped|reject\w*"
-    r"|before|after|first|then|unless|except|genau|immer|nie(?:mals)?|muss|m\u00fcssen|nur|regeln?|entschieden|entscheidung|statt"
-    r"|stattdessen|mindestens|h\u00f6chstens|nicht mehr|ab jetzt|k\u00fcnftig|vereinbart|kein\w*|nicht \w+|zuerst"
-    r"|danach|vor|nach|au\u00dfer|bleibt)\b",
+    r"|before|after|first|then|unless|except|genau|immer|nie(?:mals)?|muss|müssen|nur|regeln?|entschieden|entscheidung|statt"
+    r"|stattdessen|mindestens|höchstens|nicht mehr|ab jetzt|künftig|vereinbart|kein\w*|nicht \w+|zuerst"
+    r"|danach|vor|nach|außer|bleibt)\b",
     re.IGNORECASE,
 )
 _LITERAL: Final = re.compile(r"`[^`]+`|'[^' ]{1,30}'|\"[^\" ]{1,30}\"|\b\d+\b|\b[a-z]+_[a-z_]+\b|\b[A-Z_]{4,}\b|->|=\B")
@@ -71,11 +80,11 @@ _SUMS_UP: Final = re.compile(
     re.IGNORECASE,
 )
 _ASIDE: Final = re.compile(
-    r"\b(?:unrelated|flaky|heads-up|rerun|fair warning|by the way|oh, and|\u00fcbrigens|nebenbei)\b", re.IGNORECASE
+    r"\b(?:unrelated|flaky|heads-up|rerun|fair warning|by the way|oh, and|übrigens|nebenbei)\b", re.IGNORECASE
 )
 _INTENT: Final = re.compile(
     r"\b(?:I['\u2019]ll|I will|let me|I['\u2019]d|I would|shall I|should I|want me|before I|I could|plan:|looking at"
-    r"|reading|running|my (?:plan|inclination|instinct)|I was going|ich werde|ich w\u00fcrde|soll ich|lass mich)\b",
+    r"|reading|running|my (?:plan|inclination|instinct)|I was going|ich werde|ich würde|soll ich|lass mich)\b",
     re.IGNORECASE,
 )
 _ANSWERS: Final = re.compile(
@@ -99,32 +108,16 @@ _PROPOSED, _CORRECTED = 0.5, 0.3
 _LAST_TURNS: Final = 3
 
 
-class Readable(Protocol):
-    """Reading methods of a storage."""
-
-    async def answer(self, request: SearchRequest) -> Answer[Any]:
-        """Return the best matches."""
-
-    async def browse(self, listing: Listing) -> ListPage[Any]:
-        """Return part of a list."""
-
-    async def linked_to(self, record_id: str) -> list[Any]:
-        """Return the records that are linked to a record."""
-
-    async def valid_among(self, record_ids: Collection[str]) -> dict[str, Any]:
-        """Return the valid records among some IDs."""
-
-
-class Source(NamedTuple):
+class RecordSource(NamedTuple):
     """Kind of records and their storage."""
 
     kind: Kind[Any]
-    records: Readable
+    records: RecordStorage[Any]
 
 
-async def bearing_on(
-    asked: str, sources: Iterable[Source], now: datetime, caller: Caller, patience: float
-) -> list[Passage]:
+async def find_passages(
+    asked: str, sources: Iterable[RecordSource], now: datetime, caller: Caller, patience: float
+) -> list[RecordPassage]:
     """Return passages about a prompt: parts of talks, then single notes.
 
     Empty if the hits are likely about something else. Text of untrusted sources and pasted text is left out.
@@ -142,36 +135,34 @@ async def bearing_on(
     filters = SearchFilters(include_items=True).within(caller.group)
     request = SearchRequest(asked, _HITS, now, filters, patience=patience)
     storages = list(sources)
-    hits: list[_Hit] = []
+    hits: list[_PassageHit] = []
     for source in storages:
         answer = await source.records.answer(request)
         if (answer.ranking.strength or 0.0) >= _LEAST_STRENGTH:
             for hit, record in zip(answer.ranking.hits, answer.records, strict=True):
                 if record.trust != "low":
-                    hits.append(_Hit(_score(hit.score, record, caller), record, source))
+                    factor = OTHER_PROJECT if of_another_project(record, caller.project) else 1
+                    hits.append(_PassageHit(hit.score * factor, record, source))
     hits = [hit for hit in await _add_talks(hits, storages) if not _was_pasted(hit)]
     hits.sort(key=lambda hit: -hit.score)
-    passages: list[Passage] = []
+    passages: list[RecordPassage] = []
     for talk in _choose_talks(hits[:_BEST_HITS]):
         passages += await _read_talk(talk, hits, filters, caller.group)
     read = {passage.talk for passage in passages}
-    passages += _build_notes([hit for hit in hits if hit.talk not in read or not hit.talk], hits)
+    notes = [hit for hit in hits if hit.talk not in read or not hit.talk]
+    passages += [_build_passage(hit.record, hit.source, _get_nearness(hit, hits), "") for hit in notes]
     return [passage for passage in passages if passage.text.strip()]
 
 
-def _score(score: float, record: Record, caller: Caller) -> float:
-    return score * OTHER_PROJECT if of_another_project(record, caller.project) else score
-
-
 @dataclass(frozen=True, slots=True)
-class _Hit:
+class _PassageHit:
     """A hit with its talk; `turns` is the storage of the talk."""
 
     score: float
     record: Record
-    source: Source
+    source: RecordSource
     talk: str = ""
-    turns: Source | None = None
+    turns: RecordSource | None = None
     turn: Episode | None = None
 
     @property
@@ -180,9 +171,9 @@ class _Hit:
         return self.record.id if self.turn is None else self.turn.id
 
 
-async def _add_talks(hits: Sequence[_Hit], sources: Sequence[Source]) -> list[_Hit]:
+async def _add_talks(hits: Sequence[_PassageHit], sources: Sequence[RecordSource]) -> list[_PassageHit]:
     """Return hits with the talks of themselves or their turns."""
-    turn_ids = {hit.record.id: _get_turn_id(hit.record) for hit in hits}
+    turn_ids = {hit.record.id: get_turn_id(hit.record) if hit.record.is_item else "" for hit in hits}
     turns: dict[str, Episode] = {}
     episodes = next((source for source in sources if source.kind is EPISODE), None)
     if episodes is not None:
@@ -197,14 +188,7 @@ async def _add_talks(hits: Sequence[_Hit], sources: Sequence[Source]) -> list[_H
     return with_talks
 
 
-def _get_turn_id(record: Record) -> str:
-    """Return the ID of the turn of an item; empty for none."""
-    if not record.is_item:
-        return ""
-    return next((link.id for link in record.links if link.id.startswith(EPISODE.prefix)), "")
-
-
-def _choose_talks(hits: Sequence[_Hit]) -> list[str]:
+def _choose_talks(hits: Sequence[_PassageHit]) -> list[str]:
     """Return the talks with two or more hits, the best first."""
     counts = Counter(hit.talk for hit in hits if hit.talk)
     return [talk for talk in dict.fromkeys(hit.talk for hit in hits) if counts[talk] >= _MIN_HITS][:_TALKS]
@@ -222,7 +206,9 @@ def _was_noted(record: Record) -> bool:
     return bool(record.source.detail) or record.confidence is not None
 
 
-async def _read_talk(talk: str, hits: Sequence[_Hit], filters: SearchFilters, group: str | None) -> list[Passage]:
+async def _read_talk(
+    talk: str, hits: Sequence[_PassageHit], filters: SearchFilters, group: str | None
+) -> list[RecordPassage]:
     """Return the turns of a talk around its hits, in their order.
 
     Empty if one side said most of them: notes of one session may be about many things.
@@ -254,25 +240,21 @@ def _get_speaker(record: Any) -> str:
     return turn.speaker.casefold() if turn is not None else str(record.source.kind)
 
 
-def _build_notes(hits: Sequence[_Hit], hits_by_score: Sequence[_Hit]) -> list[Passage]:
-    return [_build_passage(hit.record, hit.source, _get_nearness(hit, hits_by_score), "") for hit in hits]
-
-
-def _get_nearness(hit: _Hit, hits_by_score: Sequence[_Hit]) -> float:
+def _get_nearness(hit: _PassageHit, hits_by_score: Sequence[_PassageHit]) -> float:
     return float((hit.score / hits_by_score[0].score) ** _STEEPNESS) if hits_by_score[0].score else 1.0
 
 
-def _was_pasted(hit: _Hit) -> bool:
+def _was_pasted(hit: _PassageHit) -> bool:
     """Return True if an item of pasted text has less trust than its turn."""
     return hit.turn is not None and _is_live(hit.turn) and hit.record.trust != hit.turn.trust
 
 
 def _is_live(record: Record) -> bool:
-    """Return True if a record is a user's turn of a live session."""
+    """Return True if a record is the user's turn in a session."""
     return isinstance(record, Episode) and record.role in _PEOPLE and record.source.kind == "user"
 
 
-def _build_passage(record: Any, source: Source, nearness: float, talk: str) -> Passage:
+def _build_passage(record: Any, source: RecordSource, nearness: float, talk: str) -> RecordPassage:
     text = source.kind.text_of(record)
     if _is_live(record):
         text = typed_part(text)
@@ -283,7 +265,7 @@ def _build_passage(record: Any, source: Source, nearness: float, talk: str) -> P
     is_own = not isinstance(record, Resource)  # a document has the words of its author
     by_person = is_own and (role in _PEOPLE or label in _PEOPLE)
     moment = record.moment
-    return Passage(
+    return RecordPassage(
         record, words, moment, talk, by_person, _name_speaker(record, turn.speaker if turn else ""), nearness
     )
 
@@ -302,7 +284,7 @@ def _name_speaker(record: Record, label: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RecordPassage:
     """Text of a record, its place in a conversation and its relevance.
 
     Attributes:
@@ -330,7 +312,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenSentence:
     """A sentence, or a short note, that is shown.
 
     Attributes:
@@ -339,19 +321,19 @@ class Chosen:
         text: Text of the sentence.
     """
 
-    passage: Passage
+    passage: RecordPassage
     number: tuple[int, int]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _WeighedSentence:
-    chosen: Chosen
+    chosen: ChosenSentence
     weight: float
     words: frozenset[str]
 
 
-def choose(passages: Sequence[Passage], asked: str, room: int) -> list[Chosen]:
+def choose(passages: Sequence[RecordPassage], asked: str, room: int) -> list[ChosenSentence]:
     """Return the chosen sentences, in the order of reading.
 
     Args:
@@ -363,7 +345,7 @@ def choose(passages: Sequence[Passage], asked: str, room: int) -> list[Chosen]:
     seen = set(_find_words(asked))
     waiting = [(-_get_gain(sentence, seen), number) for number, sentence in enumerate(sentences)]
     heapq.heapify(waiting)
-    chosen: list[Chosen] = []
+    chosen: list[ChosenSentence] = []
     while waiting and room >= _LEAST_TOKENS:
         number = heapq.heappop(waiting)[1]
         best = sentences[number]
@@ -385,7 +367,7 @@ def _get_gain(sentence: _WeighedSentence, seen: set[str]) -> float:
     return float(sentence.weight * (1 - _KNOWN * known) / (len(sentence.chosen.text) + _SHORTEST) ** 0.5)
 
 
-def _weigh_all(passages: Sequence[Passage]) -> Iterator[_WeighedSentence]:
+def _weigh_all(passages: Sequence[RecordPassage]) -> Iterator[_WeighedSentence]:
     sizes: dict[str, int] = {}
     for passage in passages:
         sizes[passage.talk] = sizes.get(passage.talk, 0) + 1
@@ -396,22 +378,26 @@ def _weigh_all(passages: Sequence[Passage]) -> Iterator[_WeighedSentence]:
             yield from _weigh_note(passage, number)
             continue
         after = passages[number + 1].text if turn + 1 < sizes[passage.talk] else ""
-        place = Place(turn, sizes[passage.talk], passage.by_person, after.lstrip())
+        place = SentencePlace(turn, sizes[passage.talk], passage.by_person, after.lstrip())
         for position, sentence in enumerate(_split(passage.text)):
             weight = get_worth(sentence, place) * passage.nearness
             if weight:
-                yield _WeighedSentence(Chosen(passage, (number, position), sentence), weight, _find_words(sentence))
+                yield _WeighedSentence(
+                    ChosenSentence(passage, (number, position), sentence), weight, _find_words(sentence)
+                )
 
 
-def _weigh_note(passage: Passage, number: int) -> Iterator[_WeighedSentence]:
+def _weigh_note(passage: RecordPassage, number: int) -> Iterator[_WeighedSentence]:
     whole = " ".join(passage.text.split())
     if len(whole) <= _NOTE_CHARS:
-        yield _WeighedSentence(Chosen(passage, (number, 0), whole), _NOTE_WORTH * passage.nearness, _find_words(whole))
+        yield _WeighedSentence(
+            ChosenSentence(passage, (number, 0), whole), _NOTE_WORTH * passage.nearness, _find_words(whole)
+        )
         return
     for position, sentence in enumerate(_split(passage.text)):
-        weight = get_worth(sentence, Place()) * passage.nearness
+        weight = get_worth(sentence, SentencePlace()) * passage.nearness
         if weight:
-            yield _WeighedSentence(Chosen(passage, (number, position), sentence), weight, _find_words(sentence))
+            yield _WeighedSentence(ChosenSentence(passage, (number, position), sentence), weight, _find_words(sentence))
 
 
 def _split(text: str) -> Iterable[str]:
@@ -425,7 +411,7 @@ def _find_words(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SentencePlace:
     """Position of a sentence in a conversation.
 
     Attributes:
@@ -441,7 +427,7 @@ class Place:
     answered: str = ""
 
 
-def get_worth(sentence: str, place: Place) -> float:
+def get_worth(sentence: str, place: SentencePlace) -> float:
     """Return the factor of a sentence about decisions: 0 for a question.
 
     Args:
@@ -467,7 +453,7 @@ def get_worth(sentence: str, place: Place) -> float:
     return weight * _ANSWER if _ANSWERS.match(sentence) else weight
 
 
-def _get_model_factor(sentence: str, place: Place, *, sums_up: bool, settles: bool) -> float:
+def _get_model_factor(sentence: str, place: SentencePlace, *, sums_up: bool, settles: bool) -> float:
     """Return the factor of a model's sentence: proposals and recaps count less."""
     factor = _SUMMING if sums_up else 1.0
     if not settles:

@@ -1,4 +1,4 @@
-"""Callers of the service: sessions, the memories they may name, and acts that wait for the user's yes.
+"""Callers of the service, the memories they may name, and their proposals.
 
 A session that is bound to a group sees the records of its group and those of none. A yes is structural: a message that
 is only yes directly after exactly one shown proposal, or a line that is only yes and the proposal's id, before anything

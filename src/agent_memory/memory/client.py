@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from agent_memory.memory.history import Restored
+    from agent_memory.memory.history import RestoreResult
     from agent_memory.memory.results import Forgotten, Found, Stored, Updated
     from agent_memory.models import Memory as MemoryRecord
     from agent_memory.models import RecordVersion, SearchFilters
@@ -30,13 +30,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Unset(Enum):
+class UnsetValue(Enum):
     """Default of an argument for which None is a value."""
 
     UNSET = "unset"
 
 
-UNSET: Final = Unset.UNSET
+UNSET: Final = UnsetValue.UNSET
 
 
 class Memory:
@@ -207,15 +207,15 @@ class Memory:
         tags: Sequence[str] | None = None,
         project: str | None = None,
         pinned: bool | None = None,
-        expires_at: datetime | Unset | None = UNSET,
-        supersedes: str | Unset | None = UNSET,
+        expires_at: datetime | UnsetValue | None = UNSET,
+        supersedes: str | UnsetValue | None = UNSET,
     ) -> Updated:
         """Change the given fields of a memory.
 
         Args:
             memory_id: ID of the memory.
-            content: New text.
-            category: New category.
+            content: New text of the memory.
+            category: New category of the memory.
             tags: New tags instead of all existing ones.
             project: New project; empty for none.
             pinned: True to keep it in the scratchpad.
@@ -261,7 +261,7 @@ class Memory:
         """
         return tuple(await self._service.history.history(memory_id))
 
-    async def undo(self, memory_id: str) -> Restored:
+    async def undo(self, memory_id: str) -> RestoreResult:
         """Take back the last change of a memory.
 
         A deleted memory is restored, a replaced one counts again, a changed one is as before, a stored one is deleted.

@@ -79,7 +79,7 @@ class ConflictFinder:
 
     Args:
         storage: Storage of the memories.
-        monitor: Receives events.
+        monitor: Receiver of events.
         is_on: False to compare nothing.
     """
 
@@ -199,7 +199,7 @@ class ConflictReview:
         storage: Storage of the memories.
         gate: Decides who may change memories.
         scratchpad: Scratchpad to render after a decision.
-        monitor: Receives events.
+        monitor: Receiver of events.
     """
 
     def __init__(
@@ -283,7 +283,12 @@ class ConflictReview:
             return None
         for newer_id, older_id in (ids, ids[::-1]):
             if older_id in replaced[newer_id]:
-                raise _build_replaced_error(newer_id, older_id)
+                raise ValidationError(
+                    f"{newer_id} has replaced {older_id}, so there is nothing to decide between them; nothing was "
+                    "changed.",
+                    code="replaced_already",
+                    recovery=f"`agent-memory undo {older_id}` brings it back; then decide.",
+                )
         if decision == "replace":
             newer_id = [memory_id, *replaced[memory_id]][-1]  # the oldest version: it replaces nothing yet
             await self._storage.update(newer_id, {"supersedes": other_id})
@@ -312,16 +317,17 @@ class ConflictReview:
         """
         memory = await self._storage.get(before.id)
         old, new = list_decisions(before), list_decisions(after)
-        if memory is None or any(list_decisions(memory).get(other) != new.get(other) for other in {*old, *new}):
+        older_ids = {*old, *new}
+        if memory is None or any(list_decisions(memory).get(key) != new.get(key) for key in older_ids):
             return "it was decided again since; take that back first"
-        relations = {other: old.get(other, SUSPECT) for other in {*old, *new} if old.get(other) != new.get(other)}
+        relations = {key: old.get(key, SUSPECT) for key in older_ids if old.get(key) != new.get(key)}
         links = [
             _rename(link, relations[link.id]) if link.id in relations and link.rel in _OF_PAIRS else link
             for link in memory.links
         ]
         await self._storage.update(memory.id, {"links": links})
-        for other in relations:
-            await self._report_decision(memory.id, other, "queued", caller)
+        for older_id in relations:
+            await self._report_decision(memory.id, older_id, "queued", caller)
         return ""
 
     async def _report_decision(self, memory_id: str, older_id: str, outcome: str, caller: Caller) -> None:
@@ -329,7 +335,7 @@ class ConflictReview:
         await self._monitor.report("memory:suspect", caller, **ids, kind=None, hint=None, outcome=outcome)
 
     async def _find_link(self, replaced: dict[str, list[str]]) -> tuple[Memory, str]:
-        """Return the memory with the link of a pair, and the other ID.
+        """Return the memory with a pair's link, and the other ID.
 
         Args:
             replaced: IDs of the two memories, with those of their older versions.
@@ -381,7 +387,7 @@ def list_decisions(memory: Memory) -> dict[str, str]:
     return {link.id: link.rel for link in memory.links if link.rel in _RELATIONS.values()}
 
 
-def _find_both_ways(memory: Memory, others: Sequence[Memory], positions: Mapping[str, int]) -> list[Suspect]:
+def _find_both_ways(memory: Memory, candidates: Sequence[Memory], positions: Mapping[str, int]) -> list[Suspect]:
     """Return the conflicts of a memory with older and later ones.
 
     Later ones that are due themselves are compared by themselves.
@@ -390,8 +396,8 @@ def _find_both_ways(memory: Memory, others: Sequence[Memory], positions: Mapping
     def get_order(record: Memory) -> tuple[datetime, int]:
         return record.moment, positions.get(record.id, -1)
 
-    older = [other for other in others if get_order(other) < get_order(memory)]
-    later = [other for other in others if get_order(other) > get_order(memory)]
+    older = [candidate for candidate in candidates if get_order(candidate) < get_order(memory)]
+    later = [candidate for candidate in candidates if get_order(candidate) > get_order(memory)]
     pairs = [*find_pairs(memory, older), *(pair for newer in later for pair in find_pairs(newer, [memory]))]
     is_series = len(pairs) > _MAX_CONFLICTS
     return [] if is_series else [pair for pair in pairs if pair.newer is memory or pair.newer.id not in positions]
@@ -401,31 +407,23 @@ def _list_conflicts(pairs: Iterable[tuple[Memory, Memory]], older: dict[str, Mem
     """Yield the pairs that still conflict."""
     for newer, current in pairs:
         for link in newer.links:
-            other = older.get(link.id) if link.rel == SUSPECT else None
-            if other is None or other.id == current.id or not may_conflict(current, other):
+            memory = older.get(link.id) if link.rel == SUSPECT else None
+            if memory is None or memory.id == current.id or not may_conflict(current, memory):
                 continue
-            if other.id in list_decisions(current) or current.id in list_decisions(other):
+            if memory.id in list_decisions(current) or current.id in list_decisions(memory):
                 continue  # decided for the memory that replaced this one
-            conflict = _find_conflict(newer, current, other)
+            conflict = _find_conflict(newer, current, memory)
             if conflict is not None:
-                yield Suspect(current, other, conflict.kind, conflict.hint, conflict.evidence)
+                yield Suspect(current, memory, conflict.kind, conflict.hint, conflict.evidence)
 
 
-def _find_conflict(newer: Memory, current: Memory, other: Memory) -> TextConflict | None:
+def _find_conflict(newer: Memory, current: Memory, older: Memory) -> TextConflict | None:
     """Return the conflict of a memory, or the one it replaced."""
-    conflict = find_conflict(current.content, other.content)
+    conflict = find_conflict(current.content, older.content)
     if conflict is not None or newer.id == current.id:
         return conflict
-    before = find_conflict(newer.content, other.content)
+    before = find_conflict(newer.content, older.content)
     return before and replace(before, evidence=f"{newer.id}, which it replaces: {before.evidence}")
-
-
-def _build_replaced_error(newer_id: str, older_id: str) -> ValidationError:
-    return ValidationError(
-        f"{newer_id} has replaced {older_id}, so there is nothing to decide between them; nothing was changed.",
-        code="replaced_already",
-        recovery=f"`agent-memory undo {older_id}` brings it back; then decide.",
-    )
 
 
 def _rename(link: Link, relation: str) -> Link:

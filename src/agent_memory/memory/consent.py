@@ -1,4 +1,4 @@
-"""Consent to store: rules of policy, consent, project and host settings files; the strictest counts."""
+"""Consent to store, from policy, consent, project and host settings; the strictest counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MODES: Final[tuple[Mode, ...]] = ("autonomous", "ask", "manual")
 _STRICTNESS: Final[tuple[Mode, ...]] = (*MODES, "stopped")
 """`stopped` stores nothing at all; it comes from a spoken request or from a file that cannot be read."""
 NARROWER: Final = ("projects", "categories")
-"""Keys beside `mode`: modes by the name of a project, and by a category."""
+"""Keys next to `mode`: modes by project and by category."""
 SWITCHES: Final = ("enabled", "mode", *NARROWER)
 """Keys by which a source limits memory."""
 _OFF: Final = ("off", "False")
@@ -60,13 +60,13 @@ _UNREADABLE: Final = (OSError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
-    """The mode of all that is said, and of what a project or a category names.
+class ConsentModes:
+    """Modes in general, of projects and of categories.
 
     Attributes:
-        mode: Where nothing else is said.
-        projects: By the name of a project, in small letters.
-        categories: By category.
+        mode: Mode of other projects and categories.
+        projects: Modes by the name of a project in lower case.
+        categories: Modes by category of memories.
     """
 
     mode: Mode = "autonomous"
@@ -74,7 +74,7 @@ class Modes:
     categories: Mapping[str, Mode] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, category: str = "", project: str = "") -> Mode:
-        """Return the mode for a category in a project: the stricter one where both are named, else what is named."""
+        """Return the mode for a category in a project; of two named ones the stricter."""
         named = (self.projects.get(project.casefold()), self.categories.get(category))
         return strictest([mode for mode in named if mode is not None] or [self.mode])
 
@@ -101,7 +101,7 @@ class ConsentRule:
 
     source: str
     enabled: bool = True
-    modes: Modes = field(default_factory=Modes)
+    modes: ConsentModes = field(default_factory=ConsentModes)
     warnings: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     retain_days: int | None = None
@@ -210,7 +210,7 @@ def read_project_rule(block: object, source: str, places: Mapping[str, str], hos
         return stop_storing(source, "hosts is not a list of names")
     rule = read_rule({key: block[key] for key in SWITCHES if key in block}, source, places)
     if rule.warnings:
-        return ConsentRule(source, rule.enabled, Modes("stopped"), rule.warnings, places)
+        return ConsentRule(source, rule.enabled, ConsentModes("stopped"), rule.warnings, places)
     is_elsewhere = names is not None and host not in {name.casefold() for name in names}
     places = {**places, "enabled": places.get("hosts", source)} if is_elsewhere and rule.enabled else places
     return ConsentRule(source, rule.enabled and not is_elsewhere, rule.modes, (), places, days)
@@ -220,7 +220,7 @@ def stop_storing(source: str, problem: str) -> ConsentRule:
     """Return the rule of an erroneous source: it stops storing."""
     sentence = problem if problem.endswith("?") else f"{problem}."
     warning = f"{source}: {sentence} Nothing is stored in this project until it is corrected."
-    return ConsentRule(source, modes=Modes("stopped"), warnings=(warning,))
+    return ConsentRule(source, modes=ConsentModes("stopped"), warnings=(warning,))
 
 
 def switch_off(source: str, problem: str) -> ConsentRule:
@@ -229,7 +229,7 @@ def switch_off(source: str, problem: str) -> ConsentRule:
 
 
 def _yes_or_no(value: object) -> bool | None:
-    """Return the yes or no that `value` means, or None."""
+    """Return a value as a bool, or None for another one."""
     try:
         return _YES_OR_NO.validate_python(value)
     except pydantic.ValidationError:
@@ -237,51 +237,47 @@ def _yes_or_no(value: object) -> bool | None:
 
 
 def strictest(modes: list[Mode]) -> Mode:
-    """Return the mode of some that keeps least."""
+    """Return the strictest mode, which stores least."""
     return max(modes, key=_STRICTNESS.index)
 
 
-def read_modes(memory: Mapping[object, object], where: str) -> tuple[Modes, list[str]]:
-    """Read `mode`, `projects` and `categories`; what is not understood counts as `manual`.
+def read_modes(memory: Mapping[object, object], where: str) -> tuple[ConsentModes, list[str]]:
+    """Read `mode`, `projects` and `categories`; anything else counts as `manual`.
 
     Args:
-        memory: The mapping they stand in.
-        where: Its place in the configuration, for warnings.
+        memory: Mapping with these keys.
+        where: Place of the mapping in the configuration, for warnings.
 
     Returns:
-        The modes; and a sentence for each thing that was not understood.
+        Modes, and a sentence about each wrong value.
     """
     warnings: list[str] = []
-    general = _mode(memory.get("mode"), f"{where}.mode", warnings) or MODES[0]
-    found: dict[str, dict[str, Mode]] = {}
+    general = _read_mode(memory.get("mode"), f"{where}.mode", warnings) or MODES[0]
+    by_key: dict[str, dict[str, Mode]] = {}
     for key in NARROWER:
-        given = memory.get(key)
-        if given is not None and not isinstance(given, dict):
+        block = {} if memory.get(key) is None else memory[key]
+        if not isinstance(block, dict):
             warnings.append(f"{where}.{key} is no mapping of names to modes. {_OUTCOME}")
-            general = "manual"
-        named = given if isinstance(given, dict) else {}
-        modes = {str(name): _mode(value, f"{where}.{key}.{name}", warnings) for name, value in named.items()}
-        found[key] = {name: mode for name, mode in modes.items() if mode is not None}
-    for name, mode in found["categories"].items():
+            general, block = "manual", {}
+        modes = {str(name): _read_mode(value, f"{where}.{key}.{name}", warnings) for name, value in block.items()}
+        by_key[key] = {name: mode for name, mode in modes.items() if mode is not None}
+    for name, mode in by_key["categories"].items():
         if name not in CATEGORIES and (near := did_you_mean(name, CATEGORIES)):
-            said = f"{name[:40]!r} is no built-in category{near} It holds for all until it is corrected."
-            warnings.append(f"{where}.categories: {said}")
+            problem = f"{name[:40]!r} is no built-in category{near} It holds for all until it is corrected."
+            warnings.append(f"{where}.categories: {problem}")
             general = strictest([general, mode])
-    projects = {" ".join(name.split()).casefold(): mode for name, mode in found["projects"].items()}
-    return Modes(general, MappingProxyType(projects), MappingProxyType(found["categories"])), warnings
+    projects = {" ".join(name.split()).casefold(): mode for name, mode in by_key["projects"].items()}
+    return ConsentModes(general, MappingProxyType(projects), MappingProxyType(by_key["categories"])), warnings
 
 
-def _mode(value: object, where: str, warnings: list[str]) -> Mode | None:
-    """Return the mode that a value means; None where nothing is said."""
-    if value is None:
-        return None
-    if str(value) in _OFF:
-        return "manual"
-    known: Mode | None = next((mode for mode in MODES if mode == value), None)
-    if known is None:
+def _read_mode(value: object, where: str, warnings: list[str]) -> Mode | None:
+    """Return the mode that a value means; None for no value."""
+    if value is None or str(value) in _OFF:
+        return None if value is None else "manual"
+    if value not in MODES:
         near = did_you_mean(str(value)[:40], MODES) or "."
         warnings.append(f"{where[:100]} is not one of {', '.join(MODES)}{near} {_OUTCOME}")
-    return known or "manual"
+    return next((mode for mode in MODES if mode == value), "manual")
 
 
 class ConsentFiles:
@@ -313,17 +309,17 @@ class ConsentFiles:
         return tuple(rule for _, rule in self._rules.values() if rule is not None)
 
     def has_changed(self) -> bool:
-        """Return True if a file changed since the last `read`, or none was read."""
+        """Return True if a file changed since the last `read`, or before it."""
         return not self._rules or any(_get_state(path) != state for path, (state, _) in self._rules.items())
 
     def _load_rule(self, path: Path, read: ReadRule, fail: FailRule) -> tuple[object, ConsentRule | None]:
         state = _get_state(path)
         cached = self._rules.get(path)
-        return cached if cached is not None and cached[0] == state else (state, _rule_in(path, read, fail))
+        return cached if cached is not None and cached[0] == state else (state, _read_file(path, read, fail))
 
 
 def _get_state(path: Path) -> tuple[object, ...]:
-    """Return what changes when a file does, or the reason why it cannot be reached.
+    """Return a value that changes with a file, or the error of reaching it.
 
     The time of the inode also changes with permissions, and when an editor restores the time of the content.
     """
@@ -334,7 +330,7 @@ def _get_state(path: Path) -> tuple[object, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _rule_in(path: Path, read: ReadRule, fail: FailRule) -> ConsentRule | None:
+def _read_file(path: Path, read: ReadRule, fail: FailRule) -> ConsentRule | None:
     source = show_path(path)
     try:
         block, places = read_settings(path)
@@ -470,7 +466,9 @@ def _host_settings(folder: Path | None, word: bytes) -> Iterator[tuple[Path, dic
     local = [
         place / ".amplifier" / name for place in places if place for name in ("settings.yaml", "settings.local.yaml")
     ]
-    for path in dict.fromkeys([_home() / ".amplifier" / "settings.yaml", *local]):
+    with contextlib.suppress(RuntimeError):  # there is no home
+        local.insert(0, Path.home() / ".amplifier" / "settings.yaml")
+    for path in dict.fromkeys(local):
         try:
             if word not in read_regular(path):
                 continue  # parsing costs milliseconds in every session
@@ -479,13 +477,6 @@ def _host_settings(folder: Path | None, word: bytes) -> Iterator[tuple[Path, dic
             continue  # the host reports its own settings
         if isinstance(value, dict):
             yield path, value, lines
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:
-        return Path("/")
 
 
 def _lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:

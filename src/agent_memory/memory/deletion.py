@@ -13,7 +13,7 @@ from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.drafts import check_reason
 from agent_memory.memory.results import Forgotten, ForgottenMany
 from agent_memory.memory.similarity import MAX_SIMILAR, find_similar
-from agent_memory.models import EPISODE, SearchFilters, check_id, may_stand_for
+from agent_memory.models import SearchFilters, check_id, get_turn_id, may_stand_for
 from agent_memory.redaction import quoted
 from agent_memory.registry import KNOWLEDGE
 
@@ -212,8 +212,7 @@ class Deletion:
 
 def _repeats(item: Memory, note: Memory) -> bool:
     """Return True if an item of talk mostly says the note."""
-    is_talk = any(link.id.startswith(EPISODE.prefix) for link in item.links)
-    return is_talk and not item.pinned and is_mostly(item.content, [note.content])
+    return bool(get_turn_id(item)) and not item.pinned and is_mostly(item.content, [note.content])
 
 
 class Ownership(NamedTuple):
@@ -228,7 +227,7 @@ class Ownership(NamedTuple):
     thing: str = ""
 
     def names(self, memory: Ownership) -> bool:
-        """Return True if this request names the owner and thing of a memory."""
+        """Return True if this request names a memory's owner and thing."""
         if not self.owner or self.owner.casefold() != memory.owner.casefold():
             return False
         return not memory.thing or not set(query_terms(self.thing)).isdisjoint(query_terms(memory.thing))
@@ -403,8 +402,8 @@ def is_mostly(text: str, notes: Iterable[str]) -> bool:
 
     The words of the note are in the text in their order, with nothing between.
     """
-    said = _join_words(text)
-    return any(note in said and 2 * len(note) >= len(said) for note in map(_join_words, notes))
+    words = _join_words(text)
+    return any(note in words and 2 * len(note) >= len(words) for note in map(_join_words, notes))
 
 
 def _join_words(text: str) -> str:

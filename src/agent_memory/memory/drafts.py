@@ -156,8 +156,8 @@ async def mark_links(
     _check_relations(links, before, aim)
     ends = [_get_text(link, "id") for link in links]
     texts = await storage.texts_of([end for end in ends if is_memory_id(end)])
-    known = {*texts, *(link.id for link in before)}
-    if unknown := [end for end in ends if is_memory_id(end) and end not in known]:
+    allowed = {*texts, *(link.id for link in before)}
+    if unknown := [end for end in ends if is_memory_id(end) and end not in allowed]:
         raise UnknownIdError(f"There is no memory {quoted(unknown[0])} to link to; nothing was {aim}.")
     return {**values, "links": [_mark_link(link, texts) for link in links]}
 

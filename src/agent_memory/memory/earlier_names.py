@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_memory.memory.backend_migration import Migration
     from agent_memory.memory.history import History
     from agent_memory.memory.monitor import Monitor
 
@@ -85,7 +84,7 @@ class EarlierNames:
         return self.history
 
     @property
-    def migration(self) -> Migration:
+    def migration(self) -> Any:
         """Return `monitor.migration`."""
         return self.monitor.migration
 

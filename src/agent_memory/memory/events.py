@@ -1,4 +1,4 @@
-"""Events: their table, which docs/events.md is made from, and `events.jsonl`, the log of changes.
+"""Table of events, the source of docs/events.md, and `events.jsonl`, their log.
 
 Payloads and log carry ids, kinds, counts and times; never content, never a query, no free text.
 """
@@ -446,8 +446,8 @@ class AuditLog:
 
 
 def _line(event: str, data: Mapping[str, Any]) -> bytes:
-    kept = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
-    entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **kept}
+    fields = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
+    entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **fields}
     return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""Watchers and search sources of a service: the inbox, and feature packages, each loaded by its files."""
+"""Watchers and search sources of the inbox and of feature packages, loaded by their files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.inbox import InboxReader
+    from agent_memory.memory.inbox import Inbox
     from agent_memory.memory.search_sources import WideRequest
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Candidate, Clock, MemorySearchResult, SearchResults
@@ -33,15 +33,16 @@ def attach_features(service: MemoryService) -> MemoryService:
     if service.settings.backend != "server":
         for feature in FEATURES:
             if "watcher" in feature.handlers:
-                watcher = LateWatcher(feature, service)
+                watcher = LateFeature(feature, "watcher", service)
                 service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
             if "source" in feature.handlers:
-                service.searcher.add_source(LateSource(feature, service))
+                service.searcher.add_source(LateFeature(feature, "source", service))
+    service.searcher.add_source(WaitingNotes(service))
     return keep_inbox(service)
 
 
-class LateHandler:
-    """Object of a feature package, created when one of its files exists.
+class LateFeature(SearchSource):
+    """Watcher or search source of a feature package, created when one of its files exists.
 
     Args:
         feature: Package that has the class of the object.
@@ -64,41 +65,10 @@ class LateHandler:
             self._object = self._feature.load(self._use)(self._service)
         return self._object
 
-    async def close(self) -> None:
-        """Close the files of the object."""
-        if self._object is not None:
-            await self._object.close()
-
-
-class LateWatcher(LateHandler):
-    """Removal of forgotten texts from the files of a feature package.
-
-    Args:
-        feature: Package that has the watcher.
-        service: Service of the agent's memory.
-    """
-
-    def __init__(self, feature: FeaturePackage, service: MemoryService) -> None:
-        super().__init__(feature, "watcher", service)
-
     async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
         """Remove forgotten or reworded memories from the files of the package."""
-        watcher = self.load()
-        if watcher is not None:
+        if (watcher := self.load()) is not None:
             await watcher.withdraw(memory_ids, caller)
-
-
-class LateSource(LateHandler, SearchSource):
-    """Search source of a feature package.
-
-    Args:
-        feature: Package that has the source.
-        service: Service of the agent's memory.
-    """
-
-    def __init__(self, feature: FeaturePackage, service: MemoryService) -> None:
-        super().__init__(feature, "source", service)
-        self._empty = SearchSource()
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return the best matches, best first.
@@ -106,7 +76,7 @@ class LateSource(LateHandler, SearchSource):
         Raises:
             StorageError: The package is absent, or its files cannot be read.
         """
-        source: SearchSource = self.load() or self._empty
+        source: SearchSource = self.load() or SearchSource()
         return await source.find(asked)
 
     async def describe(self, hits: Sequence[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
@@ -121,17 +91,16 @@ class LateSource(LateHandler, SearchSource):
         """Return facts for an overview, by name."""
         return await self._load_if_installed().count(asked)
 
+    async def close(self) -> None:
+        """Close the files of the object."""
+        if self._object is not None:
+            await self._object.close()
+
     def _load_if_installed(self) -> SearchSource:
-        source: SearchSource = self._empty
+        source = SearchSource()
         with contextlib.suppress(StorageError):
             source = self.load() or source
         return source
-
-
-def add_waiting_notes(service: MemoryService, *, clock: Clock = utc_now) -> MemoryService:
-    """Add the agent's inbox as a search source; return the service."""
-    service.searcher.add_source(WaitingNotes(service, clock))
-    return service
 
 
 class WaitingNotes(SearchSource):
@@ -142,9 +111,9 @@ class WaitingNotes(SearchSource):
         clock: Source of the present.
     """
 
-    def __init__(self, service: MemoryService, clock: Clock) -> None:
+    def __init__(self, service: MemoryService, clock: Clock = utc_now) -> None:
         self._service, self._clock = service, clock
-        self._inbox: InboxReader | None = None
+        self._inbox: Inbox | None = None
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return the waiting notes that match by their words."""
@@ -173,7 +142,7 @@ class WaitingNotes(SearchSource):
         if not inbox_exists(self._service.agent_id, self._service.settings):
             return {}
         if self._inbox is None:
-            from agent_memory.memory.inbox import InboxReader  # for those who have one
+            from agent_memory.memory.inbox import Inbox  # for those who have one
 
-            self._inbox = InboxReader(self._service, clock=self._clock)
+            self._inbox = Inbox(self._service, clock=self._clock)
         return {candidate.id: candidate for candidate in await self._inbox.waiting() if candidate.is_note}

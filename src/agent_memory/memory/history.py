@@ -43,7 +43,7 @@ DECISION: Final = "decision"
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """Outcome of a restore or an undo.
 
     Attributes:
@@ -51,7 +51,7 @@ class Restored:
             it; `changed`: a memory is as before a change; `stored`: a memory was deleted again; `decided`: the decision
             about a conflict was taken back.
         memories: Memories as they are now, or were before the deletion; the named one first.
-        fields: Changed fields.
+        fields: Names of changed fields.
         replaced_by: ID of the memory that had replaced it.
     """
 
@@ -119,11 +119,11 @@ class History:
         storage: Storage of the memories.
         writer: Writes what is restored.
         scratchpad: Scratchpad to render after a restore.
-        monitor: Receives events.
+        monitor: Receiver of events.
         audit_file: Path of `events.jsonl`; None if the memories are not in files.
 
     Attributes:
-        traces: See `MemoryStorage.traces`.
+        traces: Method of the same name of `MemoryStorage`.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class History:
             [memory_id for memory_id in memory_ids if not self._is_purged(memory_id)]
         )
 
-    async def restore(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> Restored:
+    async def restore(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> RestoreResult:
         """Restore a memory.
 
         A forgotten one is restored with all that the same request forgot. Otherwise a replaced one counts again.
@@ -186,7 +186,7 @@ class History:
         if newer_id is not None and seq is None:
             await self._writer.update(newer_id, {"supersedes": None}, caller)
             await self._monitor.report("memory:restored", caller, memory_id=memory_id, was="replaced")
-            return Restored("replaced", (memory,), replaced_by=newer_id)
+            return RestoreResult("replaced", (memory,), replaced_by=newer_id)
         return await self._restore_version(memory, seq, caller)
 
     bring_back = restore  # its name in programs written for earlier versions
@@ -203,7 +203,7 @@ class History:
             await self._writer.put_back(memories, caller, was="forgotten")
         return [memory.id for memory in memories]
 
-    async def undo(self, memory_id: str, caller: Caller = NOBODY) -> Restored:
+    async def undo(self, memory_id: str, caller: Caller = NOBODY) -> RestoreResult:
         """Take back the last change of a memory, also a store.
 
         Raises:
@@ -223,7 +223,7 @@ class History:
             raise ValidationError(f"{memory_id} was left as it is: {reason}.", code="nothing_to_restore")
         after = await self._storage.get(memory_id) or memory
         memories = () if after is None else (after,)
-        return Restored("stored" if last.verb == "stored" else "decided", memories, last.fields)
+        return RestoreResult("stored" if last.verb == "stored" else "decided", memories, last.fields)
 
     async def find_version_before_forget(self, memory_id: str) -> RecordVersion[Memory] | None:
         """Return the version for `restore` if it is older than a forget.
@@ -311,7 +311,7 @@ class History:
     def _read_all(self) -> list[dict[str, Any]]:
         return [] if self._audit_file is None else list(_filter_named(read_audit(self._audit_file)))
 
-    async def _restore_request(self, memory_id: str, taken: Taken[Memory], caller: Caller) -> Restored:
+    async def _restore_request(self, memory_id: str, taken: Taken[Memory], caller: Caller) -> RestoreResult:
         """Restore everything that one request to forget took."""
         await self._storage.store_many(taken.gone)
         for memory in taken.gone:
@@ -323,9 +323,9 @@ class History:
             await self._monitor.report("memory:restored", caller, memory_id=changed_id, was="changed")
         self._scratchpad.schedule(caller)
         memories = tuple(sorted([*taken.gone, *changed], key=lambda memory: memory.id != memory_id))
-        return Restored("forgotten", memories) if taken.gone else Restored("changed", memories, ("content",))
+        return RestoreResult("forgotten", memories) if taken.gone else RestoreResult("changed", memories, ("content",))
 
-    async def _restore_version(self, memory: Memory, seq: int | None, caller: Caller) -> Restored:
+    async def _restore_version(self, memory: Memory, seq: int | None, caller: Caller) -> RestoreResult:
         versions = [version for version in await self._storage.history(memory.id) if version.record is not None]
         if seq is None:
             version = _find_differing(versions, memory)
@@ -344,7 +344,7 @@ class History:
             del changes["supersedes"]  # that one was forgotten since
         updated = await self._writer.update(memory.id, changes, caller, may_have_expired=True)
         await self._monitor.report("memory:restored", caller, memory_id=memory.id, was="changed")
-        return Restored("changed", (updated.memory,), updated.fields)
+        return RestoreResult("changed", (updated.memory,), updated.fields)
 
     async def _take_part_back(self, part: RecordChange[Memory], caller: Caller) -> str:
         """Take one memory's change back; return why not, or an empty string."""

@@ -1,8 +1,8 @@
-"""`Inbox`: what would be remembered and waits for a person's yes, in `inbox.yaml` of an agent's folder.
+"""`Inbox`: memories that wait for a person's yes, in `inbox.yaml`.
 
-A candidate becomes a memory by the one write path and then leaves the inbox, so that a killed process leaves it in both
-at worst, and accepting it once more finds the memory that says it. What leaves the inbox leaves its file at once: there
-is no grace time for a text to which nobody has agreed.
+A candidate is stored as a memory first, then removed from the inbox. A killed process leaves it in both at worst, and
+accepting it again finds the memory. Removed candidates leave the file at once: there is no grace time for a text to
+which no user has agreed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _REASONS: Final = {
 
 
 @dataclass(slots=True)
-class Held:
+class HeldCandidates:
     """Outcome of holding candidates.
 
     Attributes:
@@ -67,8 +67,16 @@ class Held:
         return _REASONS.get(reason, reason)
 
 
-class InboxReader:
-    """Looks into one agent's inbox; see `Inbox`."""
+class Inbox:
+    """Inbox of one agent; its file is created by the first write.
+
+    Args:
+        service: Service of the agent's memory, which stores accepted candidates.
+        clock: Source of the present.
+
+    Raises:
+        ConfigurationError: The agent's memories are on a server, which has no inbox.
+    """
 
     def __init__(self, service: MemoryService, *, clock: Clock = utc_now) -> None:
         settings = service.settings
@@ -79,23 +87,22 @@ class InboxReader:
                 recovery="Set memory.mode to manual or autonomous, or backend to auto, file or vector.",
             )
         self._service, self._clock = service, clock
-        self._kept_for = timedelta(days=settings.inbox_days)
-        self._wait = settings.lock_timeout
+        self._waiting_time = timedelta(days=settings.inbox_days)
         self._folder = folder_of(service.agent_id, settings.storage_root)
         plain = settings.model_copy(update={"embedder": "none"})
         files = Files(CANDIDATE, self._folder, plain, clock, None, _NONE)
-        self._kept: RecordStorage[Candidate] = RecordStorage(files.backend())
-        self._list = PurgeList(self._folder.path)
+        self._storage: RecordStorage[Candidate] = RecordStorage(files.backend())
+        self._purge_list = PurgeList(self._folder.path)
 
     async def waiting(self) -> list[Candidate]:
-        """Return what waits, the oldest first.
+        """Return the waiting candidates, oldest first.
 
-        What has waited for too long is left out, and what was rejected and came back, as with a backup.
+        Those that waited too long are left out, and rejected ones that came back with a backup.
 
         Raises:
             StorageError: It cannot be read.
         """
-        return [candidate for candidate in await self._undecided() if not self._is_archived(candidate)]
+        return [candidate for candidate in await self._list_undecided() if not self._is_archived(candidate)]
 
     async def answer(self, request: SearchRequest) -> Answer[Candidate]:
         """Return candidates that match by words, expired ones included.
@@ -103,7 +110,7 @@ class InboxReader:
         Raises:
             StorageError: The inbox cannot be read.
         """
-        return await self._kept.answer(request)
+        return await self._storage.answer(request)
 
     async def archived(self) -> list[Candidate]:
         """Return archived notes, oldest first.
@@ -111,7 +118,7 @@ class InboxReader:
         Raises:
             StorageError: They cannot be read.
         """
-        return [candidate for candidate in await self._undecided() if self._is_archived(candidate)]
+        return [candidate for candidate in await self._list_undecided() if self._is_archived(candidate)]
 
     async def get(self, candidate_id: str) -> Candidate:
         """Return a candidate that waits or is archived.
@@ -119,13 +126,13 @@ class InboxReader:
         Raises:
             UnknownIdError: There is none with this ID.
         """
-        found = next((candidate for candidate in await self._undecided() if candidate.id == candidate_id), None)
-        if found is None:
-            raise UnknownIdError(
-                f"{quoted(candidate_id)} does not wait in the inbox; nothing was changed.",
-                recovery="Run `agent-memory inbox` to list what waits.",
-            )
-        return found
+        for candidate in await self._list_undecided():
+            if candidate.id == candidate_id:
+                return candidate
+        raise UnknownIdError(
+            f"{quoted(candidate_id)} does not wait in the inbox; nothing was changed.",
+            recovery="Run `agent-memory inbox` to list what waits.",
+        )
 
     async def find_matches(self, words: str) -> list[Candidate]:
         """Return waiting candidates with half of the words.
@@ -140,112 +147,94 @@ class InboxReader:
 
     def ends_at(self, candidate: Candidate) -> str:
         """Return until when a candidate waits, as text."""
-        return to_text((candidate.waits_since or candidate.timestamp) + self._kept_for)
+        return to_text((candidate.waits_since or candidate.timestamp) + self._waiting_time)
 
     async def close(self) -> None:
-        """Close what is open; the service stays open. May be called more than once."""
-        await self._kept.close()
+        """Close the inbox, but not the service."""
+        await self._storage.close()
 
-    async def _undecided(self) -> list[Candidate]:
-        return [candidate for candidate in await self._everything() if not self._is_over(candidate)]
+    async def _list_undecided(self) -> list[Candidate]:
+        return [candidate for candidate in await self._list_all() if not self._is_over(candidate)]
 
-    async def _everything(self) -> list[Candidate]:
+    async def _list_all(self) -> list[Candidate]:
         if not (self._folder.path / CANDIDATE.journal).exists():
             return []
-        found = [each async for each in self._kept.iter_all()]
-        return sorted(found, key=lambda each: each.timestamp)
+        return sorted([candidate async for candidate in self._storage.iter_all()], key=lambda record: record.timestamp)
 
     def _is_archived(self, candidate: Candidate) -> bool:
-        return candidate.is_archived(self._clock(), self._kept_for)
+        return candidate.is_archived(self._clock(), self._waiting_time)
 
     def _is_over(self, candidate: Candidate) -> bool:
-        is_old = candidate.is_over(self._clock(), self._kept_for)
-        return is_old or self._list.has_rejected(candidate.content)
-
-
-class Inbox(InboxReader):
-    """One agent's inbox. Opens nothing until the first call and creates nothing until the first write.
-
-    Args:
-        service: Of the agent; what is accepted passes through it.
-        clock: Source of the present.
-
-    Raises:
-        ConfigurationError: The agent's memories are on a server, which has no inbox.
-    """
+        is_old = candidate.is_over(self._clock(), self._waiting_time)
+        return is_old or self._purge_list.has_rejected(candidate.content)
 
     # -- holding ------------------------------------------------------------------------------------------------------
 
     async def hold(
         self, observations: Iterable[Observation], caller: Caller = NOBODY, *, as_notes: bool = False
-    ) -> Held:
-        """Have what capture saw wait, unless it is known, was forgotten or rejected, or waits already.
+    ) -> HeldCandidates:
+        """Add observations, except known, forgotten, rejected and waiting ones.
 
         Args:
             observations: Statements that capture found.
             caller: Session in which they were said.
-            as_notes: Hold waiting notes, which are archived after their time instead of dropped.
+            as_notes: True for waiting notes, which are archived after their time instead of dropped.
 
         Raises:
-            StorageError: What is held before the failure is safe.
+            StorageError: Candidates added before the failure are safe.
         """
-        held = Held()
-        for each in observations:
-            drafted = await self._service.writer.draft_capture(get_observed_fields(each), caller, each.session_id)
-            await self._hold_one(drafted, held, caller, via="capture", rule=each.rule[:100], is_note=as_notes)
+        held = HeldCandidates()
+        for observation in observations:
+            fields = get_observed_fields(observation)
+            drafted = await self._service.writer.draft_capture(fields, caller, observation.session_id)
+            await self._hold_one(drafted, held, caller, via="capture", rule=observation.rule[:100], is_note=as_notes)
         for reason, count in held.skipped.items():
             await self._service.report("memory:capture_skipped", caller, reason=reason, count=count)
         return held
 
-    async def hold_store(self, values: Mapping[str, Any], caller: Caller = NOBODY) -> Held:
-        """Have what a model wants to store wait; see `hold`.
+    async def hold_store(self, values: Mapping[str, Any], caller: Caller = NOBODY) -> HeldCandidates:
+        """Add a memory that a model wants to store; see `hold`.
 
         Raises:
-            ValidationError: A field is wrong, or the caller may not replace what it replaces.
-            StorageError: It is not held.
+            ValidationError: A field is invalid, or the caller may not replace the older memory.
+            StorageError: It was not added.
         """
-        held = Held()
+        held = HeldCandidates()
         drafted = await self._service.writer.draft_capture(values, caller, is_callers=True)
         await self._hold_one(drafted, held, caller, via="tool")
         return held
 
-    async def _hold_one(self, drafted: Redacted[Memory] | str, held: Held, caller: Caller, **said: object) -> None:
+    async def _hold_one(
+        self, drafted: Redacted[Memory] | str, held: HeldCandidates, caller: Caller, **origin: object
+    ) -> None:
         if isinstance(drafted, str):
             held.skipped[drafted] += 1
             return
-        await self._drop_those_over(caller)
-        waiting = await self.waiting()
-        if any(_covers(each, drafted.value) for each in waiting):
+        over = [candidate for candidate in await self._list_all() if self._is_over(candidate)]
+        await self._remove(over, "expired", caller)
+        candidate = redact_record(CANDIDATE, Candidate.of(drafted.value, **origin)).value
+        is_covered = any(_covers(waiting, drafted.value) for waiting in await self.waiting())
+        if is_covered or await self._storage.store(candidate, unique=True) != candidate.id:
             held.skipped["waiting"] += 1
-        else:
-            candidate = redact_record(CANDIDATE, Candidate.of(drafted.value, **said)).value
-            if await self._kept.store(candidate, unique=True) != candidate.id:
-                held.skipped["waiting"] += 1
-                return
-            held.ids.append(candidate.id)
-            await self._service.report(
-                "memory:held",
-                caller,
-                candidate_id=candidate.id,
-                category=candidate.category,
-                source=candidate.source.kind,
-                via=candidate.via,
-                redacted=list(drafted.kinds),
-            )
+            return
+        held.ids.append(candidate.id)
+        fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
+        redacted = list(drafted.kinds)
+        await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=redacted)
 
     # -- deciding -----------------------------------------------------------------------------------------------------
 
     async def accept(
         self, candidate_id: str, caller: Caller = NOBODY, changes: Mapping[str, Any] | None = None
     ) -> Stored:
-        """Make a candidate a memory, as it is or with changes; text that was changed is the words of who changed it.
+        """Store a candidate as a memory, with optional changes.
 
-        Its trust stays: a person's yes makes a stranger's words no more than they were.
+        Its trust stays: a person's yes does not raise that of an untrusted text. A changed text has the caller's.
 
         Raises:
             UnknownIdError: It does not wait.
-            ValidationError: A field is wrong; it waits still.
-            StorageError: It waits still.
+            ValidationError: A field is invalid; the candidate still waits.
+            StorageError: The candidate still waits.
         """
         candidate = await self.get(candidate_id)
         values, new = candidate.wanted(), dict(changes or {})
@@ -256,17 +245,17 @@ class Inbox(InboxReader):
         return stored
 
     async def reject(self, candidate_ids: Collection[str], caller: Caller = NOBODY) -> list[Candidate]:
-        """Take candidates out for good; the same text is not offered again.
+        """Remove candidates; the same text is not offered again.
 
         Raises:
             UnknownIdError: One does not wait; none was rejected.
-            StorageError: They wait still, or were noted as rejected and wait until this is done again.
+            StorageError: They still wait; their texts may be noted as rejected.
         """
-        found = [await self.get(one) for one in dict.fromkeys(candidate_ids)]
-        if found:
-            await asyncio.to_thread(self._note_rejected, [each.content for each in found])
-            await self._remove(found, "rejected", caller)
-        return found
+        candidates = [await self.get(candidate_id) for candidate_id in dict.fromkeys(candidate_ids)]
+        if candidates:
+            await asyncio.to_thread(self._note_rejected, [candidate.content for candidate in candidates])
+            await self._remove(candidates, "rejected", caller)
+        return candidates
 
     async def restore(self, candidate_ids: Collection[str]) -> list[Candidate]:
         """Return archived notes to the inbox.
@@ -276,35 +265,37 @@ class Inbox(InboxReader):
             StorageError: It stays archived.
         """
         return [
-            await self._kept.update((await self.get(candidate_id)).id, {"waits_since": self._clock()})
+            await self._storage.update((await self.get(candidate_id)).id, {"waits_since": self._clock()})
             for candidate_id in dict.fromkeys(candidate_ids)
         ]
 
     async def drop_stored(self, memory: Memory, caller: Caller = NOBODY) -> list[str]:
         """Remove candidates that a stored memory repeats; return their IDs."""
-        stored = [candidate for candidate in await self._everything() if _covers(memory, candidate)]
+        stored = [candidate for candidate in await self._list_all() if _covers(memory, candidate)]
         await self._remove(stored, "accepted", caller, memory.id)
         return [candidate.id for candidate in stored]
 
     async def drop_saying(self, texts: Collection[str], caller: Caller = NOBODY) -> list[str]:
-        """Take out what says one of these texts, since they were forgotten; return the ids."""
-        found = [
-            each for each in await self._everything() if any(is_near_duplicate(each.content, text) for text in texts)
+        """Remove candidates that repeat forgotten texts; return their IDs."""
+        repeats = [
+            candidate
+            for candidate in await self._list_all()
+            if any(is_near_duplicate(candidate.content, text) for text in texts)
         ]
-        await self._remove(found, "forgotten", caller)
-        return [each.id for each in found]
+        await self._remove(repeats, "forgotten", caller)
+        return [candidate.id for candidate in repeats]
 
     async def take_in(self, candidates: Collection[Candidate], *, dry_run: bool = False) -> int:
-        """Have what waited elsewhere wait here; return how many. What is known, or was rejected, is left out."""
-        here = {each.content for each in await self._everything()}
-        new = [each for each in candidates if each.content not in here and not self._list.has_rejected(each.content)]
-        if new and not dry_run:
-            await self._kept.store_many(new)
-        return len(new)
+        """Add new candidates of another inbox; return their number.
 
-    async def _drop_those_over(self, caller: Caller) -> None:
-        over = [each for each in await self._everything() if self._is_over(each)]
-        await self._remove(over, "expired", caller)
+        Rejected ones are left out.
+        """
+        texts = {candidate.content for candidate in await self._list_all()}
+        missing = [candidate for candidate in candidates if candidate.content not in texts]
+        new = [candidate for candidate in missing if not self._purge_list.has_rejected(candidate.content)]
+        if new and not dry_run:
+            await self._storage.store_many(new)
+        return len(new)
 
     async def _remove(
         self, candidates: list[Candidate], outcome: str, caller: Caller, memory_id: str | None = None
@@ -312,16 +303,15 @@ class Inbox(InboxReader):
         if not candidates:
             return
         with contextlib.suppress(UnknownIdError):  # another process was faster
-            await self._kept.forget_many([each.id for each in candidates])
-        await self._kept.compact(_NONE)
-        for each in candidates:
-            await self._service.report(
-                "memory:decided", caller, candidate_id=each.id, outcome=outcome, memory_id=memory_id
-            )
+            await self._storage.forget_many([candidate.id for candidate in candidates])
+        await self._storage.compact(_NONE)
+        for candidate in candidates:
+            fields = {"candidate_id": candidate.id, "outcome": outcome, "memory_id": memory_id}
+            await self._service.report("memory:decided", caller, **fields)
 
     def _note_rejected(self, texts: list[str]) -> None:
-        with folder_lock(self._folder.path, self._wait):
-            self._list.reject(texts, to_text(self._clock()))
+        with folder_lock(self._folder.path, self._service.settings.lock_timeout):
+            self._purge_list.reject(texts, to_text(self._clock()))
 
 
 def _covers(waiting: Memory, memory: Memory) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.layout import folder_of
-from agent_memory.models import CANDIDATE, utc_now
+from agent_memory.models import CANDIDATE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.inbox import Inbox
     from agent_memory.memory.service import MemoryService
-    from agent_memory.models import Clock, Memory
+    from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
 
 
@@ -24,18 +24,18 @@ INBOX: Final = "inbox"
 
 
 def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
-    """Tell whether anything ever waited in an agent's inbox, without opening it."""
+    """Return True if an agent's inbox has a file."""
     if settings.backend == "server":
         return False
     return (folder_of(agent_id, settings.storage_root).path / CANDIDATE.journal).exists()
 
 
 @contextlib.asynccontextmanager
-async def opened_inbox(service: MemoryService, *, clock: Clock = utc_now) -> AsyncIterator[Inbox]:
+async def opened_inbox(service: MemoryService) -> AsyncIterator[Inbox]:
     """Open the inbox of an agent for the block; see `Inbox`."""
     from agent_memory.memory.inbox import Inbox  # for those who have one
 
-    inbox = Inbox(service, clock=clock)
+    inbox = Inbox(service)
     try:
         yield inbox
     finally:
@@ -68,9 +68,9 @@ def keep_inbox(service: MemoryService) -> MemoryService:
         if not inbox_exists(service.agent_id, service.settings):
             return
         texts: list[str] = []
-        for one in set(memory_ids) - (await service.storage.texts_of(memory_ids)).keys():
+        for memory_id in set(memory_ids) - (await service.storage.texts_of(memory_ids)).keys():
             with contextlib.suppress(UnknownIdError):
-                texts += [each.content for each in await service.storage.forgotten_with(one)]
+                texts += [memory.content for memory in await service.storage.forgotten_with(memory_id)]
         async with opened_inbox(service) as inbox:
             await inbox.drop_saying(texts, caller)
 

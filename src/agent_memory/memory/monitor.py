@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
@@ -21,9 +21,7 @@ from agent_memory.store.protocols import Trouble
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from datetime import datetime
-    from enum import IntEnum
 
-    from agent_memory.memory.backend_migration import Migration
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.events import AuditLog
     from agent_memory.models import Clock, Memory, SearchResults
@@ -41,32 +39,13 @@ _MIN_DURATIONS: Final = 20
 """Calls of a kind from which its durations are reported."""
 _LEVELS: Final = frozenset({1, 2})
 """Levels of a check that are alerts: a warning, or critical."""
-_MIGRATION: Final = "agent_memory.memory.backend_migration:Migration"
+_MIGRATION: Final = "agent_memory.engines.backend_migration:Migration"
 Watcher = Callable[[Collection[str], "Caller"], Awaitable[object]]
 """Removes memories from other files; gets the IDs of forgotten or reworded ones, and the session."""
-Checks = Callable[["Caller"], Awaitable[Sequence["HealthCheck"]]]
+Checks = Callable[["Caller"], Awaitable[Sequence[Any]]]
+"""Returns the results of checks: each `Check` of `care.health` has a code, a level, a sentence and advice."""
 _FIRST_ANSWER: Final = 0.25
 """Seconds within which a session is shown its scratchpad; reading everything would take the processor from it."""
-
-
-class HealthCheck(Protocol):
-    """Result of one check, such as a `Check` of `lifecycle.health`."""
-
-    @property
-    def code(self) -> str:
-        """Name of the check."""
-
-    @property
-    def level(self) -> IntEnum:
-        """0: good, 1: warning, 2: critical, 3: unknown."""
-
-    @property
-    def sentence(self) -> str:
-        """State, as a sentence."""
-
-    @property
-    def advice(self) -> str:
-        """Advice for a person."""
 
 
 class Monitor:
@@ -92,11 +71,11 @@ class Monitor:
         self._answered: str | None = None
         self._checks: Checks | None = None
         self._checked_at: datetime | None = None
-        self._alerts: dict[str, HealthCheck] = {}
+        self._alerts: dict[str, Any] = {}
         self._durations: dict[str, deque[float]] = {}
         self._watchers: dict[str, Watcher] = {}
         self._closers: list[Callable[[], Awaitable[object]]] = []
-        self._migration: Migration | None = None
+        self._migration: Any = None
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -178,7 +157,7 @@ class Monitor:
     # -- troubles -----------------------------------------------------------------------------------------------------
 
     def list_troubles(self) -> list[Trouble]:
-        """Return what does not work now."""
+        """Return the parts that do not work now."""
         audit = [] if self._audit_trouble is None else [self._audit_trouble]
         return [*self._storage.troubles(), *audit]
 
@@ -191,7 +170,7 @@ class Monitor:
             await self._emit_degraded(trouble.component, trouble.code, trouble.sentence.strip(), caller)
 
     async def report_failure(self, component: str, code: str, message: str, caller: Caller) -> None:
-        """Emit an event for a failure, once for equal ones in a row."""
+        """Emit an event for a failure unless the last one was equal."""
         reported, self._failures[component] = self._failures.get(component), code
         if reported != code:
             await self._emit_degraded(component, code, message, caller)
@@ -204,7 +183,7 @@ class Monitor:
         await self.report("memory:degraded", caller, component=component, code=code, message=message)
 
     async def check_store(self, caller: Caller) -> str | None:
-        """Return why a stored text has no embedding, once a session."""
+        """Return the reason for a missing embedding, once a session."""
         await self.report_troubles(caller)
         trouble = next((trouble for trouble in self._storage.troubles() if trouble.component == "embedder"), None)
         if trouble is None or trouble.code == self._answered:
@@ -293,8 +272,8 @@ class Monitor:
     # -- migration ----------------------------------------------------------------------------------------------------
 
     @property
-    def migration(self) -> Migration:
-        """Migrations of the memory to another backend; loaded late."""
+    def migration(self) -> Any:
+        """`engines.backend_migration.Migration` of the memory; loaded late."""
         if self._migration is None:
             self._migration = load_handler(_MIGRATION)(self._storage, self._settings, self.report)
         return self._migration
@@ -302,7 +281,7 @@ class Monitor:
     @property
     def is_migrating(self) -> bool:
         """True if an index is being built for this session."""
-        return self._migration is not None and self._migration.is_moving
+        return self._migration is not None and bool(self._migration.is_moving)
 
     def check_size(self, caller: Caller) -> None:
         """Suggest or begin a migration of a large memory after the answer."""
@@ -329,7 +308,7 @@ class Monitor:
             await close()
 
 
-def _view(check: HealthCheck) -> dict[str, str]:
+def _view(check: Any) -> dict[str, str]:
     return {
         "check": check.code, "level": check.level.name.lower(), "message": check.sentence, "advice": check.advice,
     }  # fmt: skip

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent_memory.models import MemorySearchResult, SearchResults
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Episode, Match, Memory, Surroundings, Trace
+    from agent_memory.errors import ValidationError
+    from agent_memory.models import Episode, Match, Memory, MemorySearchResult, SearchResults, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class StoredItems:
     """Outcome of storing items that background work drew from texts.
 
     Attributes:
-        stored: New items.
+        stored: Items that are new.
         known: IDs of items that existed, in whatever version.
         forgotten: IDs of items whose text was forgotten, which stays so.
         refused: By ID, the code of the reason.
@@ -250,6 +249,28 @@ class ForgottenMany:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """Outcome of one memory.
+
+    Attributes:
+        memory_id: ID of the memory.
+        outcome: `stored`; `present`: it existed; `differs`: it exists with another text, which stays; `forgotten`: its
+            text was forgotten or purged, which stays so; `refused`.
+        redacted: Kinds of secrets that were removed before it was stored.
+        lowered: Fields whose claims were not believed.
+        error: Why it was refused; with `stored`, why a link to it was.
+        raised: With `present`, fields that an earlier import did not believe and this one does.
+    """
+
+    memory_id: str
+    outcome: Literal["stored", "present", "differs", "forgotten", "refused"]
+    redacted: tuple[str, ...] = ()
+    lowered: tuple[str, ...] = ()
+    error: ValidationError | None = None
+    raised: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureOutcome:
     """Outcome of a capture.
 
@@ -277,14 +298,6 @@ class Status:
     suggestions: list[str]
     folder: str | None = None
     encrypted: bool = False
-
-
-def answer_of(memory: Memory, around: Surroundings) -> SearchResults:
-    """Return a memory with this ID as results of a search."""
-    hit = MemorySearchResult(
-        memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, surroundings=around
-    )
-    return SearchResults([hit], total_found=1, match="strong", answer_confidence=1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from agent_memory.files.atomic import signature
 from agent_memory.logs import get_logger
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.results import Promoted
+from agent_memory.memory.scratchpad_manager import find_evicted
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller, MemoryWrites
     from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.scratchpad_file import FolderLook, PadFile, Save
+    from agent_memory.memory.scratchpad_file import FolderLook, PadFile, PadSave
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Scratchpad
@@ -62,8 +63,8 @@ class AgentScratchpad:
     Attributes:
         last: Scratchpad as it was last loaded; None before.
         file: Path of scratchpad.yaml.
-        attribute_edits: See `EditIntake.attribute_edits`.
-        still_true: See `MemoryStorage.still_true`.
+        attribute_edits: Method of the same name of `EditIntake`.
+        still_true: Method of the same name of `MemoryStorage`.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class AgentScratchpad:
         after = before if pad is None else pad
         # It is left out if it has expired, or if all places are pinned.
         is_promoted = memory_id not in before and (pad is None or memory_id in pad)
-        evicted = _find_evicted(before, after)
+        evicted = find_evicted(before, after)
         if is_promoted:
             await self._report_promotion(memory_id, "manual", after, evicted, caller)
         self.schedule(caller)
@@ -159,7 +160,7 @@ class AgentScratchpad:
         after, _ = await self.after_change(caller)
         for memory_id in reaching:
             if after is not None and memory_id in after and memory_id not in before:
-                evicted = _find_evicted(before, after)
+                evicted = find_evicted(before, after)
                 await self._report_promotion(memory_id, "access_threshold", after, evicted, caller)
         self.schedule(caller)
 
@@ -335,7 +336,7 @@ class EditIntake:
         """
         self._find_model = model_at
 
-    async def apply(self, save: Save, caller: Caller) -> None:
+    async def apply(self, save: PadSave, caller: Caller) -> None:
         """Apply each edit; keep a copy if one is refused."""
         refused = await self._apply_edits(save, caller) if save.problem is None else [save.problem]
         if refused:
@@ -349,7 +350,7 @@ class EditIntake:
             await self.report_degraded(first, message, caller)
         await asyncio.to_thread(self._file.discard, save)
 
-    async def _apply_edits(self, save: Save, caller: Caller) -> list[ValidationError]:
+    async def _apply_edits(self, save: PadSave, caller: Caller) -> list[ValidationError]:
         """Apply up to `MAX_EDITS` edits; return the refusals."""
         edits, model = save.edits, self._find_model(save.changed_at)
         kind, writer = ("user", caller.as_person()) if model is None else ("assistant", model)
@@ -393,8 +394,3 @@ class EditIntake:
 
 def _drop_pin(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key != "pinned"}
-
-
-def _find_evicted(before: Scratchpad, after: Scratchpad) -> str | None:
-    """Return the first entry that is missing after a change, or None."""
-    return next((memory_id for memory_id in before.ids() if memory_id not in after), None)

@@ -1,4 +1,4 @@
-"""Entries of a scratchpad: their selection, and their text for a model: fenced, whole, within a token budget. Pure."""
+"""Entries of a scratchpad: their selection, and their text for a model. No I/O."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Selection:
         Args:
             records: Valid ones (neither expired nor superseded), in the order of storing.
         """
-        known = list(records)
+        valid = list(records)
         # Newest first, so that the heap is rarely changed.
         candidates = (
             (record.pinned, self.moment(record), order, record)
-            for order, record in zip(range(len(known), 0, -1), reversed(known), strict=True)
+            for order, record in zip(range(len(valid), 0, -1), reversed(valid), strict=True)
             if self.admits(record)
         )
         # Among equal moments the last stored comes first; `order` is unique, so records are never compared.
@@ -70,7 +70,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPad:
-    """What is put before the model: `text` (empty when there is nothing to show), its estimated tokens, and counts."""
+    """Text of a scratchpad for a model, which may be empty, with counts."""
 
     text: str = ""
     tokens: int = 0
@@ -98,14 +98,14 @@ def render(
     """
     excluded = set(settings.exclude_categories)
     candidates = [entry for entry in entries if entry.category not in excluded]
-    left = settings.token_budget - estimate_tokens(_block(agent_id, [], len(candidates), total))
+    room = settings.token_budget - estimate_tokens(_block(agent_id, [], len(candidates), total))
     lines: list[str] = []
     for entry in candidates:
         line = _line(entry, settings)
         cost = estimate_tokens(line) + 1
-        if cost <= left:
+        if cost <= room:
             lines.append(line)
-            left -= cost
+            room -= cost
     while lines:  # a long fence may still cost more than was reckoned
         text = _block(agent_id, lines, len(candidates) - len(lines), total)
         tokens = estimate_tokens(text)

@@ -88,28 +88,28 @@ class RenderedEntry:
     packed: str
 
 
-def render_file(entries: Sequence[Memory], agent_id: str, known: dict[str, RenderedEntry] | None = None) -> str:
+def render_file(entries: Sequence[Memory], agent_id: str, cache: dict[str, RenderedEntry] | None = None) -> str:
     """Return the whole file for `entries`.
 
     Args:
         entries: Entries in their order.
         agent_id: Name of the agent.
-        known: Rendered entries of the last call by ID, which are used again; updated by this call.
+        cache: Rendered entries of the last call by ID; updated by this call.
     """
-    known = {} if known is None else known
+    cache = {} if cache is None else cache
     items = [_build_item(entry) for entry in entries]
-    new = [item for item in items if (rendered := known.get(item["id"])) is None or rendered.item != item]
-    known |= {item["id"]: RenderedEntry(item, text, _pack(item)) for item, text in zip(new, _dump(new), strict=True)}
-    shown = [known[item["id"]] for item in items]
-    for removed_id in known.keys() - {item["id"] for item in items}:
-        del known[removed_id]
+    new = [item for item in items if (rendered := cache.get(item["id"])) is None or rendered.item != item]
+    cache |= {item["id"]: RenderedEntry(item, text, _pack(item)) for item, text in zip(new, _dump(new), strict=True)}
+    shown = [cache[item["id"]] for item in items]
+    for removed_id in cache.keys() - {item["id"] for item in items}:
+        del cache[removed_id]
     body = _HEADER.format(agent_id=agent_id) + ("".join(entry.text for entry in shown) or "[]\n")
     body += "".join(f"#:{line}\n" for line in _build_index(shown))
     return f"{body}# rendered {_hash_text(body)}\n"
 
 
 def read_edits(text: str) -> PadEdits:
-    """Return what a person changed since `text` was rendered.
+    """Return the edits of a text since it was rendered.
 
     Without its last line, missing entries do not count as removed.
 
@@ -221,13 +221,12 @@ def _build_index(shown: list[RenderedEntry]) -> list[str]:
 
 def _read_index(text: str, footer: re.Match[str]) -> dict[str, str]:
     """Return the beginning of each rendered entry's checksum by ID."""
-    known = dict(pair.split(":") for pair in footer[2].split())
-    for line in _INDEX.findall(text):
-        for word in line.split():
-            with contextlib.suppress(binascii.Error):
-                digits = base64.urlsafe_b64decode(word).hex()
-                known[f"mem-{digits[: 2 * _ID_BYTES]}"] = digits[2 * _ID_BYTES :]
-    return known
+    checksums = dict(pair.split(":") for pair in footer[2].split())
+    for word in " ".join(_INDEX.findall(text)).split():
+        with contextlib.suppress(binascii.Error):
+            digits = base64.urlsafe_b64decode(word).hex()
+            checksums[f"mem-{digits[: 2 * _ID_BYTES]}"] = digits[2 * _ID_BYTES :]
+    return checksums
 
 
 def _hash_item(item: dict[str, Any]) -> str:
@@ -240,7 +239,7 @@ def _hash_text(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Save:
+class PadSave:
     """A file that a person saved.
 
     Attributes:
@@ -267,7 +266,7 @@ class Save:
 class FolderLook:
     """Saves to apply, oldest first, and the content of the file."""
 
-    saves: tuple[Save, ...] = ()
+    saves: tuple[PadSave, ...] = ()
     content: bytes | None = None
 
 
@@ -303,7 +302,7 @@ class PadFile:
             BusyError: A program is writing the file at this moment.
             StorageError: The file is there but cannot be read.
         """
-        saves: list[Save] = []
+        saves: list[PadSave] = []
         with translated(self.path, "read"):
             for old in self._list_replaced():
                 # Another process is faster, or one still writes.
@@ -367,21 +366,21 @@ class PadFile:
         is_all_known = True
         for old in self._list_replaced():
             try:
-                known = self._read_settled(old)[0] == absorbed
+                is_known = self._read_settled(old)[0] == absorbed
             except FileNotFoundError:
                 continue
             except BusyError:
-                known = False
-            if known:
+                is_known = False
+            if is_known:
                 old.unlink(missing_ok=True)
-            is_all_known = is_all_known and known
+            is_all_known = is_all_known and is_known
         return is_all_known
 
     def withdraw(self, absorbed: bytes) -> None:
-        """Remove a file with applied edits that could not be rendered again, as on a full disk.
+        """Remove a file with applied edits that was not rendered again.
 
-        Its edits would be applied twice, and restore what is forgotten in between. A save at this moment gets a hidden
-        name, for the next look.
+        Otherwise its edits would be applied twice, and restore memories that were forgotten since. A save at this
+        moment gets a hidden name, for the next look.
 
         Raises:
             StorageError: It is still in its place.
@@ -391,13 +390,13 @@ class PadFile:
                 self.path.rename(self._choose_free_path())
                 self._delete_replaced(absorbed)
 
-    def discard(self, save: Save) -> None:
+    def discard(self, save: PadSave) -> None:
         """Delete a replaced file whose edits were applied; the file itself stays."""
         if save.path != self.path:
             with translated(save.path, "remove"):
                 save.path.unlink(missing_ok=True)
 
-    def take_out(self) -> Save:
+    def take_out(self) -> PadSave:
         """Move the file to a hidden name; return it.
 
         Raises:
@@ -414,10 +413,11 @@ class PadFile:
         Raises:
             StorageError: It could not be written.
         """
-        kept = self._remove_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        parts = _split_parts(content.decode("utf-8", "surrogateescape"))
+        copy = "".join(self._redactor.redact(part).text for part in parts).encode("utf-8", "surrogateescape")
         aside, key = get_aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
         with translated(self.path, "set aside"):
-            return set_aside(self.path, aside, kept if key is None else key.encrypted(aside.name, kept)).name
+            return set_aside(self.path, aside, copy if key is None else key.encrypted(aside.name, copy)).name
 
     def remove_expired(self) -> None:
         """Delete copies older than 30 days, as their words may be forgotten."""
@@ -427,14 +427,14 @@ class PadFile:
                 if (moment := parse_moment(name)) and moment < now - KEPT:
                     self.path.with_name(name).unlink()
 
-    def _read(self, path: Path, patience: float | None = None) -> Save:
+    def _read(self, path: Path, patience: float | None = None) -> PadSave:
         content, changed_at = self._read_settled(path, patience)
         text = content.decode("utf-8", "surrogateescape")
         text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
         try:
-            return Save(path, content, changed_at, read_edits(text))
+            return PadSave(path, content, changed_at, read_edits(text))
         except ValidationError as error:
-            return Save(path, content, changed_at, PadEdits(), error)
+            return PadSave(path, content, changed_at, PadEdits(), error)
 
     def _read_settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
         """Return the content and modification time of a file.
@@ -457,9 +457,6 @@ class PadFile:
 
     def _choose_free_path(self) -> Path:
         return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
-
-    def _remove_secrets(self, text: str) -> str:
-        return "".join(self._redactor.redact(part).text for part in _split_parts(text))
 
 
 def of_kept(path: Path, now: datetime) -> Iterator[Concern]:

@@ -33,6 +33,11 @@ _PATIENCE: Final = 10.0
 """Seconds that a rendering waits for the lock."""
 
 
+def find_evicted(before: Scratchpad, after: Scratchpad) -> str | None:
+    """Return the first entry that is missing after a change, or None."""
+    return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
+
+
 class ScratchpadManager:
     """Scratchpad of one agent.
 
@@ -88,8 +93,8 @@ class ScratchpadManager:
             StorageError: The memories cannot be read.
         """
         selection = Selection(self.max_size, self.promotion_threshold)
-        known = await self.storage.recent(selection)
-        return Scratchpad(agent_id=self.agent_id, entries=selection.choose(known))
+        recent = await self.storage.recent(selection)
+        return Scratchpad(agent_id=self.agent_id, entries=selection.choose(recent))
 
     async def save(self, scratchpad: Scratchpad) -> None:
         """Render a scratchpad to scratchpad.yaml atomically.
@@ -131,7 +136,7 @@ class ScratchpadManager:
             await self.storage.store(memory)
         await self.storage.update(memory.id, {"promoted_at": self._clock(), "evicted_at": None})
         after = await self.load()
-        return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
+        return find_evicted(before, after)
 
     async def promote(self, memory_id: str) -> bool:
         """Bring a memory into the scratchpad; return False if it was there.
@@ -172,7 +177,7 @@ class RenderLock:
 
     @contextlib.asynccontextmanager
     async def taken(self, patience: float) -> AsyncIterator[bool]:
-        """Hold the lock in a `with` block; yield False if it was not free in time.
+        """Hold the lock in a `with` block; yield False on timeout.
 
         Args:
             patience: Seconds to wait.

@@ -1,4 +1,4 @@
-"""Searches over several kinds of hits: requests, sources next to memories, and the overview."""
+"""Searches over several kinds of hits: request, sources and overview."""
 
 from __future__ import annotations
 

@@ -16,13 +16,12 @@ from agent_memory.index.match_grades import GRADED, STRONG_COSINE
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen, proposal_id
 from agent_memory.memory.deletion import ForgetCandidates, Preview, is_mostly, list_candidates
 from agent_memory.memory.events import searched
-from agent_memory.memory.results import Found, answer_of
-from agent_memory.memory.search_sources import is_overview_asked, make_overview
+from agent_memory.memory.results import Found
+from agent_memory.memory.search_sources import build_hit, is_overview_asked, make_overview
 from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.views import shorten
 from agent_memory.models import (
     CATEGORIES,
-    EPISODE,
     EVERYTHING,
     NOTES,
     HitKind,
@@ -31,6 +30,7 @@ from agent_memory.models import (
     SearchRequest,
     SearchResults,
     Surroundings,
+    get_turn_id,
     is_memory_id,
     of_another_project,
 )
@@ -241,33 +241,26 @@ class Searcher:
 
     async def _find_named(self, asked: WideRequest) -> SearchResults | None:
         """Return the record whose ID a query is, or None."""
-        query, caller = asked.request.text, asked.caller
-        if not isinstance(query, str):
-            return None
-        if not is_memory_id(query.strip()):
-            hit = await self._find_in_sources(query.strip(), caller)
-            return None if hit is None else SearchResults([hit], total_found=1, match="strong", answer_confidence=1.0)
+        record_id, hit = asked.request.text.strip(), None
+        if is_memory_id(record_id):
+            hit = await self._open_hit(record_id, asked)
+        else:
+            for source in self._sources:
+                hit = hit or await source.get(record_id, asked.caller)
+        return None if hit is None else SearchResults([hit], total_found=1, match="strong", answer_confidence=1.0)
+
+    async def _open_hit(self, memory_id: str, asked: WideRequest) -> MemorySearchResult | None:
+        """Return a memory with its origin and expiry, or None."""
         try:
-            memory = await self.open(query.strip(), caller)
+            memory = await self.open(memory_id, asked.caller)
         except UnknownIdError:
             return None
-        surroundings = (await self._storage.surroundings([memory.id], caller.group)).get(memory.id, Surroundings())
-        results = answer_of(memory, surroundings)
-        results[:] = [await self._add_origin(hit, asked) for hit in results]
-        return results
-
-    async def _find_in_sources(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
-        for source in self._sources:
-            hit = await source.get(record_id, caller)
-            if hit is not None:
-                return hit
-        return None
-
-    async def _add_origin(self, hit: MemorySearchResult, asked: WideRequest) -> MemorySearchResult:
-        """Return a hit found by its ID, with its origin and expiry."""
+        surroundings = await self._storage.surroundings([memory_id], asked.caller.group)
+        hit = build_hit(memory, HitOrigin())
+        hit = hit.model_copy(update={"surroundings": surroundings.get(memory_id, Surroundings())})
         described = await self._describe([hit], replace(asked, kinds=_ITEM_KINDS))
         hit = described[0] if described else hit
-        origin = replace(hit.origin, is_expired=hit.memory.is_expired(asked.request.now))
+        origin = replace(hit.origin, is_expired=memory.is_expired(asked.request.now))
         return hit.model_copy(update={"origin": origin})
 
     async def _count_sources(self, asked: WideRequest) -> dict[str, Any]:
@@ -417,8 +410,7 @@ def _has_project(filters: SearchFilters, caller: Caller) -> bool:
 
 
 def _get_item_kind(hit: MemorySearchResult) -> HitKind:
-    is_talk = any(link.id.startswith(EPISODE.prefix) for link in hit.memory.links)
-    return "talk" if is_talk else "passage"
+    return "talk" if get_turn_id(hit.memory) else "passage"
 
 
 def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResult], notes: list[str]) -> bool:

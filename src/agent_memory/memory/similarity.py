@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.models import may_stand_for, of_another_project
-from agent_memory.models.search import filters_of
+from agent_memory.models import filters_of, may_stand_for, of_another_project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,15 +36,15 @@ async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -
 
     Args:
         storage: Where the memories are.
-        memory: Stored memory.
+        memory: Memory that was stored.
         caller: Session that stored it.
     """
     if memory.is_item:
         return []
     hits = await _search(storage, memory.content, caller)
-    own = {memory.id, memory.supersedes}
-    others = [hit for hit in hits if hit.memory.id not in own and may_stand_for(hit.memory.trust, memory.trust)]
-    return choose_similar([hit for hit in others if not of_another_project(hit.memory, memory.project)])
+    hits = [hit for hit in hits if hit.memory.id not in {memory.id, memory.supersedes}]
+    hits = [hit for hit in hits if may_stand_for(hit.memory.trust, memory.trust)]
+    return choose_similar([hit for hit in hits if not of_another_project(hit.memory, memory.project)])
 
 
 async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Caller) -> bool:
@@ -66,7 +65,7 @@ async def _search(storage: MemoryStorage, text: str, caller: Caller) -> Sequence
 
 
 def _may_be_similar(hit: Hit) -> bool:
-    """Return True if a hit is near enough to compare, by meaning or by words."""
+    """Return True if a hit is near by meaning or by words."""
     return hit.parts.get("cosine", 0.0) >= _MIN_COSINE or hit.parts.get("share", 0.0) >= _MIN_SHARE
 
 

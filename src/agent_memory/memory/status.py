@@ -95,9 +95,8 @@ async def describe_status(  # noqa: PLR0913 - each by its name
     }
     backend = "vector" if is_moving else storage.backend
     advice = [
-        *_suggestions(tally.records, health, settings, backend),
-        *_to_decide(waiting),
-        *(each.sentence.strip() for each in troubles),
+        *_list_advice(tally.records, health, settings, backend, waiting),
+        *(trouble.sentence.strip() for trouble in troubles),
     ]
     return answer(counts=counts, health=health, last_write=last, suggestions=advice)
 
@@ -113,8 +112,8 @@ async def _health(
     health, more = await storage.health(), dict[str, Any]()
     concerns = await asyncio.to_thread(_attention, folder, now) if folder is not None else []
     if concerns:
-        others = f" And {len(concerns) - 1} more:" if len(concerns) > 1 else ""
-        more["message"] = f"{concerns[0].sentence}{others} `agent-memory doctor` tells what to do."
+        rest = f" And {len(concerns) - 1} more:" if len(concerns) > 1 else ""
+        more["message"] = f"{concerns[0].sentence}{rest} `agent-memory doctor` tells what to do."
     if troubles:
         more["degraded"] = {trouble.component: trouble.message for trouble in troubles}
     if alerts:
@@ -130,29 +129,27 @@ def _is_encrypted(folder: AgentFolder) -> bool:
         return True
 
 
-def _suggestions(memories: int, health: dict[str, object], settings: ServiceSettings, backend: str) -> list[str]:
-    concerns = []
+def _list_advice(
+    memories: int, health: dict[str, object], settings: ServiceSettings, backend: str, suspects: int
+) -> list[str]:
+    advice = []
     if health.get("problems"):
-        concerns.append(
+        advice.append(
             "Some lines of the journal are damaged; they are kept, and everything else works. `agent-memory doctor` "
             "explains them."
         )
     if backend == "file" and memories >= settings.migration_threshold and settings.backend == "auto":
-        concerns.append(
+        advice.append(
             f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory index migrate` builds its index."
         )
-    return concerns
-
-
-def _to_decide(suspects: int) -> list[str]:
-    if not suspects:
-        return []
-    pairs = "A pair of memories conflicts" if suspects == 1 else f"{suspects:,} pairs of memories conflict"
-    return [f"{pairs}: `agent-memory conflicts` shows what to decide."]
+    if suspects:
+        pairs = "A pair of memories conflicts" if suspects == 1 else f"{suspects:,} pairs of memories conflict"
+        advice.append(f"{pairs}: `agent-memory conflicts` shows what to decide.")
+    return advice
 
 
 def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
-    """Return concerns, the most severe first; takes a few milliseconds.
+    """Return concerns, the most severe first, in a few milliseconds.
 
     The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
     """

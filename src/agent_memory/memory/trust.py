@@ -127,7 +127,7 @@ class TrustGate:
         Both memories stay visible then. None if a model may replace it.
 
         Args:
-            memory: New memory.
+            memory: Memory to be stored.
             caller: Session that stores it.
         """
         if caller.trust == "low":

@@ -59,7 +59,7 @@ _NEAR, _NEAR_IF_STRONG, _NEAR_BEHIND, _AS_STRONG = 0.3, 0.6, 0.9, 0.8
 
 @dataclass(frozen=True, slots=True)
 class HitWidth:
-    """How much of a hit is shown.
+    """Parts of a hit to show.
 
     Attributes:
         full: True for every field that the specification prints.
@@ -99,8 +99,8 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
     if full:
         return {**view, "timestamp": brief_moment(memory.timestamp), "access_count": memory.access_count, **marks}
     shared = {"category": "note", "tags": [], "project": project}
-    own = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
-    return {**own, "timestamp": memory.moment.date().isoformat(), **marks}
+    unusual = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
+    return {**unusual, "timestamp": memory.moment.date().isoformat(), **marks}
 
 
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
@@ -264,9 +264,9 @@ def preview_all(preview: Preview) -> dict[str, Any]:
     return {"count": len(preview.memories), "by_category": by_category}
 
 
-def trace(left: Trace) -> dict[str, Any]:
+def trace(forgotten: Trace) -> dict[str, Any]:
     """Return the trace of a memory that was forgotten for a reason."""
-    return {"memory_id": left.id, "at": brief_moment(left.at), "reason": visible(left.reason)}
+    return {"memory_id": forgotten.id, "at": brief_moment(forgotten.at), "reason": visible(forgotten.reason)}
 
 
 def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
@@ -345,9 +345,9 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
     memories = list(views)
     sizes = accumulate(len(view["content"]) for view in memories)
     shown = memories[: max(1, sum(size <= MAX_CHARS for size in sizes))]
-    left = len(memories) - len(shown)
-    note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."
-    return shown, {"left_out": note} if left else {}
+    left_out = len(memories) - len(shown)
+    note = f"{left_out} more would make this answer too long; ask for fewer, or more narrowly."
+    return shown, {"left_out": note} if left_out else {}
 
 
 def _score(hit: MemorySearchResult) -> dict[str, Any]:

@@ -28,12 +28,12 @@ from agent_memory.memory.drafts import (
     normalize_fields,
     stamp_fields,
 )
-from agent_memory.memory.importer import Importer
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
 from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, statement_of
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction.redactor import RepeatedRedactor
+from agent_memory.registry import load_handler
 from agent_memory.store.record_redaction import joined, make_record, redact_fields, with_fields
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.journal import PurgeList
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.importer import Imported
     from agent_memory.memory.monitor import Monitor
+    from agent_memory.memory.results import Imported
     from agent_memory.memory.scratchpad import AgentScratchpad
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Observation, Trace
@@ -57,6 +57,7 @@ _NEIGHBOURS: Final = 5
 _COMPARED_IMPORTS: Final = 2_000
 """Imported memories compared in the background, the last ones: some milliseconds each."""
 _MANY: Final = 500
+_IMPORTER: Final = "agent_memory.care.import_records:MemoryImporter"
 
 
 class Writer:
@@ -67,15 +68,15 @@ class Writer:
         redactor: Removes secrets from all text.
         gate: Decides what a caller may change.
         scratchpad: Scratchpad to render after a change.
-        monitor: Receives events.
+        monitor: Receiver of events.
         clock: Source of the present.
         compares: True to compare new memories with existing ones.
         purged: List of purged memories, which must not come back by themselves.
 
     Attributes:
-        finder: Compares memories.
+        finder: Comparison of new memories with existing ones.
         conflicts: Lists and decides conflicts.
-        deletion: Forgets memories.
+        deletion: Deletion of memories on request.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -135,11 +136,12 @@ class Writer:
         """Change fields of a memory; see `MemoryService.update`."""
         await check_seen(self._storage, caller, [memory_id], "; nothing was changed")
         await check_referred(self._storage, caller, changes, "changed")
-        given, before = normalize_fields(changes, "changed"), await self._storage.get(memory_id)
-        given = dict(await mark_links(self._storage, given, "changed", before.links if before is not None else ()))
-        if before is not None and isinstance(given.get("links"), list):
-            given["links"] = keep_own_links(given["links"], before.links)
-        cleaned = await asyncio.to_thread(redact_fields, MEMORY, given, self._redactor)
+        before = await self._storage.get(memory_id)
+        links = before.links if before is not None else ()
+        values = dict(await mark_links(self._storage, normalize_fields(changes, "changed"), "changed", links))
+        if before is not None and isinstance(values.get("links"), list):
+            values["links"] = keep_own_links(values["links"], links)
+        cleaned = await asyncio.to_thread(redact_fields, MEMORY, values, self._redactor)
         changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
         if not may_have_expired:
             check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
@@ -447,8 +449,9 @@ class Writer:
         fields = normalize_fields(stamp_fields(values, self._clock(), session_id, project), "stored")
         return await asyncio.to_thread(make_record, MEMORY, fields, self._storage.agent_id, self._redactor)
 
-    def _build_importer(self, storage: MemoryStorage, caller: Caller, **choices: bool) -> Importer:
-        return Importer(storage, self._redactor, self._purged, self._monitor, caller, self._clock(), **choices)
+    def _build_importer(self, storage: MemoryStorage, caller: Caller, **choices: bool) -> Any:
+        build = load_handler(_IMPORTER)
+        return build(storage, self._redactor, self._purged, self._monitor, caller, self._clock(), **choices)
 
     def _draft_items(
         self, items: Sequence[Mapping[str, Any]], caller: Caller, outcome: StoredItems

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         StageFailure,
         Summary,
         Topic,
+        get_turn_id,
     )
     from agent_memory.models.memory import (
         CANDIDATE,
@@ -279,6 +280,7 @@ __all__ = [
     "get_exact_import_id",
     "get_import_id",
     "get_statement_id",
+    "get_turn_id",
     "group_facets",
     "is_as_stated",
     "is_memory_id",

@@ -159,6 +159,11 @@ class Topic(Record):
         return (("topic", self.name), *group_facets(self.group), *[("tag", tag) for tag in self.tags])
 
 
+def get_turn_id(record: Record) -> str:
+    """Return the ID of the turn that an item was extracted from, or an empty text."""
+    return next((link.id for link in record.links if link.id.startswith(EPISODE.prefix)), "")
+
+
 class StageFailure(ValueModel):
     """Record that a stage failed to process.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory import MemoryService
     from agent_memory.memory.consent import Mode
-    from agent_memory.memory.inbox import Held
+    from agent_memory.memory.inbox import HeldCandidates
     from agent_memory.models import Memory
     from agent_memory.tools.host_session import HostSession
 
@@ -92,7 +92,9 @@ async def needs_yes(session: HostSession, content: str, category: str) -> bool:
     )
 
 
-async def hold_for_yes(session: HostSession, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
+async def hold_for_yes(
+    session: HostSession, service: MemoryService, values: Mapping[str, Any]
+) -> HeldCandidates | None:
     """Hold a model's text for a person's yes, or return None.
 
     None means that it may be stored.

@@ -14,7 +14,7 @@ from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, Link
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from agent_memory.models import Memory
     from tests.unit.memory.conftest import Listener, Services
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.memory import MemoryService
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from agent_memory.store.record_redaction import Redacted
     from tests.unit.memory.conftest import Listener, Services
 

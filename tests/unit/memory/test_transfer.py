@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.memories import QdrantServerStorage
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from agent_memory.models import Memory
     from tests.unit.memory.conftest import Listener
 

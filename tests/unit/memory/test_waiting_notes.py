@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.care.privacy import Inbox
 from agent_memory.memory import MemoryService
-from agent_memory.memory.features import add_waiting_notes
+from agent_memory.memory.features import WaitingNotes
 from agent_memory.memory.views import brief_hit
 from agent_memory.models import HIT_KINDS, Observation, Source
 from agent_memory.settings import ServiceSettings
@@ -29,7 +29,8 @@ WAITING = "The staging database listens on port 5433."
 async def service(root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
     settings = ServiceSettings(embedder="none", storage_root=str(root))
     opened = MemoryService(FileStorage("bob", settings=settings, clock=clock), settings, clock=clock)
-    yield add_waiting_notes(opened, clock=clock)
+    opened.searcher.add_source(WaitingNotes(opened, clock))
+    yield opened
     await opened.close()
 
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from agent_memory.care.privacy.file_encryption import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
     from agent_memory.care.privacy.purge import PurgePlan, PurgeReceipt, Purging
     from agent_memory.care.privacy.text_search import FileWithWords
-    from agent_memory.memory.inbox import Held, Inbox
+    from agent_memory.memory.inbox import HeldCandidates, Inbox
     from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
 
 __all__ = [
     "BEYOND_ENCRYPTION",
     "Encrypted",
     "FileWithWords",
-    "Held",
+    "HeldCandidates",
     "Inbox",
     "PurgePlan",
     "PurgeReceipt",

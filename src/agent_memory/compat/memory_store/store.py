@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agent_memory.compat.memory_store.entries import MemoryEntry
     from agent_memory.embeddings import Embedder
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.importer import Imported
+    from agent_memory.memory.results import Imported
     from agent_memory.models import Clock, Record
     from agent_memory.settings import ServiceSettings
 

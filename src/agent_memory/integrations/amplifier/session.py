@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.monitor import HealthCheck
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -435,11 +434,11 @@ class MemorySession:
         await self.lines.hear(prompt)
 
 
-async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[HealthCheck]:
+async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Any]:
     """Return the checks of a session; none without their package."""
     if not HEALTH.is_installed:
         return []
-    checks: Sequence[HealthCheck] = await HEALTH.load("checks")(service, utc_now, caller)
+    checks: Sequence[Any] = await HEALTH.load("checks")(service, utc_now, caller)
     return checks
 
 

@@ -18,9 +18,9 @@ from agent_memory.memory.consent import (
     MODULES,
     SWITCHES,
     ConsentFiles,
+    ConsentModes,
     ConsentRule,
     ConsentState,
-    Modes,
     find_own_folders,
     limits_in,
     read_module_rules,
@@ -84,7 +84,7 @@ class SessionConsent:
         folders = find_own_folders(settings.storage_root, agent_id)
         rules = [*self._files.read(folders, find_working_folder(self._coordinator)), *self.read_modules()]
         if self.is_stopped:
-            rules.append(ConsentRule(SPOKEN, modes=Modes("stopped")))
+            rules.append(ConsentRule(SPOKEN, modes=ConsentModes("stopped")))
         return ConsentState((*rules, *read_host_rules(self._coordinator)))
 
     def has_changed(self) -> bool:

@@ -8,7 +8,7 @@ from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources, says
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, place_of
 from agent_memory.knowledge.passages.sections import compile_words
 from agent_memory.language.words import fold, query_terms
-from agent_memory.models import EPISODE, PlacedItem, is_untouched_statement
+from agent_memory.models import EPISODE, PlacedItem, get_turn_id, is_untouched_statement
 from agent_memory.models.memory import PASSAGE
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class ForgottenTexts:
 
     async def find_items(self, memories: Sequence[Memory]) -> set[str]:
         """Return the IDs of items of talk that say a forgotten memory."""
-        talk = [memory for memory in memories if memory.is_item and _is_said(memory)]
+        talk = [memory for memory in memories if memory.is_item and get_turn_id(memory)]
         saying = await self.find_saying([item.content for item in talk])
         return {item.id for item in talk if item.content in saying}
 
@@ -122,10 +122,6 @@ class ForgottenTexts:
     async def _list_sources(self, forgotten: Sequence[Memory]) -> set[str]:
         sources = {source for memory in forgotten for source in list_source_ids(memory)}
         return sources | await get_forgotten_sources(self._knowledge)
-
-
-def _is_said(memory: Memory) -> bool:
-    return any(link.id.startswith(EPISODE.prefix) for link in memory.links)
 
 
 def _is_of_document(item: Memory) -> bool:

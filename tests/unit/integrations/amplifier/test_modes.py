@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.memory.consent import MODES, Modes, read_modes, strictest
+from agent_memory.memory.consent import MODES, ConsentModes, read_modes, strictest
 from agent_memory.tools.consent import get_mode
 from tests.support import plan
 from tests.unit.integrations.amplifier.conftest import host_of
@@ -54,7 +54,7 @@ def test_a_category_that_is_mistyped_holds_for_all() -> None:
 def test_modes_have_an_order() -> None:
     assert strictest([*MODES]) == "manual"
     assert strictest(["ask", "autonomous"]) == "ask"
-    assert Modes().of("note", "kestrel") == "autonomous"
+    assert ConsentModes().of("note", "kestrel") == "autonomous"
 
 
 @pytest.mark.parametrize("projects", [True, False])

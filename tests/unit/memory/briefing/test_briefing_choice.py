@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.language.prompt_text import estimate_tokens
-from agent_memory.memory.briefing_passages import Passage, choose
+from agent_memory.memory.briefing_passages import RecordPassage, choose
 from tests.support import NOON, memory_of
 
 
-def passage(text: str, **fields: Any) -> Passage:
-    return Passage(memory_of(text), text, NOON, **fields)
+def passage(text: str, **fields: Any) -> RecordPassage:
+    return RecordPassage(memory_of(text), text, NOON, **fields)
 
 
 TALK = [
@@ -24,7 +24,7 @@ TALK = [
 ]
 
 
-def texts(passages: list[Passage], asked: str = "", room: int = 30) -> list[str]:
+def texts(passages: list[RecordPassage], asked: str = "", room: int = 30) -> list[str]:
     return [each.text for each in choose(passages, asked, room)]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.memory.briefing_passages import Place, get_worth
+from agent_memory.memory.briefing_passages import SentencePlace, get_worth
 
-MIDDLE = Place(turn=2, turns=10, by_person=True)
-MODEL = Place(turn=2, turns=10)
+MIDDLE = SentencePlace(turn=2, turns=10, by_person=True)
+MODEL = SentencePlace(turn=2, turns=10)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_question_says_nothing(question: str) -> None:
 def test_what_a_person_says_weighs_more_than_what_a_model_proposes() -> None:
     said = "The cap is 30 seconds, always."
     assert get_worth(said, MIDDLE) > get_worth(said, MODEL) > get_worth(f"I'll say that {said}", MODEL)
-    turned_down = Place(turn=2, turns=10, answered="No - the other way round.")
+    turned_down = SentencePlace(turn=2, turns=10, answered="No - the other way round.")
     assert get_worth(said, turned_down) < get_worth(said, MODEL)
 
 
@@ -41,8 +41,8 @@ def test_what_a_model_sums_up_is_no_proposal() -> None:
 
 def test_the_first_turn_asks_and_a_note_of_its_own_does_not() -> None:
     said = "Never retry a 401."
-    assert get_worth(said, Place(turn=0, turns=10, by_person=True)) < get_worth(said, MIDDLE)
-    assert get_worth(said, Place()) > get_worth(said, Place(turn=0, turns=10))
+    assert get_worth(said, SentencePlace(turn=0, turns=10, by_person=True)) < get_worth(said, MIDDLE)
+    assert get_worth(said, SentencePlace()) > get_worth(said, SentencePlace(turn=0, turns=10))
 
 
 def test_an_empty_word_of_a_model_weighs_little() -> None:

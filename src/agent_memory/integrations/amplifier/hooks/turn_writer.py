@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pipeline.stages import Ran
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService
-    from agent_memory.memory.inbox import Held
+    from agent_memory.memory.inbox import HeldCandidates
 
 _ACTIVATION: Final = "activation"
 _FORGETTING: Final = "forgetting"
@@ -170,7 +170,7 @@ class TurnWriter:
         )
         return asking, permission
 
-    async def _hold(self, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
+    async def _hold(self, service: MemoryService, values: Mapping[str, Any]) -> HeldCandidates | None:
         self._session.identity()  # checks the files that limit memory: the model took its time
         return await hold_for_yes(self._session, service, values)
 

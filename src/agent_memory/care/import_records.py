@@ -1,4 +1,4 @@
-"""`Importer`: memories from an export or another storage.
+"""`MemoryImporter`: memories from an export or another storage.
 
 Existing memories do not change. Claims of an export beyond its texts (trust, pins, `supersedes`, conflicts) count only
 if the person who imports it vouches for it: any program can write a file. Reads no file.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.memory.results import Imported
 from agent_memory.models import (
     MEMORY,
     Source,
@@ -41,39 +42,17 @@ _RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at", "lin
 """Claims that a later import may still believe: access counts have changed since, and times stay."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """Outcome of one memory.
-
-    Attributes:
-        memory_id: ID of the memory.
-        outcome: `stored`; `present`: it existed; `differs`: it exists with another text, which stays; `forgotten`: its
-            text was forgotten or purged, which stays so; `refused`.
-        redacted: Kinds of secrets that were removed before it was stored.
-        lowered: Fields whose claims were not believed.
-        error: Why it was refused; with `stored`, why a link to it was.
-        raised: With `present`, fields that an earlier import did not believe and this one does.
-    """
-
-    memory_id: str
-    outcome: Literal["stored", "present", "differs", "forgotten", "refused"]
-    redacted: tuple[str, ...] = ()
-    lowered: tuple[str, ...] = ()
-    error: ValidationError | None = None
-    raised: tuple[str, ...] = ()
-
-
 @dataclass(slots=True)
-class Importer:
+class MemoryImporter:
     """One import, or one transfer between storages.
 
     Attributes:
         storage: Storage of the imported memories.
-        redactor: Removes secrets.
+        redactor: Redactor for secrets in texts.
         purged: List of purged memories, which stay purged; None for no list.
-        monitor: Receives events.
+        monitor: Receiver of events.
         caller: Session that asks for it.
-        now: The present.
+        now: Time of the import.
         trusted: True to believe all claims, and to restore what was forgotten here.
         dry_run: True to report the outcomes and store nothing.
         is_transfer: True for memories of the same agent: all claims are believed, and what was forgotten stays so.
