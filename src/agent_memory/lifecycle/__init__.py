@@ -11,20 +11,25 @@ if TYPE_CHECKING:
     from agent_memory.care.archive import Archive
     from agent_memory.care.importance import ImportanceCalculator, ImportanceLevel, MemoryEntryType, importance_of
     from agent_memory.care.tidying import LifecycleSettings, Tidying, TidyingPlan
-    from agent_memory.compat.memory_store.configs import (
+    from agent_memory.compat.leonidas import (
+        MemoryStore,
+        MemoryStoreSignalBusIntegration,
+        MemoryStoreWorldModelIntegration,
+        Signal,
+        UnifiedSignalBus,
+        WorldModel,
+    )
+    from agent_memory.compat.leonidas_entries import MemoryEntry
+    from agent_memory.compat.leonidas_management import (
         ArchivalConfig,
+        ArchivalManager,
         CleanupConfig,
+        CleanupManager,
         EmbeddingConfig,
+        MemoryPerformanceMetrics,
         MemoryStoreConfig,
     )
-    from agent_memory.compat.memory_store.context import ContextBuilder, RelevanceFilter
-    from agent_memory.compat.memory_store.entries import MemoryEntry
-    from agent_memory.compat.memory_store.managing import ArchivalManager, CleanupManager
-    from agent_memory.compat.memory_store.metrics import MemoryPerformanceMetrics
-    from agent_memory.compat.memory_store.rag import RAGIntegration
-    from agent_memory.compat.memory_store.signals import MemoryStoreSignalBusIntegration, Signal, UnifiedSignalBus
-    from agent_memory.compat.memory_store.store import MemoryStore
-    from agent_memory.compat.memory_store.world import MemoryStoreWorldModelIntegration, WorldModel
+    from agent_memory.compat.leonidas_prompts import ContextBuilder, RAGIntegration, RelevanceFilter
     from agent_memory.memory.briefing import Briefer, SessionBriefing
     from agent_memory.memory.results import Briefing
 

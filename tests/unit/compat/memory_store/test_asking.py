@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agent_memory.compat.memory_store.keeping import AskedOnce
+from agent_memory.compat.leonidas_records import QueryCache
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.lifecycle import MemoryEntry, MemoryStore, MemoryStoreConfig
 
@@ -33,7 +33,7 @@ class Counting(HashEmbedder):
 
 def test_many_threads_that_ask_the_same_ask_the_embedder_once() -> None:
     embedder = Counting()
-    once = AskedOnce(embedder)
+    once = QueryCache(embedder)
     with ThreadPoolExecutor(4) as threads:
         vectors = list(threads.map(once.embed_query, ["ferry"] * 8))
     assert embedder.asked == ["ferry"]
@@ -45,7 +45,7 @@ def test_many_threads_that_ask_the_same_ask_the_embedder_once() -> None:
 
 def test_all_else_is_that_of_the_embedder() -> None:
     embedder = Counting()
-    once = AskedOnce(embedder)
+    once = QueryCache(embedder)
     assert (once.identity, once.dimension, once.cost) == (embedder.identity, embedder.dimension, 0.5)
     assert once.similarity_threshold == embedder.similarity_threshold
     assert np.array_equal(once.embed_documents(["a", "b"]), embedder.embed_documents(["a", "b"]))

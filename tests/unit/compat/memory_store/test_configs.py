@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 import pytest
 
-from agent_memory.compat.memory_store.configs import settings_of
+from agent_memory.compat.leonidas_management import build_service_settings
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError
 from agent_memory.lifecycle import (
@@ -72,14 +72,14 @@ def test_refuses_wrong_values_and_unknown_keys(kind: type[pydantic.BaseModel], v
 
 
 def test_the_defaults_of_embedding_ask_no_network() -> None:
-    assert settings_of(MemoryStoreConfig(), None) == ServiceSettings(storage_root="memory_store")
+    assert build_service_settings(MemoryStoreConfig(), None) == ServiceSettings(storage_root="memory_store")
     own = ServiceSettings(storage_root="elsewhere", embedder="none", similarity_threshold=0.4)
-    assert settings_of(MemoryStoreConfig(), own) == own
+    assert build_service_settings(MemoryStoreConfig(), own) == own
 
 
 def test_a_value_that_was_chosen_is_taken_over() -> None:
     chosen = EmbeddingConfig(model_name="text-embedding-3-small", similarity_threshold=0.5)
-    settings = settings_of(MemoryStoreConfig(storage_path="here", embedding_config=chosen), None)
+    settings = build_service_settings(MemoryStoreConfig(storage_path="here", embedding_config=chosen), None)
     assert (settings.storage_root, settings.embedder, settings.embedding_model) == (
         "here",
         "openai",
@@ -90,29 +90,29 @@ def test_a_value_that_was_chosen_is_taken_over() -> None:
 
 def test_two_values_of_one_setting_are_refused() -> None:
     with raises(ConfigurationError, "conflicting_settings", match="storage_path='here' and storage_root='there'"):
-        settings_of(MemoryStoreConfig(storage_path="here"), ServiceSettings(storage_root="there"))
+        build_service_settings(MemoryStoreConfig(storage_path="here"), ServiceSettings(storage_root="there"))
     threshold = EmbeddingConfig(similarity_threshold=0.5)
     with raises(ConfigurationError, "conflicting_settings"):
-        settings_of(MemoryStoreConfig(embedding_config=threshold), ServiceSettings(similarity_threshold=0.4))
+        build_service_settings(MemoryStoreConfig(embedding_config=threshold), ServiceSettings(similarity_threshold=0.4))
 
 
 def test_a_dimension_has_to_be_that_of_the_vectors() -> None:
     embedder = HashEmbedder()
     wrong = EmbeddingConfig(embedding_dimension=embedder.identity.dimension + 1)
     with pytest.raises(ConfigurationError, match="embedding_dimension is"):
-        settings_of(MemoryStoreConfig(embedding_config=wrong), None, embedder)
+        build_service_settings(MemoryStoreConfig(embedding_config=wrong), None, embedder)
     right = EmbeddingConfig(embedding_dimension=embedder.identity.dimension)
-    assert settings_of(MemoryStoreConfig(embedding_config=right), None, embedder)
+    assert build_service_settings(MemoryStoreConfig(embedding_config=right), None, embedder)
     large = EmbeddingConfig(model_name="text-embedding-3-large")
     with pytest.raises(ConfigurationError, match="have 3072"):
-        settings_of(MemoryStoreConfig(embedding_config=large), None)
+        build_service_settings(MemoryStoreConfig(embedding_config=large), None)
 
 
 @pytest.mark.parametrize("key", ["index_path", "backup_path"])
 def test_paths_lie_within_the_storage(key: str) -> None:
     with raises(ConfigurationError, "path_outside"):
-        settings_of(MemoryStoreConfig(**{"storage_path": "here", key: "there/x"}), None)
-    assert settings_of(MemoryStoreConfig(**{"storage_path": "here", key: "here/x"}), None)
+        build_service_settings(MemoryStoreConfig(**{"storage_path": "here", key: "there/x"}), None)
+    assert build_service_settings(MemoryStoreConfig(**{"storage_path": "here", key: "here/x"}), None)
 
 
 async def test_the_store_reads_how_many_how_relevant_and_how_large(root: Path) -> None:

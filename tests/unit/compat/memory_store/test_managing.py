@@ -34,7 +34,7 @@ async def filled(store: MemoryStore, clock: FrozenClock) -> MemoryStore:
             aged("Which drill is blue?", clock, 100, entry_type="interaction"),
         ]
     )
-    await store.settle()
+    await store.service.settle()  # without the background work of the turn
     return store
 
 

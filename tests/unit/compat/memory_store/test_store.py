@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.care.importance import ENTRY_TYPES
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.lifecycle import ImportanceLevel, MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
@@ -236,15 +237,36 @@ async def test_time_counts_where_the_question_speaks_of_it_alone(store: MemorySt
     assert (await texts(store, "how was the ferry yesterday", relevance_threshold=0))[0] == new.text
 
 
+async def test_importance_of_zero_is_not_rated(store: MemoryStore) -> None:
+    stored = [
+        await store.store_entry(entry(f"Checkout {name} loses users.", importance_score=score))
+        for name, score in (("a", 0.0), ("b", None))
+    ]
+    rated, unrated = [await store.get_entry_by_id(entry_id) for entry_id in stored]
+    assert rated is not None
+    assert unrated is not None
+    assert rated.importance_score
+    assert rated.importance_score == unrated.importance_score
+
+
+async def test_closed_store_leaves_no_background_work(root: Path) -> None:
+    async with MemoryStore(MemoryStoreConfig(storage_path=str(root))) as own:
+        await own.store_entry(entry("We moved the release to Friday.", TYPES.INTERACTION, session_id="s1"))
+        await own.store_entry(entry("The harbour has two cranes.", TYPES.CONTEXT))
+        assert await list_backlog(own.service)
+    async with MemoryStore(MemoryStoreConfig(storage_path=str(root))) as again:
+        assert await list_backlog(again.service) == []
+
+
 async def test_importance_counts_once(store: MemoryStore) -> None:
-    for importance in (0.0, 1.0):
+    for importance in (0.2, 1.0):
         await store.store_entry(entry(f"The ferry has number {importance}.", importance_score=importance))
     first, second = await store.retrieve_relevant("ferry number", relevance_threshold=0)
     assert first.relevance
     assert second.relevance
     assert first.importance_score == 1.0
     raw = [relevance ** (1 / 0.32) for relevance in (first.relevance, second.relevance)]
-    assert raw[0] - raw[1] == pytest.approx(0.1 / (0.3 + 0.1), abs=1e-4)  # no embedder: meaning has no weight
+    assert raw[0] - raw[1] == pytest.approx(0.1 * 0.8 / (0.3 + 0.1), abs=1e-4)  # no embedder: meaning has no weight
 
 
 async def test_words_of_strangers_count_half(store: MemoryStore, clock: FrozenClock) -> None:

@@ -1,0 +1,596 @@
+"""Records of a store's entries: memories, turns, documents and summaries, stored, found and ranked together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from agent_memory.care.archive import Archive, archive_exists
+from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, importance_of, type_of
+from agent_memory.compat.leonidas_entries import (
+    EXTERNAL_ID,
+    build_extra_fields,
+    build_fields,
+    build_metadata,
+    build_tags,
+    check_entry_type,
+    get_external_id,
+    get_record_id,
+    is_record_id,
+)
+from agent_memory.embeddings.registry import embedder_of
+from agent_memory.errors import ValidationError
+from agent_memory.index.fusion import trusted
+from agent_memory.index.weighted import Asked
+from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedDocument, ReceivedTurn
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
+from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.models import (
+    EPISODE,
+    MEMORY,
+    RESOURCE,
+    SUMMARY,
+    DateRange,
+    Episode,
+    Listing,
+    Memory,
+    Resource,
+    SearchFilters,
+    SearchRequest,
+    get_duplicate_key,
+    sees,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.compat.leonidas_entries import MemoryEntry
+    from agent_memory.embeddings import Embedder
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import ArchivedMemory, Clock, Kind, Record
+    from agent_memory.store.record_storage import RecordStorage
+
+    RankedRecords = tuple[list[tuple[Any, Mapping[str, float]]], Mapping[str, float]]
+    """Records with the parts of their scores, and the weights of the query's words."""
+
+_PAGE: Final = 500
+_CONVERSATION: Final = "conversation"
+_ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
+_STORED_ALONE: Final = frozenset({MemoryEntryType.CONTEXT, MemoryEntryType.CORRECTION})
+MAX_RESULTS: Final = 100
+_SINGLE_CATEGORY: Final = frozenset(
+    {MemoryEntryType.INSIGHT, MemoryEntryType.PATTERN, MemoryEntryType.PREFERENCE, MemoryEntryType.LEARNING}
+)
+"""Types whose memories all have one category; for others, all memories are candidates."""
+
+
+class EntryRecords:
+    """Stores, finds and forgets the records of entries.
+
+    Args:
+        service: Service of the agent's memories.
+        clock: Source of the present.
+        caller: Returns the calling session.
+        embedder: Embedder of the program, or None.
+
+    Attributes:
+        service: As given.
+        is_due: True if stored turns or documents wait for background work.
+    """
+
+    def __init__(
+        self, service: MemoryService, clock: Clock, caller: Callable[[], Caller], embedder: Embedder | None
+    ) -> None:
+        self.service = service
+        self._clock, self._caller, self._embedder = clock, caller, embedder
+        self._knowledge: Knowledge | None = None
+        self._archive: Archive | None = None
+        self._named: dict[str, str] = {}
+        self._read_through: dict[str, int] = {}
+        self._placing = asyncio.Lock()
+        self._next_order: dict[str, int] = {}
+        self.is_due = False
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Turns, documents and summaries.
+
+        Raises:
+            ConfigurationError: The memory is on a server, which keeps only memories.
+        """
+        if self._knowledge is None:
+            settings = self.service.settings
+            embedder = self._embedder or embedder_of(settings)
+            cached = None if embedder is None else cast("Embedder", QueryCache(embedder))
+            self._knowledge = Knowledge(self.service.agent_id, settings, clock=self._clock, embedder=cached)
+        return self._knowledge
+
+    @property
+    def archive(self) -> Archive:
+        """Archive of the agent.
+
+        Raises:
+            ConfigurationError: The memory is on a server, which has no archive.
+        """
+        if self._archive is None:
+            self._archive = Archive(self.service, clock=self._clock)
+        return self._archive
+
+    def storages(self) -> list[RecordStorage[Any]]:
+        """Return the existing storages of turns, documents and summaries."""
+        if self.service.settings.backend == "server":
+            return []
+        storages: list[RecordStorage[Any]]
+        storages = [self.knowledge.episodes, self.knowledge.resources, self.knowledge.summaries]
+        folder = self.knowledge.folder.path
+        return [storage for storage in storages if (folder / storage.kind.journal).exists()]
+
+    async def process(self) -> None:
+        """Run the background work of stored turns and documents.
+
+        Raises:
+            StorageError: It is continued by the next run.
+        """
+        if self.is_due:
+            self.is_due = False
+            await runner_of(self.knowledge, self.service, self._caller()).run()
+
+    async def close(self) -> None:
+        """Close turns, documents and the archive."""
+        if self._archive is not None:
+            await self._archive.close()
+        if self._knowledge is not None:
+            await self._knowledge.close()
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    async def get(self, entry_id: str) -> Record | None:
+        """Return the record of an entry by its own or a program's ID."""
+        kind = next((kind for kind in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(kind.prefix)), None)
+        if is_record_id(entry_id) and kind is not None:
+            return self._filter_visible(await self.knowledge.of(kind.name).get(entry_id))
+        memory = await self.service.storage.get(get_record_id(entry_id, self._caller().group or ""))
+        if memory is not None or is_record_id(entry_id):
+            return self._filter_visible(memory)
+        return self._filter_visible(await self._find_named(entry_id))
+
+    async def get_archived(self, entry_id: str) -> ArchivedMemory | None:
+        """Return the archived memory of an entry."""
+        if not archive_exists(self.service.agent_id, self.service.settings):
+            return None
+        group = self._caller().group
+        archived = await self.archive.get(get_record_id(entry_id, group or ""))
+        return archived if archived is not None and sees(group, archived.facets) else None
+
+    async def memories(self, filters: SearchFilters | None = None) -> list[Record]:
+        """Return valid memories and items that meet the filters, newest first."""
+        filters = (filters or SearchFilters()).with_items.within(self._caller().group)
+        return [*(await self.service.storage.browse(Listing(filters=filters))).records]
+
+    async def others(self, kind: Kind[Any] | None = None) -> AsyncIterator[Record]:
+        """Yield turns, documents and summaries, the newest of each kind first."""
+        filters = SearchFilters(include_items=True, group=self._caller().group)
+        for storage in self.storages():
+            if kind is not None and kind is not storage.kind:
+                continue
+            offset = 0
+            while True:
+                page = (await storage.browse(Listing(filters=filters, offset=offset, limit=_PAGE))).records
+                for record in page:
+                    if is_entry(record):
+                        yield record
+                offset += len(page)
+                if len(page) < _PAGE:
+                    break
+
+    async def load_text(self, record: Record) -> str:
+        """Return all words of a record."""
+        if isinstance(record, Resource | Episode):
+            return await self.knowledge.text_of(record)
+        return str(getattr(record, "content", ""))
+
+    def _filter_visible(self, record: Record | None) -> Record | None:
+        return record if record is not None and sees(self._caller().group, record.facets) else None
+
+    async def _find_named(self, name: str) -> Record | None:
+        """Return a turn, document or summary by a program's ID, from any process."""
+        for storage in self.storages():
+            kind = storage.kind.name
+            changed = await storage.changed_after(self._read_through.get(kind, 0))
+            ids = [record_id for _, record_id in changed.records]
+            for record_id, record in (await storage.valid_among(ids) if ids else {}).items():
+                if isinstance(external_id := record.metadata.get(EXTERNAL_ID), str):
+                    self._named[external_id] = record_id
+            self._read_through[kind] = changed.last
+            record_id = self._named.get(name, "")
+            if record_id.startswith(storage.kind.prefix):
+                found: Record | None = await storage.get(record_id)
+                return found
+        return None
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    async def store(self, entry: MemoryEntry) -> Record:
+        """Store an entry as a turn, a document or a memory.
+
+        Raises:
+            ValidationError: A field is wrong, or it is nothing but a secret; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        caller = self._caller()
+        if entry.entry_type == MemoryEntryType.INTERACTION:
+            (record,) = await self.store_turns([entry])
+            if isinstance(record, str):
+                raise ValidationError("Nothing was stored of a turn that cannot be kept.", code=record)
+            return record
+        if entry.entry_type != MemoryEntryType.CONTEXT:
+            return (await self.service.store(build_fields(entry, self._clock(), caller.group or ""), caller)).memory
+        document = ReceivedDocument(entry.text, entry.summary, said_at=entry.timestamp)
+        self.is_due = True
+        ingested = await Ingest(self.knowledge, self.service.report).resource(
+            document,
+            group=caller.group or "",
+            tags=build_tags(entry),
+            metadata=build_metadata(entry),
+            caller=caller,
+        )
+        return await self._add_fields(entry, ingested.record)
+
+    async def store_turns(self, entries: Sequence[MemoryEntry]) -> list[Record | str]:
+        """Store interactions of one session in few changes.
+
+        Returns:
+            The record of each entry, or the code of a refusal.
+
+        Raises:
+            StorageError: Some may be on disk.
+        """
+        caller = self._caller()
+        caller = replace(caller, session_id=entries[0].session_id or caller.session_id)
+        group, turns = caller.group or "", [_build_turn(entry) for entry in entries]
+        ingest = Ingest(self.knowledge, self.service.report)
+        begun = await ingest.conversation(caller.session_id or self.knowledge.agent_id, group=group, caller=caller)
+        self.is_due = True
+        async with self._placing:
+            first = await self._take_places(begun.record.id, len(turns))
+            stored, refused = await ingest.turns(
+                turns, conversation=begun.record.id, first=first, group=group, is_live=True, caller=caller
+            )
+        codes, records = dict(refused), iter([turn.record for turn in stored])
+        results: list[Record | str] = []
+        for order, entry in enumerate(entries, start=first):
+            results.append(codes[order] if order in codes else await self._add_fields(entry, next(records)))
+        return results
+
+    async def update(self, record: Record, changes: dict[str, Any]) -> Record:
+        """Change fields of a record.
+
+        Raises:
+            ValidationError: A value is wrong; nothing was changed.
+            StorageError: Nothing was changed.
+        """
+        if record.id.startswith(MEMORY.prefix):
+            return (await self.service.update(record.id, changes, self._caller())).memory
+        if "content" in changes:
+            raise ValidationError(
+                "What was said, and what a document says, stays as it was; nothing was changed.",
+                code="not_changeable",
+                recovery="Store a correction.",
+            )
+        changed: Record = await self._get_storage(record).update(record.id, changes)
+        return changed
+
+    async def delete(self, record: Record) -> None:
+        """Forget a record with unpinned items from it alone.
+
+        Raises:
+            UnknownIdError: It does not exist any more.
+            ValidationError: The caller may not forget it.
+            StorageError: Records that were forgotten before stay forgotten.
+        """
+        caller = self._caller()
+        if record.id.startswith(MEMORY.prefix):
+            await self.service.forget(record.id, caller)
+            return
+        items = await drawn_from_alone(self.service, [record.id], caller)
+        await self.service.writer.deletion.forget_many([item.id for item in items if not item.pinned], caller)
+        await forget_known([record.id], self.knowledge)
+        await self._get_storage(record).delete(record.id)
+
+    async def _add_fields(self, entry: MemoryEntry, record: Record) -> Record:
+        fields = build_extra_fields(entry, record)
+        return await self.update(record, fields) if fields else record
+
+    async def _take_places(self, conversation: str, count: int) -> int:
+        """Return the position after the last turn of a conversation."""
+        if conversation not in self._next_order:
+            turns = await self.knowledge.episodes.linked_to(conversation)
+            self._next_order[conversation] = 1 + max((turn.order for turn in turns), default=-1)
+        order = self._next_order[conversation]
+        self._next_order[conversation] = order + count
+        return order
+
+    def _get_storage(self, record: Record) -> Any:
+        kind = next(kind for kind in (EPISODE, RESOURCE, SUMMARY) if record.id.startswith(kind.prefix))
+        return self.knowledge.of(kind.name)
+
+
+def is_entry(record: Record) -> bool:
+    """Return True if a record is an entry; conversations are not."""
+    return getattr(record, "resource_type", "") != _CONVERSATION
+
+
+def _build_turn(entry: MemoryEntry) -> ReceivedTurn:
+    role, speaker = entry.content.get("role"), entry.content.get("speaker")
+    if role is None:
+        role = "user" if entry.source.startswith("user") else "assistant"
+    return ReceivedTurn(
+        entry.text,
+        role if role in _ROLES else UNKNOWN,
+        speaker if isinstance(speaker, str) else "",
+        entry.timestamp,
+        metadata=build_metadata(entry),
+        tags=tuple(build_tags(entry)),
+    )
+
+
+class QueryCache:
+    """Embedder that keeps the vector of the last query. Thread-safe, as storages ask from their own threads.
+
+    Args:
+        embedder: Embedder of the texts.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._last: tuple[str, Vector] | None = None
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query; equal queries wait for it."""
+        with self._lock:
+            if self._last is None or self._last[0] != text:
+                self._last = (text, self._embedder.embed_query(text))
+            return self._last[1]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other attribute of the embedder."""
+        return getattr(self._embedder, name)
+
+
+# -- many entries ---------------------------------------------------------------------------------------------------
+
+
+async def store_many(
+    records: EntryRecords,
+    entries: Sequence[MemoryEntry],
+    store: Callable[[MemoryEntry], Awaitable[str]],
+    clock: Clock,
+    caller: Caller,
+) -> list[str]:
+    """Store checked entries in few changes and return their IDs in order.
+
+    Entries that need more than a write are stored one by one: with an ID, a correction, a context, a known or forgotten
+    text, or from a caller of low trust.
+
+    Args:
+        records: Records of the store.
+        entries: Checked entries.
+        store: Stores one entry.
+        clock: Source of the present.
+        caller: Calling session.
+
+    Raises:
+        ValidationError: An entry is refused; those before it are on disk.
+        StorageError: Those before it are on disk.
+    """
+    ids: dict[int, str] = {}
+    memories, turns = await _select_plain(records, entries, caller)
+    for session in {entries[index].session_id for index in turns}:
+        of_session = [index for index in turns if entries[index].session_id == session]
+        stored = await records.store_turns([entries[index] for index in of_session])
+        for index, record in zip(of_session, stored, strict=True):
+            if not isinstance(record, str):
+                ids[index] = get_external_id(record)
+    ids |= await _import_memories(records, {index: entries[index] for index in memories}, clock, caller)
+    for index, entry in enumerate(entries):
+        if index not in ids:
+            ids[index] = await store(entry)
+    return [ids[index] for index in range(len(entries))]
+
+
+async def _select_plain(
+    records: EntryRecords, entries: Sequence[MemoryEntry], caller: Caller
+) -> tuple[list[int], list[int]]:
+    """Return indexes of memories and turns that only have to be written."""
+    if caller.trust == "low":
+        return [], []
+    known = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await records.memories()}
+    memories, turns = [], []
+    for index, entry in enumerate(entries):
+        if entry.entry_id or entry.entry_type in _STORED_ALONE:
+            continue
+        if entry.entry_type == MemoryEntryType.INTERACTION:
+            turns.append(index)
+        elif (key := get_duplicate_key(entry.text)) not in known:
+            known.add(key)
+            memories.append(index)
+    return memories, turns
+
+
+async def _import_memories(
+    records: EntryRecords, entries: Mapping[int, MemoryEntry], clock: Clock, caller: Caller
+) -> dict[int, str]:
+    """Store new memories in batches; return their IDs by index."""
+    drafts: dict[int, Memory] = {}
+    for index, entry in entries.items():
+        fields = build_fields(entry, clock(), caller.group or "")
+        drafts[index] = Memory(agent_id=records.service.agent_id, **{"created_by_session": caller.session_id, **fields})
+    stored: set[str] = set()
+    if drafts:
+        await records.service.writer.import_memories(
+            list(drafts.values()),
+            lambda imported: stored.add(imported.memory_id) if imported.outcome == "stored" else None,
+            caller,
+            trusted=True,
+        )
+    return {index: draft.id for index, draft in drafts.items() if draft.id in stored}
+
+
+# -- search ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EntryQuery:
+    """Checked arguments of a retrieval.
+
+    Attributes:
+        query: Question in words.
+        count: Maximum number of entries.
+        least: Least relevance of an entry.
+        entry_types: Types of the entries; None for any.
+        period: Time of the content, both ends included; None for any.
+        candidates: Number of ranked records of each kind at least.
+    """
+
+    query: str
+    count: int
+    least: float
+    entry_types: frozenset[str] | None
+    period: DateRange | None
+    candidates: int
+
+    @classmethod
+    def check(
+        cls,
+        query: str,
+        count: int,
+        least: float,
+        entry_types: Collection[str] | None,
+        time_range: tuple[datetime, datetime] | None,
+        candidates: int,
+    ) -> EntryQuery:
+        """Return a query of checked arguments.
+
+        Raises:
+            ValidationError: Names the argument and its possible values.
+        """
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_RESULTS:
+            raise ValidationError(f"max_results is a whole number from 1 to {MAX_RESULTS}, got {count!r}.")
+        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+            raise ValidationError(f"relevance_threshold must lie between 0 and 1, got {least!r}.")
+        return cls(query, count, float(least), check_types(entry_types), build_period(time_range), candidates)
+
+    def accepts(self, record: Record) -> bool:
+        """Return True if a record has a wanted type and time."""
+        has_type = self.entry_types is None or type_of(record) in self.entry_types
+        return has_type and (self.period is None or self.period.covers(record.moment))
+
+
+def check_types(entry_types: Collection[str] | None) -> frozenset[str] | None:
+    """Return known entry types; None for any.
+
+    Raises:
+        ValidationError: One is unknown.
+    """
+    if not entry_types:
+        return None
+    names = [entry_types] if isinstance(entry_types, str) else [*entry_types]
+    for name in names:
+        check_entry_type(name)
+    return frozenset(names)
+
+
+def build_period(time_range: tuple[datetime, datetime] | None) -> DateRange | None:
+    """Return the time between two moments, both included; naive ones are local time.
+
+    Raises:
+        ValidationError: They are not two moments in order.
+    """
+    if time_range is None:
+        return None
+    try:
+        start, end = time_range
+        return DateRange(start=start, end=end)
+    except (TypeError, ValueError):
+        raise ValidationError("time_range is two moments, the earlier one first.") from None
+
+
+async def search_entries(
+    records: EntryRecords, query: EntryQuery, clock: Clock, caller: Caller
+) -> list[tuple[Record, float]]:
+    """Return records that answer a query with their relevance, best first, then newest.
+
+    Raises:
+        ValidationError: The query is wrong.
+        StorageError: The memories cannot be read.
+    """
+    now, depth = clock(), min(MAX_RESULTS, max(query.candidates, 2 * query.count))
+    relevant: dict[str, tuple[float, Record]] = {}
+    # Each kind has its own thread, and comparisons there leave the processor to the others.
+    answers = await asyncio.gather(
+        _search_memories(records, query, depth, caller), _search_others(records, query, depth, now, caller)
+    )
+    for ranked, words in chain(*answers):
+        question = Asked(query.query, words, now)
+        for record, parts in ranked:
+            if not query.accepts(record):
+                continue
+            text = str(getattr(record, "content", ""))
+            weighed = question.weigh(text, parts, record.moment, importance_of(record, now))
+            relevance = weighed.relevance * trusted(record.trust)
+            if relevance >= query.least and (weighed.semantic or weighed.keyword or question.periods):
+                relevant[record.id] = relevance, record
+    best = sorted(relevant.values(), key=lambda pair: (pair[0], pair[1].timestamp), reverse=True)
+    return [(record, round(relevance, 6)) for relevance, record in best[: query.count]]
+
+
+async def _search_memories(records: EntryRecords, query: EntryQuery, depth: int, caller: Caller) -> list[RankedRecords]:
+    if query.entry_types is not None and query.entry_types <= {MemoryEntryType.INTERACTION}:
+        return []
+    answers: list[RankedRecords] = []
+    for filters in _build_filters(query):
+        is_exact = query.entry_types is None or filters.category is not None
+        is_exact = is_exact and (query.period is None or filters.date_range is not None)
+        answer = await records.service.search(query.query, depth if is_exact else MAX_RESULTS, filters, caller=caller)
+        answers.append(([(hit.memory, hit.parts) for hit in answer.results], answer.results.words))
+    return answers
+
+
+def _build_filters(query: EntryQuery) -> Sequence[SearchFilters]:
+    """Return filters of the searches for memories: one per category, or one for a time.
+
+    A search without a time also finds memories of another time than that of storing.
+    """
+    types, plain = query.entry_types, SearchFilters(include_items=True)
+    if types is not None and types <= _SINGLE_CATEGORY:
+        return [plain.model_copy(update={"category": CATEGORY_OF[name]}) for name in sorted(types)]
+    if query.period is not None:
+        return [plain, plain.model_copy(update={"date_range": query.period})]
+    return [plain]
+
+
+async def _search_others(
+    records: EntryRecords, query: EntryQuery, depth: int, now: datetime, caller: Caller
+) -> list[RankedRecords]:
+    filters = SearchFilters(include_items=True, group=caller.group)
+
+    async def search(storage: RecordStorage[Any]) -> RankedRecords:
+        is_exact = query.period is None and storage.kind.name != RESOURCE.name
+        answer = await storage.answer(SearchRequest(query.query, depth if is_exact else MAX_RESULTS, now, filters))
+        pairs = zip(answer.records, answer.ranking.hits, strict=True)
+        return [(record, hit.parts) for record, hit in pairs if is_entry(record)], answer.ranking.words
+
+    def is_wanted(kind: str) -> bool:
+        entry_type = MemoryEntryType.INTERACTION if kind == EPISODE.name else MemoryEntryType.CONTEXT
+        return query.entry_types is None or entry_type in query.entry_types
+
+    storages: Iterable[RecordStorage[Any]] = records.storages()
+    return list(await asyncio.gather(*[search(storage) for storage in storages if is_wanted(storage.kind.name)]))

@@ -1,1 +1,0 @@
-"""`MemoryStore` and its helpers: entries as views of records."""
