@@ -20,7 +20,7 @@ async def accept(
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Take the yes back.")] = False,
 ) -> None:
-    """Allow a background model to digest passages: yes to its estimate.
+    """Let a background model digest passages: yes to its estimate.
 
     The yes holds for this agent, in later sessions and for later documents, within the tokens a day that `model_budget`
     allows.

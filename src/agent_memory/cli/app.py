@@ -31,9 +31,7 @@ from agent_memory.cli.text import to_json
 from agent_memory.settings.installation import installed_version
 
 _HELP: Final = "Search, edit, review, export and delete what an agent remembers."
-_EPILOG: Final = (
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 another process is writing, 130 stopped by Ctrl-C."
-)
+_EPILOG: Final = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 busy, 130 Ctrl-C."
 
 
 class CommandEntry(NamedTuple):
@@ -54,14 +52,14 @@ class CommandEntry(NamedTuple):
 
 _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Search": {
-        "search": CommandEntry("ask", "Search notes, documents, pages and conversations by meaning and by words."),
+        "search": CommandEntry("ask", "Search memories, documents, pages and conversations."),
         "list": CommandEntry("ask", "List memories, the newest first."),
         "show": CommandEntry("ask", "Show all fields of memories."),
         "history": CommandEntry("past", "Show the earlier versions of a memory, oldest first."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
         "overview": CommandEntry("ask", "Show counts, pinned memories, open tasks and the newest."),
         "briefing": CommandEntry("briefing", "Show what a session is told before its first answer."),
-        "projects": CommandEntry("projects", "List projects with their memories, or move memories to another one."),
+        "projects": CommandEntry("projects", "List projects, or move memories to another one."),
     },
     "Edit": {
         "store": CommandEntry("change", "Store a memory; secrets in it are removed first."),
@@ -74,9 +72,9 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "Review": {
         "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
-        "inbox": CommandEntry("inbox", "List, accept or reject waiting notes: statements without a cue."),
+        "inbox": CommandEntry("inbox", "List, accept or reject waiting notes."),
         "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
-        "accept": CommandEntry("accept", "Allow a background model to digest passages: yes to its estimate."),
+        "accept": CommandEntry("accept", "Let a background model digest passages: yes to its estimate."),
     },
     "Knowledge": {
         "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),
@@ -88,13 +86,13 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "workspace": CommandEntry("workspace", "Share tables among agents that work in turns.", None),
     },
     "Import & export": {
-        "export": CommandEntry("transfer", "Write all memories, documents and conversations to a file or to stdout."),
+        "export": CommandEntry("transfer", "Write memories, documents and conversations to a file."),
         "import": CommandEntry("transfer", "Import exported memories; existing ones stay as they are."),
         "backup": CommandEntry("backup", "List, create, check, restore or delete backups.", None),
     },
     "Privacy": {
         "consent": CommandEntry("consent_limits", "Show or limit what may be stored.", PlaceCommand),
-        "purge": CommandEntry("purge", "Delete records from every file for good, backups too; list purges."),
+        "purge": CommandEntry("purge", "Delete records from all files and backups; list purges."),
         "encryption": CommandEntry("encryption", "Encrypt the files of an agent, decrypt them, change the key.", None),
     },
     "Maintenance": {
@@ -164,6 +162,8 @@ EARLIER: Final = {
     "unpin": "pin --remove",
 }
 """Earlier commands and the present ones. They work until version 1.0, with a notice on stderr."""
+_COMPLETION: Final = {"install_completion", "show_completion"}
+"""Options of the shell, which `docs/cli.md` describes."""
 _ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "suspects": "conflicts"}
 _MEANT: Final = {
     "delete": "forget",
@@ -193,6 +193,27 @@ class _Lazy(Group):
             sys.stdout.write(to_json({"error": problem}, indent=2) + "\n")
             sys.exit(getattr(error, "exit_code", USAGE))
         sys.exit(code or 0)
+
+    @override
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by group, without frames: they fit on one screen."""
+        formatter.write_usage(ctx.command_path, "[OPTIONS] COMMAND [ARGS]...")
+        formatter.write(f"\n{_HELP}\n\n")
+        shown = [each for each in self.get_params(ctx) if each.name not in _COMPLETION]
+        options = [record for each in shown if (record := each.get_help_record(ctx))]
+        width = max(len(name) for name in _COMMANDS)
+        for title, rows in {
+            "Options": options,
+            **{
+                panel: [(name.ljust(width), entry.help) for name, entry in commands.items()]
+                for panel, commands in _PANELS.items()
+            },
+        }.items():
+            formatter.write_heading(title)
+            formatter.indent()
+            formatter.write_dl(rows)
+            formatter.dedent()
+        formatter.write(f"\n{_EPILOG}\n")
 
     @override
     def list_commands(self, ctx: Any) -> list[str]:

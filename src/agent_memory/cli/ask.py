@@ -226,7 +226,7 @@ async def search(
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Also find what was archived.")] = False,
 ) -> None:
-    """Search notes, documents, pages and conversations by meaning and by words.
+    """Search memories, documents, pages and conversations.
 
     Does not count as an access. Shown are the results near the best, and of long ones what they say about the query.
     """

@@ -41,7 +41,7 @@ async def inbox(
         bool, typer.Option("--list", help="Only list, as without options.")
     ] = False,
 ) -> None:
-    """List, accept or reject waiting notes: statements without a cue.
+    """List, accept or reject waiting notes.
 
     After four weeks a note is archived, and with mode ask what waits is dropped. What is rejected is deleted from the
     file, and not offered again. `review` decides with single keys.

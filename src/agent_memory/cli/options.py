@@ -78,10 +78,10 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 # -- options and arguments --------------------------------------------------------------------------------------------
 
 _AGENT: Final[Any] = {"metavar": "NAME", "autocompletion": complete_agent}
-_WHOSE: Final = "Whose memory; may be left out if there is only one agent."
+_WHOSE: Final = "Agent to work on; not needed if there is one."
 _NAMED: Final[Any] = {**_AGENT, "envvar": "AGENT_MEMORY_AGENT"}
-_WHOSE_OR_ALL: Final = "Whose memory; all of them if left out."
-_ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents; ~/.amplifier/memory if not given."}
+_WHOSE_OR_ALL: Final = "Agent to work on; all if left out."
+_ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents (~/.amplifier/memory)."}
 USED_AGENT: Final = "_used_agent"
 """File in the folder of all agents: the agent for commands that name none."""
 _ID_HELP: Final = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."

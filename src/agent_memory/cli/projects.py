@@ -24,7 +24,7 @@ async def projects(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """List projects with their memories, or move memories to another one."""
+    """List projects, or move memories to another one."""
     if move is not None:
         await _move(run, *move, yes=yes)
         return

@@ -36,7 +36,7 @@ async def purge(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Delete records from every file for good, backups too; list purges.
+    """Delete records from all files and backups; list purges.
 
     Journals, backups, the scratchpad, pages, what was kept aside, vectors and indexes; afterwards every byte is
     searched. Nothing can be brought back, no import and no backup brings it back, and capture does not keep it again.

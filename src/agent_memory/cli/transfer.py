@@ -181,7 +181,7 @@ async def export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write all memories, documents and conversations to a file or to stdout.
+    """Write memories, documents and conversations to a file.
 
     To a file with the suffix .zip goes an account for people: pages of all that is held of the agent or, with --about,
     of what names somebody, by other names too that the agent knows. It is not made to be imported.
