@@ -198,14 +198,14 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
     if any_of("cues", "until").search(text) is None:
         return None
     from agent_memory.times import times_in  # its grammar is for statements with an end
-    from agent_memory.times.vocabulary import CLAUSE_BREAK
+    from agent_memory.times.vocabulary import compile_clause_break
 
     local = said_at.astimezone()
     mentions = times_in(text, local)
     if len(mentions) != 1 or mentions[0].bound != "until" or any(map(str.isalnum, text[mentions[0].end :])):
         return None
     before, day = text[: mentions[0].start], mentions[0].named[0].end_day  # "until May" may include May
-    has_clauses = any((CLAUSE_END.search(before), CLAUSE_BREAK.search(before), *find_breaks(before)))
+    has_clauses = any((CLAUSE_END.search(before), compile_clause_break().search(before), *find_breaks(before)))
     if has_clauses or not mentions[0].is_resolved or day <= local.date():
         return None
     return datetime.combine(day, time.min, local.tzinfo)

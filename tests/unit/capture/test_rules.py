@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import pytest
 
 from agent_memory.capture.rules import load_rules
@@ -22,6 +24,11 @@ def test_a_language_file_is_complete(language: str) -> None:
     assert all(0 < rule.confidence < 1 for rule in known.rules)
     assert all(veto.scope in SCOPES for veto in known.vetoes)
     assert {veto.name for veto in known.vetoes} >= {"question", "retraction", "hypothetical", "injection"}
+
+
+def test_each_language_has_a_file_of_rules() -> None:
+    files = {file.name.partition(".")[0] for file in (resources.files("agent_memory.capture") / "patterns").iterdir()}
+    assert {name for name in files if len(name) == 2} == set(load_languages())
 
 
 @pytest.mark.parametrize("language", load_languages())
