@@ -236,7 +236,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     backend, name = Shards(storage.folder).active()
     if backend != "vector" or name is None:
         return
-    from agent_memory.engines.shard_process.shard import Shard  # loads the engine, in a process that ends soon
+    from agent_memory.engines.shard import Shard  # loads the engine, in a process that ends soon
 
     store, state = storage.opened, Shards(storage.folder).state(name)
     assert state is not None

@@ -60,7 +60,7 @@ async def through_storage(root: Path, *, wait: bool) -> None:
 
 def from_engine(shard_folder: Path, size: int) -> None:
     """Open a shard and ask it, as the process that holds it does."""
-    from agent_memory.engines.shard_process.shard import Shard
+    from agent_memory.engines.shard import Shard
     from benchmarks._latency_vectors import queries
 
     shard = Shard.open(shard_folder)

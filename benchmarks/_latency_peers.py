@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agent_memory.engines.shard_process import Conditions
-from agent_memory.engines.shard_process.shard import Shard
+from agent_memory.engines.shard import Shard
+from agent_memory.engines.shard_client import Conditions
 from agent_memory.files.layout import folder_of
 from agent_memory.store.shards import Shards
 from benchmarks._latency_data import Figure, amount, figure, memories, sampled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.index.weighted import Asked
+from agent_memory.index.fusion import Asked
 from agent_memory.lifecycle import importance_of
 from benchmarks._retrieval_rivals import Found
 

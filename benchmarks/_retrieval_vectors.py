@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agent_memory.embeddings import Embedder, EmbedderIdentity, VectorCache, text_hash
-from agent_memory.embeddings.cache import rounded
+from agent_memory.embeddings.cache import round_vector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,7 @@ class KeptVectors(Embedder):
         missing = [key for key in by_hash if key not in self._known]
         if missing:
             made = self._embedder.embed_documents([by_hash[key] for key in missing])
-            fresh = {key: rounded(vector) for key, vector in zip(missing, made, strict=True)}
+            fresh = {key: round_vector(vector) for key, vector in zip(missing, made, strict=True)}
             self._kept.put_many(self.identity, fresh)
             self._known |= fresh
         vectors = np.empty((len(texts), self.dimension), np.float32)

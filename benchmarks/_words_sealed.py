@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.index.results import Norm, RankingSettings
-from agent_memory.index.row import Row
 from agent_memory.index.segment import About, Segment
-from agent_memory.index.segment_merge import merge
-from agent_memory.index.segment_writer import seal
-from agent_memory.index.turns import talking
+from agent_memory.index.segment_writer import Row, merge, seal
+from agent_memory.index.terms import talking
 from agent_memory.index.word_lists import WordLists
 
 if TYPE_CHECKING:

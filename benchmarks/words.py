@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.index.postings import Postings
+from agent_memory.index.buffer_part import Postings
 from agent_memory.index.results import Norm, RankingSettings
 from benchmarks._words_sealed import Asked, sealed, tantivy_index
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from agent_memory.engines.engine_limits import EngineLimits
+from agent_memory.engines.ann_index import EngineLimits
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.shard_process import EngineClient, messages, payload_of
-from agent_memory.engines.shard_process.process import ShardReader
-from agent_memory.engines.shard_process.shard import Shard
+from agent_memory.engines.shard import Shard
+from agent_memory.engines.shard_client import EngineClient, pack_message, payload_of, unpack_message
+from agent_memory.engines.shard_reader import ShardReader
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.models import Document
@@ -88,7 +88,7 @@ class EngineHere(EngineClient):
         if not self.is_idle or self._reader is None:
             return False
         self.asked += 1
-        self._answer = self._reader.nearest(*messages.unpack(messages.pack(head, body)))
+        self._answer = self._reader.nearest(*unpack_message(pack_message(head, body)))
         return True
 
     @override

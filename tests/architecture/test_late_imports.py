@@ -31,12 +31,13 @@ FOREIGN: Final = {
     "amplifier_module_context_simple": "the host's, which may not have it",
 }
 OWN: Final = {
-    "agent_memory.engines.shard_process.shard": "loads the engine, which belongs in a process of its own",
+    "agent_memory.engines.shard": "loads the engine, which belongs in a process of its own",
     "agent_memory.store.segment_builder": "arrays: needs numpy",
     "agent_memory.store.segment_opener": "arrays: needs numpy",
     "agent_memory.store.sealed_records": "arrays: needs numpy",
     "agent_memory.engines.server_storage": "loads qdrant_client",
-    "agent_memory.engines.qdrant": "loads qdrant_client",
+    "agent_memory.engines.server_client": "loads qdrant_client",
+    "agent_memory.engines.server_log": "loads qdrant_client",
     "agent_memory.capture": "its patterns are for those who hear a user",
     "agent_memory.knowledge": "its pages are for those who were given something",
     "agent_memory.care": "archive, purges and exports are for those who have some; it loads storage and search",

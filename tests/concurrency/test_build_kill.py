@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engines.shard_process import child_environment, python_module
 from agent_memory.errors import BusyError
+from agent_memory.files.processes import child_environment, python_module
 from agent_memory.memories import MigratableStorage
 from agent_memory.models import MEMORY
 from agent_memory.store.shards import Shards

@@ -18,7 +18,7 @@ from agent_memory.care.checks.journal_survey import JournalReading, JournalSurve
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build
-from agent_memory.engines.qdrant.server import Server
+from agent_memory.engines.server_storage import Server
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.journal.format import add_checksum

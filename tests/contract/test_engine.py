@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pytest
 
-from agent_memory.engines.shard_process import Conditions, EngineClient, child_environment, payload_of
-from agent_memory.engines.shard_process.shard import Shard
+from agent_memory.engines.shard import Shard
+from agent_memory.engines.shard_client import Conditions, EngineClient, payload_of
 from agent_memory.errors import StorageError
+from agent_memory.files.processes import child_environment
 from agent_memory.models import MEMORY
 from tests.engines import WIDTH, payload, unit_rows
 from tests.support import memory_of
@@ -167,7 +168,7 @@ def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     Shard.create(folder, WIDTH).close()
     code = (
         "import sys, os; from pathlib import Path\n"
-        "from agent_memory.engines.shard_process import EngineClient\n"
+        "from agent_memory.engines.shard_client import EngineClient\n"
         "client = EngineClient(Path(sys.argv[1])); assert client.opened(60) is not None\n"
         "print(client.pid, flush=True); os.kill(os.getpid(), 9)"
     )

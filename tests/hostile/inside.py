@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings import PROVIDERS
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engines import index_migration as migration
+from agent_memory.engines import index_builder as migration
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.language.words import index_terms
 from agent_memory.memories import MigratableStorage

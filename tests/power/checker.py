@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.index.chain import check_segments, open_chain
+from agent_memory.index.segment import check_segments, open_chain
 from agent_memory.memory import MemoryService
 from agent_memory.models import MEMORY
 from agent_memory.scratchpad import ScratchpadManager

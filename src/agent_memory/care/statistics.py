@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.agents import summary_of
 from agent_memory.embeddings import text_hash
-from agent_memory.embeddings.hashes import Hashes
-from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.embeddings.cache import HashSet, cache_files, inspect_cache
 from agent_memory.files.entries import size_of
 from agent_memory.files.names import AUDIT, BLOBS, DERIVED, INDEX, OLDER_AUDIT, SCRATCHPAD, TOPICS, may_be_journal
 from agent_memory.files.wording import counted
@@ -184,7 +183,7 @@ def _embedded(folder: AgentFolder, texts: set[bytes]) -> Embedded:
         facts = inspect_cache(folder.vectors)
     except (OSError, sqlite3.DatabaseError, UnicodeDecodeError):
         return Embedded(len(texts))
-    spoilt = Hashes.of(facts.spoilt)
+    spoilt = HashSet.of(facts.damaged)
     found = [sum(key in hashes and key not in spoilt for key in texts) for hashes in facts.hashes.values()]
     return Embedded(len(texts), max(found, default=0))
 

@@ -21,10 +21,9 @@ from agent_memory.compat.leonidas_entries import (
     get_record_id,
     is_record_id,
 )
-from agent_memory.embeddings.registry import embedder_of
+from agent_memory.embeddings.registry import make_embedder
 from agent_memory.errors import ValidationError
-from agent_memory.index.fusion import trusted
-from agent_memory.index.weighted import Asked
+from agent_memory.index.fusion import Asked, trusted
 from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
@@ -107,7 +106,7 @@ class EntryRecords:
         """
         if self._knowledge is None:
             settings = self.service.settings
-            embedder = self._embedder or embedder_of(settings)
+            embedder = self._embedder or make_embedder(settings)
             cached = None if embedder is None else cast("Embedder", QueryCache(embedder))
             self._knowledge = Knowledge(self.service.agent_id, settings, clock=self._clock, embedder=cached)
         return self._knowledge

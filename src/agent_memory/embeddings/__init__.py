@@ -1,17 +1,22 @@
-"""Vectors for text: embedders behind one protocol, and a cache so that no text is embedded twice.
+"""Embedders behind one protocol, and a cache of vectors.
 
 Importing this loads no model and no numpy.
 """
 
 from agent_memory.embeddings.cache import VectorCache, text_hash
-from agent_memory.embeddings.generator import EmbeddingGenerator
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.openai_api import OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
-from agent_memory.embeddings.registry import PROVIDERS, embedder_of, estimate_embedding, provider_of, reason_without
+from agent_memory.embeddings.registry import (
+    PROVIDERS,
+    EmbeddingGenerator,
+    estimate_embedding,
+    get_provider,
+    make_embedder,
+    reason_without,
+)
 from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, warm_up, without_embedder
-from agent_memory.embeddings.text_backlog import WorkerLimits
-from agent_memory.embeddings.worker import EmbeddingWorker, WorkerStatus
+from agent_memory.embeddings.worker import EmbeddingWorker, WorkerLimits, WorkerStatus
 
 __all__ = [
     "PROVIDERS",
@@ -27,9 +32,9 @@ __all__ = [
     "VectorCache",
     "WorkerLimits",
     "WorkerStatus",
-    "embedder_of",
     "estimate_embedding",
-    "provider_of",
+    "get_provider",
+    "make_embedder",
     "reason_without",
     "text_hash",
     "warm_up",

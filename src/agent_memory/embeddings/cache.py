@@ -1,39 +1,44 @@
-"""The vector cache: a derived SQLite file that spares embedding a text twice. Any number of processes share it.
+"""Vector cache: a derived SQLite file shared by any number of processes.
 
-Holds vectors by (embedder identity, hash of the embedded text), never text. Losing it costs time and nothing else, so
-no trouble with it is an error for a caller: it is reported through `problem`, and work goes on without the file.
+Holds vectors by (embedder identity, hash of the embedded text), never text. Losing it costs time and nothing else, so a
+problem with it is not an error for the caller: it is reported by `problem`, and work continues without the file.
 Thread-safe.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
+from array import array
+from bisect import bisect_left
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from urllib.parse import quote
 
-from agent_memory.embeddings.rows import Rows
+from agent_memory.files.atomic import signature
+from agent_memory.files.entries import describe_path_type, kind_of, size_of
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
 from agent_memory.files.vectors import get_byte_lengths, load_vectors, pack_vectors, unpack_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from agent_memory.embeddings.protocol import EmbedderIdentity, Vector
     from agent_memory.encryption import DataKey
 
 _T = TypeVar("_T")
-
 SCHEMA_VERSION: Final = 1
 _BUSY_SECONDS: Final = 5.0
 _ASKED_AT_ONCE: Final = 400
 """Below SQLite's oldest limit of 999 parameters. A look-up takes some 4 µs whatever there is; reading every row, 1.3 µs
 each, is faster only for who asks for a third of them."""
-
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE IF NOT EXISTS vectors (
@@ -43,33 +48,43 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (embedder, hash)
 ) STRICT;
 """
-"""Rows lie in the order of coming in, five on a page, beside an index: by their hashes, in no order, a vector took an
-eighth more room and three times as long to write. Files of before have none but the key, and are used as they are."""
+"""Rows are in insertion order, five on a page, with a separate index: ordered by hash, a vector took an eighth more
+room and three times as long to write. Earlier files have only the primary key, and are used as they are."""
+_HASH_BYTES: Final = 32
+_NONE: Final = (b"", b"")
+PREFIX_BYTES: Final = 8
+_ATTEMPTS: Final = 3
 
 
 def text_hash(text: str) -> bytes:
-    """Return the key of a text in the cache: sha256, 32 bytes."""
+    """Return the cache key of a text: its SHA-256, 32 bytes."""
     return hashlib.sha256(text.encode()).digest()
 
 
-def rounded(vector: Vector) -> Vector:
-    """Return `vector` as the cache gives it back: see `files.vectors`; fresh and cached vectors then rank alike."""
+def round_vector(vector: Vector) -> Vector:
+    """Return a vector as the cache returns it later.
+
+    Fresh and cached vectors then rank alike; see `files.vectors`.
+    """
     made: Vector = unpack_vectors(pack_vectors(vector[None]))[0]
     return made
 
 
 class NewerSchemaError(OSError):
-    """The file belongs to a newer version: setting it aside would cost that version all its vectors."""
+    """The file belongs to a newer version.
+
+    Replacing it would cost that version all its vectors.
+    """
 
 
 class VectorCache:
     """Vectors on disk by embedder and text hash.
 
     Args:
-        path: `embeddings.sqlite3` in an agent's folder; None keeps nothing, and every lookup misses.
-        kept_too: Returns hashes of texts that others keep in the same folder: no dropping touches their vectors.
-        key: Returns what the agent's files are encrypted with, None where they are plain. With a key a row has keyed
-            hashes, and a vector that nobody can read without it.
+        path: `embeddings.sqlite3` in an agent's folder; None stores nothing, and every lookup misses.
+        kept_too: Returns hashes of texts that other records in the folder share; their vectors are never deleted.
+        key: Returns the key of the agent's encrypted files, None if they are plain. With a key, hashes are keyed and
+            vectors encrypted.
     """
 
     def __init__(
@@ -88,48 +103,53 @@ class VectorCache:
 
     @property
     def problem(self) -> str | None:
-        """Why the file is not in use, or was begun anew; None while all is well."""
+        """The reason why the file is unused or was replaced, or None."""
         return self._trouble or self._begun_anew
 
     def get_many(self, identity: EmbedderIdentity, hashes: Collection[bytes]) -> dict[bytes, Vector]:
-        """Return the known vectors among `hashes`, float32 of unit length; a damaged row counts as unknown."""
+        """Return the known vectors among `hashes`.
+
+        They are float32 of unit length. A damaged row counts as unknown.
+        """
         wanted = set(hashes)
         if not wanted:
             return {}
-        rows = Rows(self._key())
-        names = {rows.name_of(key) for key in wanted}
+        rows = RowCodec(self._key())
+        names = {rows.get_name(key) for key in wanted}
         encoded_rows = self._attempt(lambda database: _select(database, str(identity), names)) or []
-        return _decode_rows(list(map(rows.read, encoded_rows)), identity.dimension)
+        return _decode_rows(list(map(rows.decode, encoded_rows)), identity.dimension)
 
     def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
-        """Keep vectors; False when they could not be kept (see `problem`)."""
+        """Store vectors; return False if that failed (see `problem`)."""
         import numpy as np
 
         if not vectors:
             return True
-        kept = pack_vectors(np.asarray([*vectors.values()]))
-        rows = Rows(self._key())
-        blobs = [rows.written(key, row.tobytes()) for key, row in zip(vectors, kept, strict=True)]
+        packed_vectors = pack_vectors(np.asarray([*vectors.values()]))
+        rows = RowCodec(self._key())
+        blobs = [rows.encode(key, row.tobytes()) for key, row in zip(vectors, packed_vectors, strict=True)]
         return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
 
     def prune(self, keep: Container[bytes]) -> int:
-        """Drop the vectors of every text, under any embedder, whose hash is not in `keep`; return how many went.
+        """Delete vectors of texts whose hash is not in `keep`.
+
+        Return the number of deleted vectors, of all embedders.
 
         A vector gives away something of its text, so this follows each purge of a memory.
         """
-        others, rows = self._kept_too(), Rows(self._key())
+        shared, rows = self._kept_too(), RowCodec(self._key())
 
         def is_kept(row: tuple[bytes, bytes]) -> bool:
-            key = rows.read(row)[0]
-            return key in keep or key in others
+            key = rows.decode(row)[0]
+            return key in keep or key in shared
 
         return self._attempt(lambda database: _prune(database, is_kept)) or 0
 
     def forget(self, hashes: Iterable[bytes]) -> None:
-        """Drop the vectors of these texts under every embedder."""
+        """Delete the vectors of these texts, of all embedders."""
         unwanted = set(hashes)
-        rows = Rows(self._key())
-        gone = [(rows.name_of(key),) for key in unwanted.difference(self._kept_too() if unwanted else ())]
+        rows = RowCodec(self._key())
+        gone = [(rows.get_name(key),) for key in unwanted.difference(self._kept_too() if unwanted else ())]
         self._attempt(lambda database: database.executemany("DELETE FROM vectors WHERE hash = ?", gone))
 
     def close(self) -> None:
@@ -138,13 +158,16 @@ class VectorCache:
             self._disconnect()
 
     def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """Run `work` in one transaction; on trouble say so, set a broken file aside, and return None."""
+        """Run `work` in one transaction; return None if it fails.
+
+        A corrupt file is quarantined and replaced.
+        """
         if self._path is None:
             return None
         with self._lock:
             for _ in range(2):
                 try:
-                    with self._connected() as database:
+                    with self._connect() as database:
                         result = work(database)
                 except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:  # the second: a damaged schema
                     self._disconnect()
@@ -156,7 +179,7 @@ class VectorCache:
                     return result
         return None
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         assert self._path is not None
         if self._connection is None:
             if self._path.exists() and not self._path.is_file():
@@ -190,7 +213,10 @@ class VectorCache:
         self._connection = None
 
     def _set_aside(self, error: Exception) -> bool:
-        """Rename a file that is no cache of ours, so that a new one can take its place; False if that fails too."""
+        """Rename a corrupt file so that a new one replaces it.
+
+        Return False if that fails, too.
+        """
         assert self._path is not None
         if self._read_only():
             return False
@@ -232,12 +258,18 @@ def check_version(database: sqlite3.Connection) -> int:
 
 
 def _open_unwritable(path: Path) -> sqlite3.Connection:
-    """Open a file for reading alone: without `immutable`, WAL writes a file next to it."""
+    """Open a file for reading only.
+
+    Without `immutable`, WAL writes a file next to it.
+    """
     return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
 
 
 def _is_broken(error: Exception) -> bool:
-    """Tell a file that is no usable cache from a passing trouble: a lock, a full disk, a read-only folder."""
+    """Return True if a file is not a usable cache.
+
+    False for temporary problems: a lock, a full disk, a read-only folder.
+    """
     if type(error) in {sqlite3.DatabaseError, UnicodeDecodeError}:
         return True
     return "no such table" in str(error) or "no such column" in str(error)
@@ -246,15 +278,15 @@ def _is_broken(error: Exception) -> bool:
 def _select(database: sqlite3.Connection, identity: str, wanted: set[bytes]) -> list[tuple[bytes, bytes]]:
     number = database.execute("SELECT id FROM embedders WHERE identity = ?", (identity,)).fetchone()
     query = "SELECT hash, vector FROM vectors WHERE embedder = ?"
-    found: list[tuple[bytes, bytes]] = []
+    pairs: list[tuple[bytes, bytes]] = []
     if number is None:
-        return found
+        return pairs
     ordered = sorted(wanted)  # as in the file: neighbours share a page, which halves the time
     for begin in range(0, len(ordered), _ASKED_AT_ONCE):
-        some = ordered[begin : begin + _ASKED_AT_ONCE]
-        marks = ",".join("?" * len(some))
-        found += database.execute(f"{query} AND hash IN ({marks})", (*number, *some)).fetchall()
-    return found
+        batch = ordered[begin : begin + _ASKED_AT_ONCE]
+        marks = ",".join("?" * len(batch))
+        pairs += database.execute(f"{query} AND hash IN ({marks})", (*number, *batch)).fetchall()
+    return pairs
 
 
 def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes, bytes]]) -> bool:
@@ -266,8 +298,8 @@ def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes
 
 
 def _prune(database: sqlite3.Connection, is_kept: Callable[[tuple[bytes, bytes]], bool]) -> int:
-    every = database.execute("SELECT embedder, hash, vector FROM vectors")
-    gone = [(number, key) for number, key, vector in every if not is_kept((key, vector))]
+    rows = database.execute("SELECT embedder, hash, vector FROM vectors")
+    gone = [(number, key) for number, key, vector in rows if not is_kept((key, vector))]
     database.executemany("DELETE FROM vectors WHERE embedder = ? AND hash = ?", gone)
     return len(gone)
 
@@ -280,3 +312,161 @@ def _decode_rows(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes,
             matrix = unpack_vectors(load_vectors(b"".join(blob for _, blob in sound), len(sound), dimension))
             vectors |= {key: matrix[index] for index, (key, _) in enumerate(sound) if matrix[index].any()}
     return vectors
+
+
+class RowCodec:
+    """Encodes and decodes rows, encrypted or plain.
+
+    Args:
+        key: Key of encrypted rows; None if they are plain.
+    """
+
+    def __init__(self, key: DataKey | None) -> None:
+        self._key = key
+
+    def get_name(self, text_hash: bytes) -> bytes:
+        """Return the row key for the hash of a text, 32 bytes."""
+        return text_hash if self._key is None else self._key.hashed(text_hash)
+
+    def encode(self, text_hash: bytes, vector: bytes) -> tuple[bytes, bytes]:
+        """Encode a row.
+
+        An encrypted row also holds the hash: rows are deleted by the hashes of the texts that stay.
+        """
+        if self._key is None:
+            return text_hash, vector
+        name = self._key.hashed(text_hash)
+        return name, self._key.locked(("vector", name.hex()), text_hash + vector)
+
+    def decode(self, row: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """Return the text hash and the vector of a row.
+
+        Both are empty if the row was encrypted with another key.
+        """
+        if self._key is None:
+            return row
+        name, content = row
+        try:
+            both = self._key.unlocked(("vector", name.hex()), content)
+        except ValueError:
+            return _NONE
+        return both[:_HASH_BYTES], both[_HASH_BYTES:]
+
+
+def get_hash_prefix(key: bytes) -> int:
+    """Return a hash as a number of eight bytes.
+
+    Two of a million hashes share theirs in one case of 40 million.
+    """
+    return int.from_bytes(key[:PREFIX_BYTES], "big")
+
+
+class HashSet:
+    """Set of text hashes by their first eight bytes.
+
+    A million take 8 MB; as a set of bytes 150 MB.
+
+    Args:
+        prefixes: Numbers from `get_hash_prefix`, in any order, possibly repeated.
+    """
+
+    def __init__(self, prefixes: Iterable[int] = ()) -> None:
+        self._sorted = array("Q", sorted(prefixes))
+
+    @classmethod
+    def of(cls, keys: Iterable[bytes]) -> HashSet:
+        """Return the set of some hashes."""
+        return cls(array("Q", map(get_hash_prefix, keys)))
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._sorted)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, bytes) and self.has(get_hash_prefix(key))
+
+    def has(self, prefix: int) -> bool:
+        """Return True if a hash has this prefix."""
+        place = bisect_left(self._sorted, prefix)
+        return place < len(self._sorted) and self._sorted[place] == prefix
+
+
+class CacheFacts(NamedTuple):
+    """Content of a vector cache.
+
+    Attributes:
+        hashes: Hashes of texts by embedder identity.
+        damaged: Hashes of vectors that have a wrong length or are all zero.
+    """
+
+    hashes: dict[str, HashSet]
+    damaged: frozenset[bytes] = frozenset()
+
+
+def cache_files(path: Path) -> list[Path]:
+    """Return the files of a cache, those of SQLite included."""
+    return [path.with_name(path.name + tail) for tail in ("", "-wal", "-shm")]
+
+
+def inspect_cache(path: Path) -> CacheFacts:
+    """Read a cache without writing next to it.
+
+    SQLite creates files where it opens one. So the cache is read in place, or from a copy while there is a log that
+    SQLite would replay. A missing cache is empty.
+
+    Raises:
+        sqlite3.DatabaseError, UnicodeDecodeError: It is damaged; the second if SQLite quotes a damaged schema.
+        OSError: It cannot be read, or is of a newer version.
+    """
+    for file in cache_files(path):
+        kind = kind_of(file, follow=True)
+        if kind not in {"file", "missing"}:
+            raise sqlite3.DatabaseError(f"{file.name} is {describe_path_type(kind)}")
+    with path.open("rb"):
+        pass  # SQLite tells a file that may not be read from one that is damaged only by its words
+    if size_of(path) == 0:
+        return CacheFacts({})  # as SQLite leaves a file it was killed over; the next to open it fills it
+    log = cache_files(path)[1]
+    if not size_of(log):
+        return _read_facts(path)
+    for attempt in range(_ATTEMPTS):
+        with tempfile.TemporaryDirectory(prefix="agent-memory-") as folder:
+            copy, before = Path(folder) / path.name, [signature(path), signature(log)]
+            for file in (path, log):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(file, copy.with_name(file.name))
+            try:
+                return _read_facts(copy, immutable=False)
+            except sqlite3.DatabaseError:
+                if [signature(path), signature(log)] == before or attempt == _ATTEMPTS - 1:
+                    raise
+    raise AssertionError
+
+
+def _read_facts(path: Path, *, immutable: bool = True) -> CacheFacts:
+    options = "mode=ro&immutable=1" if immutable else "mode=rw"
+    with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?{options}", uri=True)) as database:
+        database.text_factory = lambda text: text.decode(errors="replace")
+        if check_version(database) == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            return CacheFacts({})
+        (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(str(verdict))
+        rows = database.execute(
+            "SELECT identity, hash, length(vector), vector = zeroblob(length(vector)) "
+            "FROM vectors JOIN embedders ON embedder = embedders.id"
+        )
+        prefixes: dict[str, array[int]] = {}
+        damaged = set()
+        for identity, key, length, is_zero in rows:
+            prefixes.setdefault(str(identity), array("Q")).append(get_hash_prefix(bytes(key)))
+            if is_zero or length not in get_byte_lengths(_dimension(str(identity))):
+                damaged.add(bytes(key))
+        return CacheFacts({name: HashSet(hashes) for name, hashes in prefixes.items()}, frozenset(damaged))
+
+
+def _dimension(identity: str) -> int:
+    """Parse the dimension from `provider:model:dimension@weights`."""
+    return int(identity.partition("@")[0].rpartition(":")[2] or 0)

@@ -1,6 +1,6 @@
-"""The local embedder: a sentence transformer in ONNX form, run by onnxruntime. Never touches the network.
+"""Local embedder: a sentence transformer in ONNX form.
 
-Owns finding, verifying and running the model. Must not know memories or caches.
+Finds, verifies and runs the model. Never uses the network.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from weakref import WeakValueDictionary
 
 from typing_extensions import override
 
-from agent_memory.embeddings.pieces import pieces
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider, checked_matrix
-from agent_memory.embeddings.runtime import foreign_code, import_quietly, release_free_memory
+from agent_memory.embeddings.runtime import foreign_code, import_quietly, pieces, release_free_memory
 from agent_memory.errors import EmbeddingError
 from agent_memory.settings.installation import advice
 
@@ -49,10 +48,13 @@ THRESHOLD: Final = 0.15
 
 
 class LocalEmbedder(Embedder):
-    """MiniLM, or any sentence transformer with mean pooling in a folder with `model.onnx` and `tokenizer.json`.
+    """Embedder that runs a model in this process.
+
+    MiniLM, or any sentence transformer with mean pooling.
 
     Args:
-        folder: Where the model lies; None takes the pinned MiniLM weights and the tokenizer of this package.
+        folder: Folder with `model.onnx` and `tokenizer.json`; None for the pinned MiniLM and the tokenizer of this
+            package.
         sha256: Expected hash of `model.onnx`; None accepts what a folder holds.
         threads: Threads for one call. One is right where an agent needs the processor too: two halve the time of a
             call and cost four times as much at the 95th percentile when several processes search at once.
@@ -66,24 +68,27 @@ class LocalEmbedder(Embedder):
 
     @property
     def is_known(self) -> bool:
-        """Whether `identity` loads nothing."""
+        """True if `identity` loads nothing."""
         return self._folder is None
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which vectors these are; a folder's model is loaded to know.
+        """Identity of the vectors; a folder's model is loaded for it.
 
         Raises:
             EmbeddingError: The folder's model cannot be loaded.
         """
         if self._folder is None:
             return EmbedderIdentity("local", MINILM_MODEL, MINILM_DIMENSION, MINILM_SHA256)
-        model = self._loaded()
+        model = self._load()
         return EmbedderIdentity("local", self._folder.name, model.dimension, model.sha256)
 
     @property
     def reads_latin_alone(self) -> bool:
-        """Whether texts in other scripts look alike to it, as to the model of this package; a folder's may be any."""
+        """True if texts in non-Latin scripts look alike to the model.
+
+        True of the packaged model; a folder's may be any.
+        """
         return self._folder is None
 
     @property
@@ -92,7 +97,10 @@ class LocalEmbedder(Embedder):
         return THRESHOLD
 
     def missing(self) -> str | None:
-        """Return which file is not there, None when all are; loads and reads nothing."""
+        """Return a sentence about the missing file, or None.
+
+        Loads and reads nothing.
+        """
         if self._model is not None:
             return None
         try:
@@ -107,11 +115,11 @@ class LocalEmbedder(Embedder):
         Raises:
             EmbeddingError: The model is missing, altered or cannot run.
         """
-        model = self._loaded()
+        model = self._load()
         rows: list[Any] = [None] * len(texts)
         for chosen in pieces(texts):
-            for at, row in zip(chosen, model.run([texts[at] for at in chosen]), strict=True):
-                rows[at] = row
+            for place, row in zip(chosen, model.run([texts[place] for place in chosen]), strict=True):
+                rows[place] = row
         return checked_matrix(rows, count=len(texts), dimension=model.dimension, source=f"model {model.name}")
 
     def count_tokens(self, texts: list[str]) -> list[int]:
@@ -120,18 +128,19 @@ class LocalEmbedder(Embedder):
         Raises:
             EmbeddingError: As `embed_documents`.
         """
-        return self._loaded().count_tokens(texts)
+        return self._load().count_tokens(texts)
 
     @override
     def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a query, shape (dimension,), float32, not to be changed.
+        """Return the unit vector of a query, shape (dimension,), float32.
 
-        Remembered for all embedders of the same model: a first prompt is compared with memories and with episodes.
+        It is read-only and cached for all embedders of the model: a first prompt is compared with memories and with
+        episodes.
 
         Raises:
             EmbeddingError: As `embed_documents`.
         """
-        lately = self._loaded().lately
+        lately = self._load().lately
         vector = lately.get(text)
         if vector is None:
             vector = self.embed_documents([text])[0]
@@ -141,17 +150,19 @@ class LocalEmbedder(Embedder):
             lately[text] = vector
         return vector
 
-    def _loaded(self) -> _OnnxModel:
+    def _load(self) -> _OnnxModel:
         if self._model is None:
             self._model = _MODELS.get(self._folder, self._expected, self._threads)
         return self._model
 
 
 class _OnnxModel:
-    """A loaded model and its tokenizer. Construction reads, checks and compiles; `run` is thread-safe.
+    """Loaded model and its tokenizer.
+
+    Construction reads, verifies and compiles. `run` is thread-safe.
 
     Attributes:
-        lately: Vectors of queries that were embedded lately.
+        lately: Vectors of the last embedded queries.
     """
 
     def __init__(self, folder: Path | None, expected: str | None, threads: int) -> None:
@@ -185,11 +196,11 @@ class _OnnxModel:
         import numpy as np
 
         encoded = self._tokenizer.encode_batch(texts)
-        ids = np.array([one.ids for one in encoded], dtype=np.int64)
-        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        ids = np.array([encoding.ids for encoding in encoded], dtype=np.int64)
+        mask = np.array([encoding.attention_mask for encoding in encoded], dtype=np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
-            output = self._session.run(None, {name: given[name] for name in self._inputs})[0]
+            output = self._session.run(None, {name: inputs[name] for name in self._inputs})[0]
         except (KeyError, RuntimeError) as error:
             raise EmbeddingError(f"model {self.name} cannot run: {error}", code="model_broken") from error
         if output.ndim < ids.ndim + 1:  # some exports pool inside the graph
@@ -199,24 +210,30 @@ class _OnnxModel:
         return pooled
 
 
-class _Models:
-    """The models that this process has loaded: one of each, however many embedders use it, as long as one does."""
+class _ModelPool:
+    """Pool of the models that this process uses.
+
+    A model is loaded once, however many embedders use it.
+    """
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
-        """Drop all: a forked child has none of its parent's threads, and cannot wait for its locks."""
+    def reset(self) -> None:
+        """Drop all models.
+
+        A forked child has none of its parent's threads and cannot wait for its locks.
+        """
         self._loading = threading.Lock()
         self._loaded: WeakValueDictionary[tuple[object, ...], _OnnxModel] = WeakValueDictionary()
 
     def get(self, folder: Path | None, expected: str | None, threads: int) -> _OnnxModel:
-        """Return the model of a folder, loaded if that was not done since its files changed.
+        """Return the model of a folder, loaded if its files changed.
 
         Raises:
             EmbeddingError: It cannot be loaded.
         """
-        key = (expected, threads, *map(_state_of, _paths(folder)))
+        key = (expected, threads, *map(_get_state, _paths(folder)))
         with self._loading:
             model = self._loaded.get(key)
             if model is None:
@@ -224,7 +241,7 @@ class _Models:
             return model
 
 
-def _state_of(path: Path) -> tuple[Path, int, int]:
+def _get_state(path: Path) -> tuple[Path, int, int]:
     try:
         status = path.stat()
     except OSError:
@@ -232,13 +249,16 @@ def _state_of(path: Path) -> tuple[Path, int, int]:
     return path.resolve(), status.st_size, status.st_mtime_ns
 
 
-_MODELS: Final = _Models()
+_MODELS: Final = _ModelPool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_MODELS.begin_anew)
+    os.register_at_fork(after_in_child=_MODELS.reset)
 
 
 def _paths(folder: Path | None) -> list[Path]:
-    """Return the files of a folder's model, the weights first; of the pinned one its weights alone."""
+    """Return the files of a model, the weights first.
+
+    The pinned model has only weights.
+    """
     if folder is not None:
         return [folder / name for name in _FILES]
     weights = find_weights()

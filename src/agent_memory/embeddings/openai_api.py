@@ -1,4 +1,4 @@
-"""The OpenAI embedder: vectors from OpenAI's API, or from any server that speaks it. Used only when configured.
+"""OpenAI embedder: vectors from an OpenAI-compatible API.
 
 Owns the call, its retries and the check of its answer. Errors name the model and the status, never a key or a text.
 """
@@ -99,7 +99,7 @@ class OpenAIEmbedder(Embedder):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which vectors these are."""
+        """Identity of the vectors."""
         return EmbedderIdentity("openai", self._model, self._dimension)
 
     @property
@@ -108,13 +108,13 @@ class OpenAIEmbedder(Embedder):
         return THRESHOLD
 
     def missing(self) -> str | None:
-        """Return what is not there, None when all is; connects to nothing."""
+        """Return a sentence about the missing key, or None; connects to nothing."""
         return None if self._options["api_key"] or os.environ.get("OPENAI_API_KEY") else _NO_KEY
 
     def embed_documents(self, texts: list[str]) -> Matrix:
-        """Return one unit vector per text, shape (len(texts), dimension), float32, in the order of `texts`.
+        """Return one unit vector per text, in order.
 
-        Of a text with more than `MAX_TOKENS` tokens its beginning counts.
+        Shape (len(texts), dimension), float32. Of a text with more than `MAX_TOKENS` tokens its beginning counts.
 
         Raises:
             EmbeddingError: The API refused, stayed unreachable, or answered with something other than these vectors.
@@ -126,21 +126,27 @@ class OpenAIEmbedder(Embedder):
 
     @property
     def tokens(self) -> int:
-        """How many tokens the API has counted so far."""
+        """Tokens counted by the API so far."""
         return self._tokens
 
     @property
     def cost(self) -> float:
-        """What that cost in US dollars, by the list price; 0 for a model without one."""
+        """Charge so far in US dollars, by the list price.
+
+        0 for a model without a list price.
+        """
         return self._tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
 
     def estimate_cost(self, texts: Sequence[str]) -> float:
-        """Return about what embedding `texts` costs in US dollars; 0 for a model without a list price."""
+        """Estimate the charge for `texts` in US dollars.
+
+        0 for a model without a list price.
+        """
         tokens = sum(max(1, len(text) // CHARS_PER_TOKEN) for text in texts)
         return tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
 
     def _request(self, texts: list[str]) -> list[Any]:
-        """Embed one batch; what the API refuses because of a long text is asked for once more, cut."""
+        """Embed one batch; if the API refuses a long text, cut and retry."""
         try:
             return self._ask(texts)
         except EmbeddingError as error:
@@ -151,7 +157,7 @@ class OpenAIEmbedder(Embedder):
 
     def _ask(self, texts: list[str]) -> list[Any]:
         with self._connecting:
-            self._client = self._client or _client(self._options)
+            self._client = self._client or _open_client(self._options)
         import openai
 
         options: dict[str, Any] = {"dimensions": self._dimension} if self._shorten else {}
@@ -164,7 +170,7 @@ class OpenAIEmbedder(Embedder):
             vectors = sorted(answer.data, key=lambda item: item.index)
             indexes = [item.index for item in vectors]
         except openai.APIStatusError as error:
-            raise _refused(self._model, error.status_code) from None  # its text can quote the key or the input
+            raise _build_refusal(self._model, error.status_code) from None  # its text can quote the key or the input
         except openai.OpenAIError as error:
             raise EmbeddingError(
                 f"model {self._model} could not be reached ({type(error).__name__}); search continues by keyword",
@@ -180,7 +186,7 @@ class OpenAIEmbedder(Embedder):
         return [item.embedding for item in vectors]
 
 
-def _client(options: dict[str, Any]) -> Any:
+def _open_client(options: dict[str, Any]) -> Any:
     try:
         import openai
     except ImportError as error:
@@ -200,7 +206,7 @@ def _cut(text: str) -> str:
     return text.encode("utf-8", "replace")[:MAX_TOKENS].decode("utf-8", "ignore")
 
 
-def _refused(model: str, status: int) -> EmbeddingError:
+def _build_refusal(model: str, status: int) -> EmbeddingError:
     reasons = {
         401: ("the key was refused", "Check OPENAI_API_KEY."),
         403: ("access was refused", "Check what the key may use."),

@@ -1,4 +1,4 @@
-"""What an embedder is, and the one check every vector passes before anyone uses it.
+"""The embedder protocol, and the check that every vector passes.
 
 Must not import a model runtime or an API client: numpy is the only heavy import, inside functions.
 """
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """What must be equal for two vectors to be comparable.
+    """Identity of an embedder: vectors of equal ones are comparable.
 
     Attributes:
         provider: `local`, `openai`, ...
         model: The provider's name of the model.
         dimension: Numbers in a vector.
-        weights: sha256 of the weights, or whatever pins them; empty when the provider tells nothing.
+        weights: SHA-256 of the weights, or whatever pins them; empty if the provider reports nothing.
     """
 
     provider: str
@@ -49,7 +49,7 @@ class EmbedderIdentity:
 
 
 class Embedder(Protocol):
-    """Turns text into vectors. Thread-safe; loads what it needs at the first call, not before.
+    """Converts text to vectors. Thread-safe; loads at the first call.
 
     Four more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they
     are not cut into pieces, and the end of a program does not wait for them. `missing()`: a sentence about what is not
@@ -60,16 +60,16 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which vectors these are."""
+        """Identity of the vectors."""
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """Number of dimensions of a vector."""
         return self.identity.dimension
 
     @property
     def similarity_threshold(self) -> float:
-        """Least raw cosine at which a text found by its embedding alone is worth showing; differs by model."""
+        """Lowest cosine of a hit by embedding alone; differs by model."""
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one vector per text.
@@ -94,10 +94,10 @@ CHARS_PER_TOKEN: Final = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
-    """How the embedder of one name is made, and what it takes.
+    """Factory of the embedders of one name.
 
     Attributes:
-        make: Makes the embedder of some settings; loads no model and connects to nothing.
+        make: Returns the embedder of some settings; loads no model and connects to nothing.
         needs: Modules that must be installed.
         part: The extra of this distribution that brings them; None if another distribution does.
         seconds_a_text: What embedding a text takes on two cores.
@@ -111,16 +111,18 @@ class Provider:
     dollars_per_million: Mapping[str, float] = field(default_factory=dict)
 
     def lacking(self) -> list[str]:
-        """Return which of the modules are not installed; imports none."""
+        """Return the modules that are not installed; imports none."""
         return [name for name in self.needs if find_spec(name) is None]
 
     def price(self, model: str, characters: int) -> float:
-        """Return about what a model charges for so many characters, in US dollars."""
+        """Estimate a model's charge for some characters, in US dollars."""
         return self.dollars_per_million.get(model, 0.0) * characters / CHARS_PER_TOKEN / 1_000_000
 
 
 def checked_matrix(rows: Sequence[Any] | NDArray[Any], *, count: int, dimension: int, source: str) -> Matrix:
-    """Return rows as a float32 matrix of unit rows, refusing everything that is not `count` usable vectors.
+    """Return rows as a float32 matrix of unit rows.
+
+    Refuses everything that is not `count` usable vectors.
 
     Args:
         rows: Anything numpy can read as numbers.
@@ -158,7 +160,7 @@ def checked_matrix(rows: Sequence[Any] | NDArray[Any], *, count: int, dimension:
 
 
 class TextEmbeddings(Protocol):
-    """Vectors for the texts of one kind of record, or the reason why there are none."""
+    """Embeddings of one kind of record, or the reason for their absence."""
 
     @property
     def is_there(self) -> bool:
@@ -196,14 +198,14 @@ class TextEmbeddings(Protocol):
         Called when a session ends.
         """
 
-    def embedded(self, texts: Sequence[str]) -> Matrix | None:
-        """Return a unit vector for each text; None where none can be made. Blocking."""
+    def embed_texts(self, texts: Sequence[str]) -> Matrix | None:
+        """Return a unit vector for each text, or None; blocking."""
 
     def fill_later(self) -> None:
         """Embed what is missing, without waiting for it."""
 
     def forget(self, texts: Iterable[str]) -> None:
-        """Drop the cached vectors of deleted texts, except those that other records share."""
+        """Delete cached vectors of deleted texts that no other record shares."""
 
     def describe(self) -> dict[str, Any]:
         """Return the state of embedding, for people."""

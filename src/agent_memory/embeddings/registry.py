@@ -1,17 +1,20 @@
-"""Which embedders there are, by the names that the setting `embedder` knows: ours, and those of other distributions.
+"""Embedder providers by name, and the public `EmbeddingGenerator`.
 
-Another distribution offers one by an entry point of the group `agent_memory.embedders` that leads to a `Provider`.
-Nothing of it is imported before its name is in a setting.
+Another distribution offers a provider by an entry point of the group `agent_memory.embedders`. Nothing of it is
+imported before its name is in a setting.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.embeddings.local import LOCAL
-from agent_memory.embeddings.openai_api import OPENAI
+from agent_memory.embeddings.local import LOCAL, LocalEmbedder
+from agent_memory.embeddings.openai_api import OPENAI, OpenAIEmbedder
 from agent_memory.embeddings.protocol import Provider
-from agent_memory.errors import ConfigurationError
+from agent_memory.errors import ConfigurationError, EmbeddingError
+from agent_memory.settings import LOCAL_MODEL, OPENAI_DIMENSIONS
 from agent_memory.settings.installation import EMBEDDERS_GROUP, advice, find_entry_points
 
 if TYPE_CHECKING:
@@ -21,20 +24,22 @@ if TYPE_CHECKING:
 PROVIDERS: Final[dict[str, Provider]] = {"local": LOCAL, "openai": OPENAI}
 """Those of this distribution; others are entry points of their own distributions."""
 SWITCHED_OFF: Final = "embedder is set to none"
+_CACHED: Final = 1000
+"""About 10 MB of 384 numbers, as Python has them."""
 
 
-def provider_of(name: str) -> Provider:
+def get_provider(name: str) -> Provider:
     """Return the provider of a name.
 
     Raises:
-        ConfigurationError: There is none, or what a distribution offers under this name is none.
+        ConfigurationError: It does not exist, or the entry point is not a `Provider`.
     """
     if name in PROVIDERS:
         return PROVIDERS[name]
     entry = find_entry_points(EMBEDDERS_GROUP).get(name)
-    found = None if entry is None else entry.load()
-    if isinstance(found, Provider):
-        return found
+    provider = None if entry is None else entry.load()
+    if isinstance(provider, Provider):
+        return provider
     whose = f"{entry.value} is no Provider" if entry is not None else "no installed distribution offers it"
     raise ConfigurationError(
         f"There is no embedder {name!r}: {whose}.",
@@ -42,37 +47,129 @@ def provider_of(name: str) -> Provider:
     )
 
 
-def embedder_of(settings: ServiceSettings) -> Embedder | None:
-    """Return the embedder that `settings` ask for, not yet loaded; None if it is switched off or not installed.
+def make_embedder(settings: ServiceSettings) -> Embedder | None:
+    """Make the embedder of `settings`, not yet loaded.
+
+    None if it is switched off or not installed.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: Its provider does not exist.
     """
     if settings.embedder == "none":
         return None
-    provider = provider_of(settings.embedder)
+    provider = get_provider(settings.embedder)
     return None if provider.lacking() else provider.make(settings)
 
 
 def reason_without(settings: ServiceSettings) -> str:
-    """Return, for people, why there is no embedder."""
+    """Explain to people why `make_embedder` returns None."""
     if settings.embedder == "none":
         return SWITCHED_OFF
-    provider = provider_of(settings.embedder)
+    provider = get_provider(settings.embedder)
     how = advice(provider.part) if provider.part else f"It needs {', '.join(provider.lacking())}."
     return f"the embedder {settings.embedder!r} is not installed. {how}"
 
 
 def estimate_embedding(identity: EmbedderIdentity, texts: int, characters: int) -> tuple[float, float]:
-    """Return about how many seconds and US dollars embedding takes; nothing where the provider says nothing.
+    """Estimate seconds and US dollars of embedding.
+
+    0 if the provider gives no figures.
 
     Args:
-        identity: Whose vectors.
-        texts: How many texts.
-        characters: Their length together.
+        identity: Identity of the embedder.
+        texts: Number of the texts.
+        characters: Total length of the texts.
     """
     try:
-        provider = provider_of(identity.provider)
+        provider = get_provider(identity.provider)
     except ConfigurationError:  # an embedder that a program handed in
         return 0.0, 0.0
     return provider.seconds_a_text * texts, provider.price(identity.model, characters)
+
+
+class EmbeddingGenerator:
+    """Generate embeddings, locally by default.
+
+    Args:
+        model: `all-MiniLM-L6-v2` (local, offline, free) or one of OpenAI's: `text-embedding-3-small`,
+            `text-embedding-3-large`, `text-embedding-ada-002`.
+        embedder: Any embedder; `model` is then only a name.
+        cache_size: Texts whose vectors are kept in memory, the last used, so that the same text is embedded once.
+
+    Raises:
+        EmbeddingError: The model is not known and no embedder is given.
+    """
+
+    def __init__(
+        self, model: str = LOCAL_MODEL, *, embedder: Embedder | None = None, cache_size: int = _CACHED
+    ) -> None:
+        self.model = model
+        self._cached: OrderedDict[str, list[float]] = OrderedDict()
+        self._cache_size = cache_size
+        self._embedder = embedder or _choose_embedder(model)
+
+    @property
+    def dimension(self) -> int:
+        """Number of dimensions of a vector."""
+        return self._embedder.dimension
+
+    async def generate(self, text: str) -> list[float]:
+        """Return the embedding of one text.
+
+        A list of `dimension` floats of unit length.
+
+        Raises:
+            EmbeddingError: The text is blank, or generation failed.
+        """
+        return (await self.generate_batch([text]))[0]
+
+    async def generate_batch(self, texts: list[str], batch_size: int = 100) -> list[list[float]]:
+        """Return the embeddings of texts, in order.
+
+        Args:
+            texts: Texts to embed, possibly none.
+            batch_size: Texts handed to the model at once, at least 1.
+
+        Raises:
+            EmbeddingError: A text is blank, `batch_size` is below 1, or generation failed.
+        """
+        if batch_size < 1:
+            raise EmbeddingError(f"batch_size must be at least 1, got {batch_size}", code="invalid")
+        for position, text in enumerate(texts):
+            if not text.strip():
+                raise EmbeddingError(f"text {position} is blank and has no embedding", code="invalid")
+        vectors = {text: self._cached[text] for text in texts if text in self._cached}
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        for start in range(0, len(new), batch_size):
+            batch = new[start : start + batch_size]
+            rows = await asyncio.to_thread(self._embedder.embed_documents, batch)
+            vectors |= dict(zip(batch, rows.tolist(), strict=True))
+        for text, vector in vectors.items():
+            self._cached[text] = vector
+            self._cached.move_to_end(text)
+        while len(self._cached) > self._cache_size:
+            self._cached.popitem(last=False)
+        return [list(vectors[text]) for text in texts]
+
+    @property
+    def cost(self) -> float:
+        """Charge so far in US dollars; 0 for a local model."""
+        return float(getattr(self._embedder, "cost", 0.0))
+
+    def estimate_cost(self, texts: list[str]) -> float:
+        """Estimate the charge for `texts` in US dollars.
+
+        0 for a local model.
+        """
+        return self._embedder.estimate_cost(texts) if isinstance(self._embedder, OpenAIEmbedder) else 0.0
+
+
+def _choose_embedder(model: str) -> Embedder:
+    if model == LOCAL_MODEL:
+        return LocalEmbedder()
+    if model in OPENAI_DIMENSIONS:
+        return OpenAIEmbedder(model)
+    names = ", ".join([LOCAL_MODEL, *OPENAI_DIMENSIONS])
+    raise EmbeddingError(
+        f"there is no embedding model {model!r}", code="model_unknown", recovery=f"Use one of: {names}."
+    )

@@ -1,4 +1,4 @@
-"""`EmbeddingService`: the embeddings of one agent's memories. Chooses by settings, loads late, fills an index."""
+"""Embeddings of one agent's memories: chosen by settings, loaded late."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from agent_memory.embeddings.cache import VectorCache, text_hash
-from agent_memory.embeddings.caching import CachingEmbedder
-from agent_memory.embeddings.registry import SWITCHED_OFF, embedder_of, reason_without
+from agent_memory.embeddings.registry import SWITCHED_OFF, make_embedder, reason_without
 from agent_memory.embeddings.runtime import reports
-from agent_memory.embeddings.worker import EmbeddingWorker
+from agent_memory.embeddings.worker import CachingEmbedder, EmbeddingWorker
 from agent_memory.errors import EmbeddingError
 from agent_memory.logs import get_logger
 
@@ -38,31 +37,31 @@ AT_THE_END: Final = 64
 
 
 class VectorIndex(Protocol):
-    """What holds and compares the vectors of a service; see `index.DenseIndex`."""
+    """Index of a service's vectors; see `index.DenseIndex`."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no memory has a text to embed."""
+        """True if no memory has a text to embed."""
 
     def needs(self, key: bytes) -> bool:
-        """Tell whether a text of this hash stands for a memory now."""
+        """Return True if a memory has a text of this hash."""
 
 
 IndexT = TypeVar("IndexT", bound=VectorIndex)
 
 
 class EmbeddingService(Generic[IndexT]):
-    """Embeddings of one agent's memories, or the reason why there are none.
+    """Embeddings of one agent's memories, or the reason for their absence.
 
     Args:
-        settings: Which embedder.
-        cache: The file of vectors.
+        settings: Settings that choose the embedder.
+        cache: Path of the vector cache.
         make_index: Makes the index that the worker fills.
-        embedder: One of the caller's own, instead of that of `settings`.
-        kept_too, key: See `VectorCache`.
+        embedder: Embedder to use instead of that of `settings`.
+        kept_too, key: As in `VectorCache`, both optional.
 
     Attributes:
-        index: Where the search index asks for cosines; None searches by words alone.
+        index: Index that a search asks for cosines; None searches by words alone.
     """
 
     def __init__(
@@ -74,27 +73,27 @@ class EmbeddingService(Generic[IndexT]):
         kept_too: Callable[[], Collection[bytes]] = frozenset,
         key: Callable[[], DataKey | None] = lambda: None,
     ) -> None:
-        embedder = embedder or embedder_of(settings)
+        embedder = embedder or make_embedder(settings)
         self._embedder = embedder
         self._waited = False
         self._absent = None if embedder else reason_without(settings)
-        kept = VectorCache(cache if settings.enable_caching else None, kept_too, key)
-        self._worker = EmbeddingWorker(embedder, kept) if embedder else None
+        vectors = VectorCache(cache if settings.enable_caching else None, kept_too, key)
+        self._worker = EmbeddingWorker(embedder, vectors) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
 
     @property
     def is_there(self) -> bool:
-        """Whether there is an embedder."""
+        """True if there is an embedder."""
         return self._worker is not None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that could be found by its embedding."""
+        """True if no memory has a text to embed."""
         return self.index is not None and self.index.is_empty
 
     @property
     def cost(self) -> float:
-        """What the embedder has charged so far, in US dollars."""
+        """US dollars that the embedder has charged so far."""
         return float(getattr(self._embedder, "cost", 0.0))
 
     @property
@@ -104,27 +103,27 @@ class EmbeddingService(Generic[IndexT]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the model is loaded."""
+        """True if the model is loaded."""
         return self._worker is not None and self._worker.ready
 
     @property
     def is_warm(self) -> bool:
-        """Return True if model and first texts are ready for a search."""
+        """True if model and first texts are ready for a search."""
         return self._worker is None or self._worker.is_warm
 
     @property
     def is_settled(self) -> bool:
-        """Whether the model is loaded and every text that it was given has its vector, all of them kept."""
+        """True if all submitted texts have a vector that is stored."""
         return self._worker is not None and self._worker.status.is_settled
 
     def known_identity(self) -> EmbedderIdentity | None:
-        """Return which vectors these are, None without an embedder or where its model would have to be loaded."""
+        """Return the identity of the vectors if no model must be loaded for it."""
         if self._embedder is None or not getattr(self._embedder, "is_known", True):
             return None
         return self._embedder.identity
 
     def identity(self) -> EmbedderIdentity:
-        """Return which vectors these are; a model in a folder is loaded to know.
+        """Return the identity of the vectors; a folder's model is loaded.
 
         Raises:
             EmbeddingError: There is no embedder, or its model cannot be loaded.
@@ -134,12 +133,11 @@ class EmbeddingService(Generic[IndexT]):
         return self._embedder.identity
 
     async def ready(self, patience: float | None) -> bool:
-        """Wait until searches go by embeddings too; tell whether they do.
+        """Wait until searches use embeddings too; return True if they do.
 
         Args:
-            patience: Seconds at most; None waits for all that is to be embedded. With a patience, a long queue is
-                waited for only once: after that, words answer until it is short. An embedder that failed last time
-                tries again in the background.
+            patience: Maximum seconds; None waits for all texts. With a limit, a long queue is waited for only once:
+                after that, words answer until it is short. An embedder that failed last time retries in the background.
         """
         if self._worker is None or self.index is None:
             return False
@@ -154,10 +152,10 @@ class EmbeddingService(Generic[IndexT]):
         self._waited = self._waited or bool(patience)
         deadline = math.inf if patience is None else time.monotonic() + patience
         while True:
-            left = deadline - time.monotonic()
-            if await asyncio.to_thread(self._worker.drain, min(_SLICE_SECONDS, max(0.0, left))):
+            remaining = deadline - time.monotonic()
+            if await asyncio.to_thread(self._worker.drain, min(_SLICE_SECONDS, max(0.0, remaining))):
                 return True
-            if left <= _SLICE_SECONDS or not self._worker.status.goes_on:
+            if remaining <= _SLICE_SECONDS or not self._worker.status.goes_on:
                 return False
 
     async def warm_up(self) -> None:
@@ -181,10 +179,10 @@ class EmbeddingService(Generic[IndexT]):
                 break
         return self._worker.status.pending
 
-    def embedded(self, texts: Sequence[str]) -> Matrix | None:
-        """Return a unit vector for each text, those in the cache without the model; None where none can be made.
+    def embed_texts(self, texts: Sequence[str]) -> Matrix | None:
+        """Return a unit vector for each text, or None if one fails.
 
-        Blocking: loads the model where a text is not in the cache.
+        Blocking: loads the model if a text is not in the cache.
         """
         import numpy as np  # nothing slow at import
 
@@ -193,17 +191,17 @@ class EmbeddingService(Generic[IndexT]):
         keys = list(map(text_hash, texts))
         source = CachingEmbedder(self._worker.embedder, self._worker.cache)
         try:
-            found = source.documents(dict(zip(keys, texts, strict=True)), load=False, stops=lambda: False)
+            vectors = source.documents(dict(zip(keys, texts, strict=True)), load=False, stops=lambda: False)
         except EmbeddingError as error:
             log.warning("not_embedded", code=error.code, error=error.message)
             return None
-        return np.stack([found[key] for key in keys])
+        return np.stack([vectors[key] for key in keys])
 
     def fill_later(self) -> None:
         """Do nothing: what is put into the index is embedded by itself."""
 
     def forget(self, texts: Iterable[str]) -> None:
-        """Drop the cached vectors of texts that are gone, but for those that a memory still has.
+        """Delete cached vectors of deleted texts that no memory shares.
 
         For the thread that owns the index.
         """
@@ -212,7 +210,7 @@ class EmbeddingService(Generic[IndexT]):
             self._worker.cache.forget({key for key in hashes if not self.index.needs(key)})
 
     def describe(self) -> dict[str, Any]:
-        """Return how embedding stands, for people."""
+        """Return the state of embedding, for people."""
         if self._worker is None:
             return without_embedder(self._absent)
         status = self._worker.status
@@ -239,7 +237,7 @@ class EmbeddingService(Generic[IndexT]):
         return {"loaded": False} if self._worker is not None and not self._worker.is_remote and not is_ready else {}
 
     def close(self) -> None:
-        """Stop embedding; what is left to embed is found missing by the next process."""
+        """Stop embedding; the next process embeds the rest."""
         if self._worker is not None:
             self._worker.close()
 
@@ -273,7 +271,7 @@ class _IdleSlices:
 async def warm_up(worker: EmbeddingWorker) -> None:
     """Wait until a first search by meaning is ready.
 
-    Waits while the worker's thread makes progress. No clock ends that for a local model, else a busy machine would find
+    Waits while the worker's thread makes progress. No clock ends that for a local model, or a busy machine would find
     less. An API has its timeout.
     """
     if worker.is_warm:
@@ -285,5 +283,8 @@ async def warm_up(worker: EmbeddingWorker) -> None:
 
 
 def without_embedder(reason: str | None) -> dict[str, Any]:
-    """Return what the status says where there is no embedder; `chosen` where the settings ask for none."""
+    """Return the status without an embedder.
+
+    It has `chosen` if the settings ask for none.
+    """
     return {"status": "off", "reason": reason, **({"chosen": True} if reason == SWITCHED_OFF else {})}

@@ -1,4 +1,4 @@
-"""A real embedder without a model, for tests of whatever uses one. Deterministic, instant, and no good at synonyms."""
+"""A real embedder without a model, for tests: deterministic and instant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _WORD = re.compile(r"\w+")
 
 
 class HashEmbedder:
-    """Vectors by hashed words: texts that share words, or words declared synonyms, lie close together.
+    """Vectors by hashed words: texts that share words are close.
+
+    Synonyms count as the same word.
 
     Args:
         dimension: Numbers in a vector.

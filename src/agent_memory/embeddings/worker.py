@@ -1,6 +1,6 @@
-"""`EmbeddingWorker`: embeds on a thread of its own, so that neither the agent nor a search waits for a model.
+"""Background embedding: a queue of texts, a thread, and a cache of vectors.
 
-Owns the queue and the thread. Must not know memories: it deals in texts and their hashes, and whoever asked collects
+Neither the agent nor a search waits for a model. Deals in texts and their hashes, not in memories; the caller collects
 vectors when it likes. Thread-safe.
 """
 
@@ -11,43 +11,74 @@ import contextlib
 import os
 import threading
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
-from agent_memory.embeddings.cache import VectorCache
-from agent_memory.embeddings.caching import CachingEmbedder
-from agent_memory.embeddings.text_backlog import Backlog, WorkerLimits
+from agent_memory.embeddings.cache import VectorCache, round_vector
+from agent_memory.embeddings.runtime import estimate_length, pieces
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Iterable
+
     from agent_memory.embeddings.protocol import Embedder, Vector
+
+_LOOKED_UP: Final = 1_000
+"""Texts looked up in the cache at once, about 10 ms."""
+WarmUpStage = Literal["loading", "reading", "done"]
+"""What the first search of a process waits for: the model; then vectors from the cache and of one batch of texts."""
+_WORKING: Final[weakref.WeakSet[EmbeddingWorker]] = weakref.WeakSet()
+_REMEMBERED_QUERIES: Final = 64
+_UNSAVED_AT_MOST: Final = 10_000
+"""Vectors that wait to be kept, about 15 MB; what is beyond is computed once more by the next process."""
+_OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
+"""Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """Batch size and waiting times of a worker.
+
+    Attributes:
+        batch: Texts looked up together, and sent together to an API; a model in this process gets them in pieces.
+        window: Oldest texts among which those of a batch are chosen.
+        failures: Batches that fail in a row before the embedder is left alone for a while; words still find.
+        rest_seconds: How long that is.
+        head_start_seconds: Loading a model holds the interpreter for a third of a second. What has just been opened is
+            first read, and searched by words, unless a caller waits for the model.
+        remote_seconds: What a first search, and closing, wait for an API; a thread that waits for a network can be left
+            behind.
+    """
+
+    batch: int = 32
+    window: int = 256
+    failures: int = 3
+    rest_seconds: float = 30.0
+    head_start_seconds: float = 0.5
+    remote_seconds: float = 5.0
 
 
 LIMITS = WorkerLimits()
 """For workers that are given none."""
-_LOOKED_UP: Final = 1_000
-"""Texts looked up in the cache at once, about 10 ms."""
-
-WarmUpStage = Literal["loading", "reading", "done"]
-"""What the first search of a process waits for: the model; then vectors from the cache and of one batch of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """How embedding stands.
+    """State of embedding.
 
     Attributes:
-        ready: Whether queries can be embedded now.
+        ready: True if queries can be embedded now.
         pending: Texts waiting for a vector.
-        problem: What went wrong last, for people; None while all is well.
-        code: The problem's machine-readable word.
-        begun: Whether anything has asked for the model or a vector yet.
-        recovery: What to do about the problem.
-        is_settled: Whether the model is loaded and every submitted text has its vector, all of them kept.
-        is_failing: Whether the last attempt to embed failed, so that texts wait for another one.
-        goes_on: Whether waiting for what is queued has any sense: neither closed, nor resting after failures.
+        problem: Last problem, for people; None if there is none.
+        code: Machine-readable code of the problem.
+        begun: True if a model or a vector was ever asked for.
+        recovery: Advice about the problem.
+        is_settled: True if the model is loaded and every submitted text has a stored vector.
+        is_failing: True if the last attempt failed, so that texts wait for another one.
+        goes_on: True if waiting makes sense: neither closed, nor pausing after failures.
     """
 
     ready: bool
@@ -69,9 +100,9 @@ class EmbeddingWorker:
     lost, since what was not embedded is found missing by the next process.
 
     Args:
-        embedder: Turns texts into vectors; loaded on the thread.
-        cache: Where vectors are kept; shared with other processes.
-        limits: How much at once, and how long.
+        embedder: Converts texts to vectors; loaded on the thread.
+        cache: Cache of vectors, shared with other processes.
+        limits: Batch size and waiting times.
 
     Attributes:
         cache: The same.
@@ -84,7 +115,7 @@ class EmbeddingWorker:
         self.cache = cache or VectorCache(None)
         self._source = CachingEmbedder(embedder, self.cache)
         self._state = threading.Condition()
-        self._backlog = Backlog(self._limits)
+        self._backlog = TextBacklog(self._limits)
         self._done: deque[tuple[bytes, Vector]] = deque()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
@@ -96,17 +127,17 @@ class EmbeddingWorker:
 
     @property
     def embedder(self) -> Embedder:
-        """What turns texts into vectors."""
+        """Embedder of the worker."""
         return self._source.embedder
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded, so that a query costs milliseconds."""
+        """True if the model is loaded, so that a query costs milliseconds."""
         return self._source.ready
 
     @property
     def is_remote(self) -> bool:
-        """Return True if vectors come from an API."""
+        """True if vectors come from an API."""
         return self._source.is_remote
 
     @property
@@ -116,12 +147,12 @@ class EmbeddingWorker:
 
     @property
     def is_warm(self) -> bool:
-        """Return True if model and first texts are ready for a search."""
+        """True if model and first texts are ready for a search."""
         return self._is_warm
 
     @property
     def status(self) -> WorkerStatus:
-        """How embedding stands."""
+        """State of embedding."""
         with self._state:
             source, backlog, error = self._source, self._backlog, self._backlog.problem
             problem = error.message if error else self.cache.problem
@@ -145,25 +176,28 @@ class EmbeddingWorker:
             self._begin()
 
     def submit(self, texts: dict[bytes, str]) -> None:
-        """Ask for the vectors of texts by their hashes; `collect` hands them out when they are there."""
+        """Request the vectors of texts by their hashes; see `collect`."""
         with self._state:
             self._backlog.unchecked.update(texts)
             self._begin()
 
     def withdraw(self, key: bytes) -> None:
-        """Take back a request whose text is no longer wanted; one already answered is ignored by whoever asked."""
+        """Cancel a request; callers ignore an answer that arrives later."""
         with self._state:
             self._backlog.withdraw(key)
 
     def collect(self) -> list[tuple[bytes, Vector]]:
-        """Return the vectors that became known since the last call, without waiting."""
-        found = []
+        """Return the vectors that arrived since the last call, without waiting."""
+        vectors = []
         while self._done:
-            found.append(self._done.popleft())
-        return found
+            vectors.append(self._done.popleft())
+        return vectors
 
     def embed_query(self, text: str) -> Vector | None:
-        """Return the vector of a query, or None while there is no model or when it fails (see `status`)."""
+        """Return the vector of a query, or None if that fails.
+
+        None, too, while the model is loading (see `status`).
+        """
         with self._state:
             if not self._source.ready:
                 self._begin()
@@ -176,7 +210,10 @@ class EmbeddingWorker:
             return None
 
     def drain(self, timeout: float | None = None) -> bool:
-        """Wait until every submitted text has its vector; False on timeout, failure or after `close`."""
+        """Wait until every submitted text has its vector.
+
+        False on timeout, failure or after `close`.
+        """
         if self._source.has_unsaved:
             self._source.save({})
         self.start()
@@ -231,9 +268,10 @@ class EmbeddingWorker:
         return "reading" if waits else "done"
 
     def close(self) -> None:
-        """Stop after the piece at hand and close the cache; what is queued is left to the next process.
+        """Stop after the current batch and close the cache.
 
-        Returns when the thread has left the model, which no impatience can change; only an API is not waited for.
+        The next process embeds the rest. Returns when the thread has left the model, however long that takes; only an
+        API is not waited for.
         """
         with self._state:
             self._closing = True
@@ -244,7 +282,7 @@ class EmbeddingWorker:
         self.cache.close()
 
     def _begin(self) -> None:
-        """Have the thread look, which is started if there is none; the lock is held."""
+        """Wake the thread, starting one if necessary; the lock is held."""
         self._state.notify_all()
         if self._closing or (self._thread is not None and self._thread.is_alive()):
             return  # a thread does not survive fork(), so a child that finds it dead starts its own
@@ -266,7 +304,7 @@ class EmbeddingWorker:
                     lambda: self._closing or self._wanted or self._finishing, self._limits.head_start_seconds
                 )
             while self._wait_for_work():
-                self._embed()
+                self._embed_batch()
         finally:
             ended.set()
 
@@ -284,7 +322,7 @@ class EmbeddingWorker:
             self._state.wait_for(lambda: self._closing or has_work())
             return not self._closing
 
-    def _embed(self) -> None:
+    def _embed_batch(self) -> None:
         batch: dict[bytes, str] = {}
         try:
             self._look_up()
@@ -295,11 +333,11 @@ class EmbeddingWorker:
                 self._done.extend(vectors.items())
         except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
             with self._state:
-                self._backlog.failed(batch, _as_embedding_error(error), ready=self._source.ready)
+                self._backlog.put_back(batch, _as_embedding_error(error), ready=self._source.ready)
                 self._state.notify_all()
             return
         with self._state:
-            self._backlog.succeeded()
+            self._backlog.clear_failures()
             self._is_warm = self._source.ready and (self._is_warm or bool(batch) or not self._backlog.pending)
             self._state.notify_all()
 
@@ -310,10 +348,10 @@ class EmbeddingWorker:
                 texts = dict(islice(self._backlog.unchecked.items(), _LOOKED_UP))
             if not texts:
                 return
-            cached = self._source.known(texts)
+            cached = self._source.find_cached(texts)
             self._done.extend(cached.items())
             with self._state:
-                self._backlog.checked(texts, cached)
+                self._backlog.note_checked(texts, cached)
                 self._state.notify_all()
 
 
@@ -325,12 +363,9 @@ def _wait_for(ended: threading.Event, seconds: float | None) -> None:
         raise
 
 
-_WORKING: Final[weakref.WeakSet[EmbeddingWorker]] = weakref.WeakSet()
-
-
 @atexit.register
 def _end_all() -> None:
-    """Have every thread leave its model before the interpreter ends it by force."""
+    """Stop every thread before the interpreter ends it inside its model."""
     for worker in list(_WORKING):
         with contextlib.suppress(KeyboardInterrupt):
             worker.close()
@@ -347,3 +382,165 @@ def _as_embedding_error(error: Exception) -> EmbeddingError:
         f"The embedder failed with {type(error).__name__}: {' '.join(str(error).split())[:200]}. Words still find.",
         code="embedder_failed",
     )
+
+
+class CachingEmbedder:
+    """Embeds texts whose vectors are not cached, and caches them. Thread-safe.
+
+    Args:
+        embedder: Converts texts to vectors; loaded at the first text that is not in the cache.
+        cache: Cache of vectors, shared with other processes.
+
+    Attributes:
+        ready: True if the model is loaded.
+        query: Returns the vector of a query, cached if recent; raises the errors of the embedder.
+    """
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self.embedder, self.cache = embedder, cache
+        self.is_remote = bool(getattr(embedder, "is_remote", False))
+        self.ready = False
+        self._lock = threading.Lock()
+        self.query = lru_cache(maxsize=_REMEMBERED_QUERIES)(embedder.embed_query)
+        self._unsaved: dict[bytes, Vector] = {}
+
+    @property
+    def has_unsaved(self) -> bool:
+        """True if vectors wait to be stored."""
+        return bool(self._unsaved)
+
+    def documents(self, texts: dict[bytes, str], *, load: bool, stops: Callable[[], bool]) -> dict[bytes, Vector]:
+        """Return the vectors of texts by their hashes.
+
+        Raises the errors of the embedder.
+
+        Args:
+            texts: Texts by their hashes; none loads the model.
+            load: Load the model even if the cache has all of them.
+            stops: Returns True between two batches to leave out the rest.
+        """
+        cached = self.find_cached(texts)
+        fresh = [key for key in texts if key not in cached]
+        if not self.ready and (fresh or not texts or load):
+            self.embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
+            self.ready = True
+        vectors = dict(cached)
+        for piece in self._pieces([texts[key] for key in fresh]):
+            if stops():
+                break
+            keys = [fresh[index] for index in piece]
+            exact = dict(zip(keys, self.embedder.embed_documents([texts[key] for key in keys]), strict=True))
+            self.save(exact)
+            vectors |= {key: round_vector(row) for key, row in exact.items()}  # as the cache gives them back later
+        return vectors
+
+    def find_cached(self, texts: Collection[bytes]) -> dict[bytes, Vector]:
+        """Return cached vectors by text hash.
+
+        Raises the errors of the embedder.
+        """
+        return self.cache.get_many(self.embedder.identity, texts)
+
+    def save(self, vectors: dict[bytes, Vector]) -> None:
+        """Store vectors, and those that could not be stored before.
+
+        A full disk may have room again.
+        """
+        with self._lock:
+            vectors, self._unsaved = {**self._unsaved, **vectors}, {}
+        if vectors and not self.cache.put_many(self.embedder.identity, vectors):
+            with self._lock:
+                room = max(0, _UNSAVED_AT_MOST - len(self._unsaved))
+                self._unsaved |= dict(list(vectors.items())[:room])
+
+    def _pieces(self, texts: list[str]) -> Iterable[list[int]]:
+        """Return the positions of texts by batch; `stops` is asked between two."""
+        if self.is_remote:
+            return [list(range(len(texts)))] if texts else []
+        count_tokens = getattr(self.embedder, "count_tokens", None)
+        return pieces(texts, count_tokens(texts) if count_tokens and texts else ())
+
+
+class TextBacklog:
+    """Texts that wait for their vector. Used under the worker's lock."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self._limits = limits
+        self.unchecked: OrderedDict[bytes, str] = OrderedDict()
+        """Texts not yet looked up in the cache."""
+        self.texts: OrderedDict[bytes, str] = OrderedDict()
+        """Texts to embed."""
+        self.problem: EmbeddingError | None = None
+        self._busy = 0
+        self._failures = 0
+        self._singly = 0
+        """Texts still to be tried one by one."""
+
+    @property
+    def pending(self) -> int:
+        """Number of texts without a vector."""
+        return len(self.unchecked) + len(self.texts) + self._busy
+
+    @property
+    def is_resting(self) -> bool:
+        """True if the embedder failed so often that it pauses."""
+        return self._failures >= self._limits.failures
+
+    def rest(self, error: EmbeddingError) -> None:
+        """Pause the embedder, so that no caller waits for it."""
+        self.problem, self._failures = error, self._limits.failures
+
+    def end_rest(self) -> None:
+        """Try the embedder again."""
+        self._failures = 0
+
+    def withdraw(self, key: bytes) -> None:
+        """Remove a text from the queue."""
+        self.unchecked.pop(key, None)
+        self.texts.pop(key, None)
+
+    def note_checked(self, keys: Iterable[bytes], cached: Container[bytes]) -> None:
+        """Queue texts without a cached vector, unless they were withdrawn."""
+        for key in keys:
+            text = self.unchecked.pop(key, None)
+            if text is not None and key not in cached:
+                self.texts[key] = text
+
+    def take(self) -> dict[bytes, str]:
+        """Take the next batch: the oldest text and those of similar length.
+
+        Texts of one length need no padding: 5,000 memories then cost a model 12 % less.
+        """
+        size = 1 if self._singly else self._limits.batch
+        oldest = list(islice(self.texts.items(), size if self._singly else self._limits.window))
+        if len(oldest) > size:
+            lengths = {key: estimate_length(text) for key, text in oldest}
+            first = lengths[oldest[0][0]]
+            oldest.sort(key=lambda item: abs(lengths[item[0]] - first))
+        batch = dict(oldest[:size])
+        for key in batch:
+            del self.texts[key]
+        self._singly = max(0, self._singly - len(batch))
+        self._busy = len(batch)
+        return batch
+
+    def put_back(self, batch: dict[bytes, str], error: EmbeddingError, *, ready: bool) -> None:
+        """Put a batch back, first in the queue.
+
+        A single text that the loaded model refuses is given up.
+        """
+        self._busy = 0
+        self.problem = error
+        if ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
+            return
+        for key, text in batch.items():
+            self.unchecked.pop(key, None)
+            self.texts.setdefault(key, text)
+            self.texts.move_to_end(key, last=False)
+        self._singly = len(batch) if error.code in _OF_ONE_TEXT else 0
+        self._failures += error.code not in _OF_ONE_TEXT
+
+    def clear_failures(self) -> None:
+        """Clear the last problem."""
+        self._busy = self._failures = 0
+        self.problem = None

@@ -11,10 +11,10 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.engines.engine_limits import EngineLimits
-from agent_memory.engines.index_migration import build_index, estimate
+from agent_memory.engines.ann_index import EngineLimits
+from agent_memory.engines.index_builder import build_index, estimate
 from agent_memory.engines.index_sync import Indexed, IndexSync
-from agent_memory.engines.shard_process import EngineClient
+from agent_memory.engines.shard_client import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
 from agent_memory.store.protocols import trouble_of_engine

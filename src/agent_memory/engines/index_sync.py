@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingService
     from agent_memory.engines.ann_index import AnnIndex
-    from agent_memory.engines.shard_process import EngineClient
+    from agent_memory.engines.shard_client import EngineClient
     from agent_memory.files.layout import AgentFolder
     from agent_memory.store.file_storage import Sealing
     from agent_memory.store.shards import Shards, ShardState

@@ -1,4 +1,6 @@
-"""Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above.
+"""Ranked retrieval over the documents of one agent.
+
+Knows neither files nor processes nor the journal. Each name is loaded at its first use.
 
 Each name loads what it needs when it is first asked for.
 """
@@ -10,9 +12,9 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.index.dense_index import Cosines, DenseIndex, ExactCosines, VectorSource
     from agent_memory.index.facets import Scope
-    from agent_memory.index.question import read_question
     from agent_memory.index.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
     from agent_memory.index.search_index import SearchIndex
+    from agent_memory.index.terms import read_question
     from agent_memory.language.text_forms import GAP, embedded_texts, excerpt
     from agent_memory.language.words import query_terms
 

@@ -1,4 +1,7 @@
-"""Candidates of one search: the best by words and the best by embedding that pass the filters, and how many there are.
+"""Candidates of one search: the best by words and by embedding.
+
+Reads as few rows as it can: with 100,000 of them half may hold a word of the query. So counts are exact while they are
+small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranking` orders them.
 
 Reads as few rows as it can: with 100,000 of them half may hold a word of the query. So counts are exact while they are
 small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranking` orders them.
@@ -18,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_memory.index.dense_index import Cosines
-    from agent_memory.index.parts import PartList, PartMasks
+    from agent_memory.index.parts import PartList, PartMasks, WordScorer
     from agent_memory.index.results import Question, RankingSettings, SearchLimits
     from agent_memory.index.talks import Talks
-    from agent_memory.index.word_scorer import WordScorer
     from agent_memory.models import SearchRequest
 
 Near = tuple[str, float]
@@ -30,32 +32,35 @@ Near = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a search reads: rows, the weights of their words, and their talks."""
+    """Rows that a search reads, their word weights, and their talks."""
 
     parts: PartList
     words: WordScorer
     talks: Talks
 
     def is_listener(self, word: str) -> bool:
-        """Return True if a folded word is the name of a person who is only called."""
+        """Return True if a word names a person who is only called."""
         return self.talks.is_listener(word, self._count_holding(word))
 
     def is_stranger(self, word: str) -> bool:
-        """Return True if no document of a memory of talks holds a folded word."""
+        """Return True if a memory of talks never holds a folded word."""
         return not self._count_holding(word) and self.talks.are_asking(self.words.documents)
 
     def holds_talk(self) -> bool:
-        """Return True if people talk in documents: named speakers, or as many questions as in talks."""
+        """Return True if people talk in documents.
+
+        There are named speakers, or as many questions as in talks.
+        """
         return self.talks.are_asking(self.words.documents) or bool(self.talks.speakers())
 
     def _count_holding(self, word: str) -> int:
-        """Return the number of documents that hold a word, whole or in parts."""
+        """Return the number of documents that hold a word or its parts."""
         return max(map(self.words.frequency, index_terms(word)), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search: what is asked, and of what.
+    """One search: question, filters, limits, and the corpus.
 
     Attributes:
         corpus: What is searched.
@@ -67,7 +72,7 @@ class Search:
         cosines: Cosines of documents whose vectors are in memory; None searches by words alone.
         least: The embedder's own floor of a cosine.
         floor: Lowest cosine of a hit by embedding alone.
-        latin_alone: Whether cosines of texts in other scripts than the Latin tell nothing.
+        latin_alone: True if cosines of texts in non-Latin scripts are meaningless.
         scope: What `cosines` are limited to; None admits everything.
         at_most: Most documents of `cosines` that are read, about; None reads as many as needed.
         within: The same search for each period that is asked about, of what was stored in it.
@@ -121,7 +126,10 @@ class Search:
         return cosines
 
     def pieces_of(self, record_id: str) -> tuple[float, ...]:
-        """Return the cosine of each piece of a text that is embedded in several; empty if they are not at hand."""
+        """Return the cosine of each piece of a text with several.
+
+        Empty if they are unknown.
+        """
         if not isinstance(self.cosines, ExactCosines):  # an engine returns the best piece alone
             return ()
         pieces, vector = self.cosines.pieces_of(record_id), self.question.vector
@@ -149,7 +157,7 @@ class CandidateLists(NamedTuple):
 
 
 class SiftedList(NamedTuple):
-    """Part of a list that passes a filter, and how long the list would be if all of it was read."""
+    """Admitted part of a list, and the length of all of it."""
 
     admitted: list[Near]
     total: int
@@ -157,7 +165,7 @@ class SiftedList(NamedTuple):
 
 
 def find(search: Search) -> CandidateLists:
-    """Return at least the best `search.size` of each list, and how many there are."""
+    """Return at least the best `search.size` of each list, and their total."""
     parts, scorer, limits = search.corpus.parts, search.corpus.words, search.limits
     gains, norm = scorer.gains(search.question.weights), scorer.norm
     total = parts.how_many(gains, search.masks)
@@ -180,12 +188,15 @@ def find(search: Search) -> CandidateLists:
         hidden = parts.best(gains, norm, limits.rejections, parts.without(reach, search.masks))
         near_hidden = [record_id for record_id, _ in near.left_out if parts.admits(parts[record_id].number, reach)]
         filtered = list(dict.fromkeys([*(parts.id_of(number) for _, number in hidden), *near_hidden]))
-    every = max(total + near.total - both, len(words), len(near.admitted))
-    return CandidateLists(words, near.admitted, filtered, every, cosines)
+    total_found = max(total + near.total - both, len(words), len(near.admitted))
+    return CandidateLists(words, near.admitted, filtered, total_found, cosines)
 
 
 def _find_near(search: Search, cosines: Cosines) -> SiftedList:
-    """Return the nearest documents, of those in memory and of those in segments; the later first among equals."""
+    """Return the nearest documents, in memory and in segments.
+
+    The later first among equals.
+    """
     parts, vector, size, floor = search.corpus.parts, search.question.vector, search.size, search.floor
     admitted, total, left_out = _sift_cosines(search, cosines)
     if parts.segments and vector is not None:
@@ -207,8 +218,8 @@ def _sift_cosines(search: Search, cosines: Cosines) -> SiftedList:
     mask, is_plain = search.masks[-1], search.at_most is None and not search.request.explain
     if is_plain and parts.is_embedded and parts.buffer.count(mask) <= limits.few:
         # Cheaper than to read the nearest until enough of them pass.
-        known = cosines.of(record_id for row, record_id in parts.buffer.ids.items() if mask[row])
-        near = sorted((pair for pair in known.items() if pair[1] >= floor), key=itemgetter(1), reverse=True)
+        cosines_by_id = cosines.of(record_id for row, record_id in parts.buffer.ids.items() if mask[row])
+        near = sorted((pair for pair in cosines_by_id.items() if pair[1] >= floor), key=itemgetter(1), reverse=True)
         return SiftedList(near, len(near), [])
     most = cosines.how_many(floor) if search.at_most is None else min(cosines.how_many(floor), search.at_most)
     return sift(lambda count: cosines.at_least(floor, count), most, search.size, scope.admits, limits.counted)
@@ -217,7 +228,10 @@ def _sift_cosines(search: Search, cosines: Cosines) -> SiftedList:
 def sift(
     best: Callable[[int], Sequence[Near]], total: int, size: int, admits: Callable[[str], bool], least: int
 ) -> SiftedList:
-    """Read a list, best first, until `size` of it are admitted and `least` are read, to estimate how many will be."""
+    """Read a list, best first, until `size` are admitted and `least` read.
+
+    The total of admitted ones is then estimated.
+    """
     admitted: list[Near] = []
     left_out: list[Near] = []
     for pair in _best_first(best, total, least * 3 // 2):
@@ -229,7 +243,10 @@ def sift(
 
 
 def _best_first(best: Callable[[int], Sequence[Near]], total: int, count: int) -> Iterator[Near]:
-    """Yield a list that takes long to sort as a whole, in growing batches, beginning with `count`."""
+    """Yield a list in growing batches, beginning with `count`.
+
+    Sorting all of it would take long.
+    """
     read = 0
     while read < total:
         pairs = best(count)

@@ -1,8 +1,9 @@
-"""Filters over the columns of one part, and what limits a search."""
+"""Filters over the rows of one part, and the scope of a search."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_memory.models import GROUP, GROUPED, ITEM
@@ -72,3 +73,13 @@ def _having(part: FilteredRows, facets: Iterable[Facet]) -> NDArray[np.bool_]:
     for facet in facets:
         mask[part.rows_with(facet)] = True
     return mask
+
+
+@lru_cache(maxsize=1)
+def numpy_if_there() -> Any:
+    """Return numpy, or None if no extra that needs it is installed."""
+    try:
+        import numpy as np
+    except ImportError:
+        return None
+    return np

@@ -1,4 +1,6 @@
-"""`PartList`: all rows of an agent's index, part after part, under one numbering.
+"""All rows of an agent's index under one numbering, and their word scores.
+
+The segments come first, oldest first, then the buffer: of equal rows the one with the higher number is the later.
 
 The segments come first, oldest first, then the buffer: of equal rows the one with the higher number is the later.
 """
@@ -10,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index.buffer_part import BufferPart
+from agent_memory.index.results import Norm
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,24 +21,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.index.results import IndexedDocument, Norm
-    from agent_memory.index.sealed_corpus import SealedCorpus
-    from agent_memory.index.segment_part import SegmentPart
+    from agent_memory.index.results import IndexedDocument, RankingSettings
+    from agent_memory.index.segment_part import SealedCorpus, SegmentPart
     from agent_memory.models import SearchFilters
 
 Masks = list["NDArray[np.bool_]"]
 """For each segment the rows that may be found, shape (rows,)."""
 PartMasks = list[Any]
 """The same for each part; the mask of the buffer is a `bytearray`."""
-
 _MOST_ENTRIES: Final = 10_000
+_MOST_TERMS: Final = 10_000
 
 
 class PartList:
     """Parts of one index.
 
     Args:
-        sealed: Segments; None without any.
+        sealed: Segments as parts; None without any.
         arrays_from: As in `SearchLimits`.
 
     Attributes:
@@ -55,7 +57,7 @@ class PartList:
 
     @property
     def has_items(self) -> bool:
-        """Whether any row was drawn from a document or a talk."""
+        """True if any row was extracted from a document or a talk."""
         return self.buffer.has_items or (self.sealed is not None and self.sealed.has_items)
 
     @property
@@ -65,7 +67,7 @@ class PartList:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether all segments have their vectors."""
+        """True if all segments have their vectors."""
         return all(part.vectors is not None for part in self.segments)
 
     def __getitem__(self, record_id: str) -> IndexedDocument:
@@ -163,7 +165,10 @@ class PartList:
     # -- words and vectors --------------------------------------------------------------------------------------------
 
     def best(self, gains: Mapping[str, float], norm: Norm, count: int, masks: PartMasks) -> list[tuple[float, int]]:
-        """Return the best masked rows by words: scores and numbers, best first, the later first among equals."""
+        """Return the best masked rows by words: scores and numbers.
+
+        Best first, the later first among equals.
+        """
         best: list[tuple[float, int]] = []
         for part, mask in zip(self.parts, masks, strict=True):
             best += [(score, part.first + row) for score, row in part.words.best(gains, norm, count, mask)]
@@ -175,7 +180,7 @@ class PartList:
         return best[:count]
 
     def how_many(self, terms: Collection[str], masks: PartMasks) -> int:
-        """Return the number of masked rows that hold any of `terms`, an estimate if many do."""
+        """Return the number of masked rows with a term, estimated if many."""
         return sum(part.words.how_many(terms, mask) for part, mask in zip(self.parts, masks, strict=True))
 
     def sample(self, terms: Collection[str], masks: PartMasks, step: int) -> list[int]:
@@ -184,7 +189,7 @@ class PartList:
         return [part.first + row for part, mask in pairs for row in part.words.sample(terms, mask, step)]
 
     def nearest(self, query: Vector, count: int, floor: float, masks: PartMasks) -> list[tuple[float, int]]:
-        """Return the nearest masked rows of segments with vectors: cosines and numbers, best first."""
+        """Return the nearest masked rows of segments: cosines and numbers."""
         near: list[tuple[float, int]] = []
         for part, mask in zip(self.segments, masks, strict=False):
             if part.vectors is not None:
@@ -193,12 +198,15 @@ class PartList:
         return sorted(near, reverse=True)[:count]
 
     def how_many_near(self, query: Vector, floor: float, masks: PartMasks) -> int:
-        """Return the number of masked rows in segments whose cosine reaches a floor, an estimate if many do."""
+        """Return the number of masked rows in segments that reach a floor.
+
+        Estimated if many do.
+        """
         pairs = zip(self.segments, masks, strict=False)
         return sum(part.vectors.how_many(query, floor, mask) for part, mask in pairs if part.vectors is not None)
 
     def cosines_of(self, query: Vector, numbers: Iterable[int]) -> dict[int, float]:
-        """Return the cosines of those rows that have a vector in their segment."""
+        """Return the cosines of rows with a vector in their segment."""
         cosines: dict[int, float] = {}
         for part, rows in self.by_part(numbers):
             if part is not self.buffer and part.vectors is not None:
@@ -207,9 +215,147 @@ class PartList:
         return cosines
 
     def pieces_of(self, query: Vector, number: int) -> list[float]:
-        """Return the cosine of each piece of a row, in their order; empty without vectors in its segment."""
+        """Return the cosine of each piece of a row in a segment."""
         part, row = self.place(number)
         if part is self.buffer or part.vectors is None:
             return []
         pieces: list[float] = part.vectors.pieces_of(query, row)
         return pieces
+
+
+class WordScorer:
+    """Weights of words, from sums over all parts.
+
+    The weights are those of all rows or, without items, of the rest: documents and talks yield a hundred times more
+    rows than an agent notes. Scores are those of an index built again from the rows that are alive.
+
+    Args:
+        parts: Rows of the index by number.
+        settings: `k1` and `b`.
+        items: Whether items count for the weights.
+
+    Attributes:
+        parts: As given.
+    """
+
+    def __init__(self, parts: PartList, settings: RankingSettings, *, items: bool) -> None:
+        self.parts = parts
+        self._k1, self._b = settings.k1, settings.b
+        self._items = items
+        self._state = (-1, 0)
+        self._sums = (0, 0)
+        self._frequencies: dict[str, int] = {}
+        self._idfs: dict[str, float] = {}
+
+    @property
+    def documents(self) -> int:
+        """Number of rows that count."""
+        return self._count()[0]
+
+    @property
+    def norm(self) -> Norm:
+        """Weights of a row's length."""
+        documents, length = self._count()
+        return Norm(self._k1 * (1 - self._b), self._k1 * self._b * documents / max(1, length))
+
+    def frequency(self, term: str) -> int:
+        """Return the number of rows with a term, estimated if many."""
+        self._count()
+        frequency = self._frequencies.get(term)
+        if frequency is None:
+            frequency = sum(part.frequency(term, items=self._items) for part in self.parts.parts)
+            self._frequencies[term] = frequency
+        return frequency
+
+    def _count(self) -> tuple[int, int]:
+        """Return the number of rows and terms, counted again after changes."""
+        if self._state != self.parts.state or len(self._frequencies) >= _MOST_TERMS:
+            self._state = self.parts.state
+            self._frequencies.clear()
+            self._idfs.clear()
+            statistics = [part.statistics(items=self._items) for part in self.parts.parts]
+            self._sums = sum(part.documents for part in statistics), sum(part.length for part in statistics)
+        return self._sums
+
+    def idf(self, term: str) -> float:
+        """Return the inverse document frequency of a term, 0 if unknown."""
+        self._count()
+        idf = self._idfs.get(term)
+        if idf is None:
+            frequency = self.frequency(term)
+            idf = self._idfs[term] = self.compute_idf(frequency) if frequency else 0.0
+        return idf
+
+    def compute_idf(self, frequency: int) -> float:
+        """Return the inverse document frequency of a term that `frequency` rows hold."""
+        return math.log(1 + (max(0, self.documents - frequency) + 0.5) / (frequency + 0.5))
+
+    def gains(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return the largest score of each known term, the largest first.
+
+        Args:
+            weights: Weight of each query term, above 0; its number of occurrences, as a rule.
+        """
+        gains = [(weight * self.idf(term) * (self._k1 + 1), term) for term, weight in weights.items()]
+        # All parts add in this order, so that equal rows have equal scores.
+        return {term: gain for gain, term in sorted(gains, key=lambda pair: -pair[0]) if gain > 0}
+
+    def scores_of(self, weights: Mapping[str, float], numbers: Iterable[int]) -> dict[int, float]:
+        """Return the BM25 score of each row, 0 without a term."""
+        gains, norm = self.gains(weights), self.norm
+        scores: dict[int, float] = {}
+        for part, rows in self.parts.by_part(numbers):
+            pairs = zip(rows, part.words.scores_of(gains, norm, rows), strict=True)
+            scores.update((part.first + row, score) for row, score in pairs)
+        return scores
+
+    def full_score(self, weights: Mapping[str, float]) -> float:
+        """Return the score of an average row with every term once.
+
+        Unknown terms count as those of no row.
+        """
+        unknown = self.compute_idf(0)
+        return sum(weight * (self.idf(term) or unknown) for term, weight in weights.items())
+
+    def window_scores(self, weights: Mapping[str, float], windows: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
+        """Return BM25 scores of windows, each read as one row.
+
+        The length of a window is the mean of its rows, so that a row at the edge of a talk is not favoured.
+
+        The length of a window is the mean of its rows, so that a row at the edge of a talk is not favoured.
+
+        Args:
+            weights: As in `gains`.
+            windows: For a row, all rows of its window, itself among them.
+        """
+        scores = dict.fromkeys(windows, 0.0)
+        windows_with: dict[int, list[int]] = {}
+        for number, window in windows.items():
+            for member in window:
+                windows_with.setdefault(member, []).append(number)
+        flat, slope = self.norm
+        lengths: dict[int, int] = {}
+        for part, rows in self.parts.by_part(windows_with):
+            lengths.update(zip((part.first + row for row in rows), part.lengths(rows), strict=True))
+        heaviness = {
+            number: flat + slope * sum([lengths[member] for member in window]) / len(window)
+            for number, window in windows.items()
+        }
+        held = self.held(weights, windows_with)
+        for term, weight in weights.items():
+            together: dict[int, int] = {}
+            for member, frequency in held[term]:
+                for number in windows_with[member]:
+                    together[number] = together.get(number, 0) + frequency
+            gain = weight * self.idf(term) * (self._k1 + 1)
+            for number, frequency in together.items():
+                scores[number] += gain * frequency / (frequency + heaviness[number])
+        return scores
+
+    def held(self, terms: Iterable[str], numbers: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
+        """Return the rows that hold each term, with its frequency."""
+        held: dict[str, list[tuple[int, int]]] = {term: [] for term in terms}
+        for part, rows in self.parts.by_part(numbers):
+            for term, pairs in held.items():
+                pairs += [(part.first + row, frequency) for row, frequency in part.words.counts_of(term, rows)]
+        return held

@@ -1,4 +1,8 @@
-"""The steps of one search: find candidates (`candidates`), gather evidence about them, fuse, order, explain.
+"""Steps of one search: find candidates, gather evidence, fuse, order, explain.
+
+Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores. A match grade
+is read from raw evidence: shared words and identifiers, the rarity of words in the memory, and the cosine. It does not
+depend on the other hits, so that hits of different answers can be compared.
 
 Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores.
 """
@@ -8,20 +12,13 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.index import fusion
 from agent_memory.index.candidates import find
 from agent_memory.index.fusion import Evidence, TalkEvidence
-from agent_memory.index.match_grades import (
-    GRADED,
-    LEAST_COSINE,
-    MatchEvidence,
-    get_answer_match,
-    get_match_evidence,
-    weigh_words,
-)
 from agent_memory.index.results import Hit, Ranking, Rejected
+from agent_memory.index.terms import is_day_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,16 +29,61 @@ if TYPE_CHECKING:
 
 _Key = tuple[float, float, str]
 """Sorts candidates: the score, negative; the moment in seconds, negative; the id."""
+STRONG_SHARE: Final = 0.5
+"""Share of the question's content words from which a hit is a strong match."""
+STRONG_COSINE: Final = 0.35
+"""Cosine of the local model from which a hit is a strong match. `python -m benchmarks.match` measures all limits."""
+MAX_MISSING: Final = 0.3
+"""Share of the question that a strong match may lack although other memories have it.
+
+Chosen on one half of the questions of `benchmarks.match` and two worlds of `benchmarks.drift`: at .27 and .35
+precision differs by less than .02."""
+LEAST_COSINE: Final = 0.05
+"""Floor of the closest results, used if nothing shares a word with the question and nothing passes the embedder's."""
+GRADED: Final = 10
+"""Best hits that are graded, even if fewer are wanted: the grade of an answer does not depend on its limit."""
+
+
+class MatchEvidence(NamedTuple):
+    """Raw evidence that a hit matches a question.
+
+    Attributes:
+        share: Share of the question's content words in the hit, 0..1.
+        cosine: Cosine between question and hit, -1..1; None without an embedding.
+        has_identifier: True if the hit has an identifier of the question.
+        coverage: As `share`, each word weighted by its rarity; one that no memory has weighs as one of a single memory.
+        missing: Weighted share of the question's words that other memories have and the hit lacks, 0..1.
+    """
+
+    share: float
+    cosine: float | None = None
+    has_identifier: bool = False
+    coverage: float = 0.0
+    missing: float = 0.0
+
+    @property
+    def strength(self) -> float:
+        """The larger of share and cosine, 0..1."""
+        return max(self.share, min(1.0, self.cosine or 0.0))
+
+    @property
+    def match(self) -> Match:
+        """The grade of the hit."""
+        if self.cosine is None:
+            is_near = self.share >= STRONG_SHARE
+        else:
+            is_near = self.cosine >= STRONG_COSINE or self.coverage >= STRONG_SHARE
+        return "strong" if (is_near or self.has_identifier) and self.missing <= MAX_MISSING else "weak"
 
 
 def rank(search: Search) -> Ranking:
     """Rank by words and, when there are cosines, by embeddings."""
     limit, explain = search.request.limit, search.request.explain
-    found = find(search)
-    if not (found.words or found.near) and search.cosines is not None and search.settings.similarity_threshold is None:
+    lists = find(search)
+    if not (lists.words or lists.near) and search.cosines is not None and search.settings.similarity_threshold is None:
         search = replace(search, floor=LEAST_COSINE, least=LEAST_COSINE)
-        found = find(search)
-    evidence = _evidence(search, found, _pool(search, found))
+        lists = find(search)
+    evidence = _evidence(search, lists, _pool(search, lists))
     now = search.request.now.timestamp()
     scored = sorted([_key(search, record_id, candidate, now) for record_id, candidate in evidence.items()])
     # Use can lift a score above 1; one divisor for the whole answer keeps the order.
@@ -51,10 +93,9 @@ def rank(search: Search) -> Ranking:
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
-        rejected += _left_out(search, found, evidence)
-    candidates = evidence.values()
-    neighbours = sum(hit.bm25 <= 0 and _match_type(hit, search.floor) == "keyword" for hit in candidates)
-    total = found.total + neighbours
+        rejected += _left_out(search, lists, evidence)
+    neighbours = sum(hit.bm25 <= 0 and _match_type(hit, search.floor) == "keyword" for hit in evidence.values())
+    total = lists.total + neighbours
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
     first = [replace(hit, pieces=search.pieces_of(hit.id)) for hit in hits[: search.limits.excerpted]]
     hits = (*first, *hits[search.limits.excerpted :])
@@ -86,22 +127,25 @@ def _get_strength(matches: Iterable[MatchEvidence]) -> float:
 
 
 def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
-    """Return the documents that were stored last, the latest first, and how many pass the filters."""
+    """Return the last stored documents and the number that pass the filters."""
     parts = search.corpus.parts
     latest = parts.latest(count, search.masks)
     latest = heapq.nlargest(count, latest, key=lambda entry: (entry.document.timestamp, entry.arrival))
     return latest, parts.count(search.masks)
 
 
-def _pool(search: Search, found: CandidateLists) -> list[str]:
-    """Return the candidates to read closely: the best of each list and, in a talk, the neighbours of the very best.
+def _pool(search: Search, lists: CandidateLists) -> list[str]:
+    """Return the candidates to read closely.
+
+    The best of each list and, in a talk, the neighbours of the very best. Notes of one session are not a talk: a note
+    next to the best one is not an answer by that. If most of a list are of low trust, as many others are read, too.
 
     What an agent noted in one session is not a talk: a note next to the best one answers nothing by that. If most of a
     list are of low trust, as many that are not are read, too.
     """
     among_best = search.limits.with_neighbours
-    by_words = found.words[: search.size]
-    by_embedding = [record_id for record_id, _ in found.near[: search.size]]
+    by_words = lists.words[: search.size]
+    by_embedding = [record_id for record_id, _ in lists.near[: search.size]]
     pool = dict.fromkeys([*by_words, *by_embedding])
     corpus = search.corpus
     if _is_crowded(search, by_words) or _is_crowded(search, by_embedding):
@@ -129,15 +173,18 @@ def _is_crowded(search: Search, best: Sequence[str]) -> bool:
 
 
 def _find_in_period(search: Search) -> list[str]:
-    """Return the candidates of a period that is asked about, which may share no word with the question."""
-    found, most = find(search), search.limits.in_period
+    """Return the candidates of a period that is asked about.
+
+    They may share no word with the question.
+    """
+    lists, most = find(search), search.limits.in_period
     all_near = search.cosines is not None and search.corpus.parts.is_embedded  # by any cosine
     wants_latest = search.question.asks_for_period and not all_near
     latest = [entry.document.id for entry in _latest(search, most)[0]] if wants_latest else []
-    return [*found.words[:most], *[record_id for record_id, _ in found.near[:most]], *latest]
+    return [*lists.words[:most], *[record_id for record_id, _ in lists.near[:most]], *latest]
 
 
-def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[str, Evidence]:
+def _evidence(search: Search, lists: CandidateLists, pool: list[str]) -> dict[str, Evidence]:
     corpus, question = search.corpus, search.question
     gathered = {record_id: Evidence(bm25=score) for record_id, score in search.bm25_of(pool).items()}
     most = max((candidate.bm25 for candidate in gathered.values()), default=0.0)
@@ -147,9 +194,9 @@ def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[st
             candidate.words = candidate.bm25 / most
             candidate.share = candidate.bm25 / max(most, enough)
     if search.cosines is not None:
-        nearest = found.near[0][1] if found.near else search.least
-        missing = [record_id for record_id in gathered if record_id not in found.cosines]
-        cosines = {**found.cosines, **search.cosines_of(missing)}
+        nearest = lists.near[0][1] if lists.near else search.least
+        missing = [record_id for record_id in gathered if record_id not in lists.cosines]
+        cosines = {**lists.cosines, **search.cosines_of(missing)}
         for record_id, candidate in gathered.items():
             candidate.cosine = cosine = cosines.get(record_id)
             # A document without a vector yet is judged by its words; it must not lose for being new.
@@ -162,7 +209,9 @@ def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[st
 
 
 def _talk_evidence(corpus: Corpus, question: Question, pool: Mapping[str, Evidence]) -> dict[str, TalkEvidence]:
-    """Return what sessions say about each candidate; empty if none is in a session.
+    """Return the evidence of each candidate from its session.
+
+    Empty if no candidate is in a session.
 
     Among documents of sessions one without counts as a session of its own, of full length. Otherwise one of the best
     session outranks a fact that answers better: with the facts of `benchmarks/data` added to a tuning conversation,
@@ -200,7 +249,10 @@ def _talk_evidence(corpus: Corpus, question: Question, pool: Mapping[str, Eviden
 
 
 def _place(search: Search, gathered: dict[str, Evidence]) -> None:
-    """Set the place of each candidate in the time that is asked about; one that names its dates is within."""
+    """Set the place of each candidate in the time of the question.
+
+    A candidate that names its dates is within.
+    """
     parts, question, now = search.corpus.parts, search.question, search.request.now.timestamp()
     numbers = {parts[record_id].number: record_id for record_id in gathered}
     held = search.corpus.words.held(question.dates, numbers)
@@ -213,7 +265,7 @@ def _place(search: Search, gathered: dict[str, Evidence]) -> None:
 
 
 def _key(search: Search, record_id: str, evidence: Evidence, now: float) -> _Key:
-    """Return a sort key: best first, ties to the newer, then to the smaller id."""
+    """Return a sort key: best first, then newest, then smallest ID."""
     indexed = search.corpus.parts[record_id]
     factors = _factors(search, indexed, now)
     return -(fusion.similarity(evidence) * math.prod(factors.values())), -indexed.moment, record_id
@@ -251,9 +303,9 @@ def _match_type(evidence: Evidence, floor: float) -> MatchType:
     return "hybrid" if evidence.bm25 > 0 else "vector"
 
 
-def _left_out(search: Search, found: CandidateLists, ranked: Iterable[str]) -> list[Rejected]:
+def _left_out(search: Search, lists: CandidateLists, ranked: Iterable[str]) -> list[Rejected]:
     most, parts = search.limits.rejections, search.corpus.parts
-    shown = found.filtered[:most]
+    shown = lists.filtered[:most]
     if search.cosines is None:
         return [Rejected(record_id, "filtered") for record_id in shown]
     cosines = search.cosines_of(shown)
@@ -261,7 +313,7 @@ def _left_out(search: Search, found: CandidateLists, ranked: Iterable[str]) -> l
         Rejected(record_id, "filtered", {"cosine": cosines[record_id]} if record_id in cosines else {})
         for record_id in shown
     ]
-    known = {*found.filtered, *ranked}
+    listed = {*lists.filtered, *ranked}
     reach = parts.masks(search.request.filters.reach)
     below_floor = search.cosines.below(search.floor, 4 * most)
     low = {record_id: cosine for record_id, cosine in below_floor if parts.admits(parts[record_id].number, reach)}
@@ -269,6 +321,46 @@ def _left_out(search: Search, found: CandidateLists, ranked: Iterable[str]) -> l
     below = [
         Rejected(record_id, "below_floor", {"cosine": cosine})
         for record_id, cosine in low.items()
-        if record_id not in known and scores[record_id] == 0
+        if record_id not in listed and scores[record_id] == 0
     ]
     return filtered + below[:most]
+
+
+def get_match_evidence(
+    search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str]
+) -> dict[str, MatchEvidence]:
+    """Return the raw evidence for each of `record_ids`."""
+    question, words = search.question, search.corpus.words
+    numbers = {search.corpus.parts[record_id].number: record_id for record_id in record_ids}
+    frequencies = {term: words.frequency(term) for term in question.weights if not is_day_term(term)}
+    weights = {term: words.compute_idf(max(1, frequency)) for term, frequency in frequencies.items()}
+    shared: dict[str, set[str]] = {record_id: set() for record_id in numbers.values()}
+    for term, documents in words.held(weights, numbers).items():
+        for number, _ in documents:
+            shared[numbers[number]].add(term)
+    total = sum(weights.values()) or 1.0
+    held_terms = {term for term, frequency in frequencies.items() if frequency}
+    has_no_cosine = question.is_unlatin and search.latin_alone
+    result = {}
+    for record_id, terms in shared.items():
+        hit = evidence[record_id]
+        cosine = None if has_no_cosine else hit.cosine
+        share, has_identifier = len(terms) / max(1, len(weights)), not terms.isdisjoint(question.identifiers)
+        coverage = sum(weights[term] for term in terms) / total
+        missing = sum(weights[term] for term in held_terms - terms) / total
+        result[record_id] = MatchEvidence(share, cosine, has_identifier, coverage, missing)
+        if question.asks_for_period and hit.place == "within":
+            result[record_id] = MatchEvidence(1.0, cosine, coverage=1.0)
+    return result
+
+
+def get_answer_match(matches: Sequence[MatchEvidence]) -> Match:
+    """Return the best grade among `matches`, or "none" if there are none."""
+    return max((hit.match for hit in matches), key=("weak", "strong").index, default="none")
+
+
+def weigh_words(search: Search) -> dict[str, float]:
+    """Return each content word of the question with its inverse document frequency."""
+    full_score = search.corpus.words.full_score
+    weights = search.question.weights.items()
+    return {term: full_score({term: weight}) for term, weight in weights if not is_day_term(term)}

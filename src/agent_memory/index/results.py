@@ -1,4 +1,4 @@
-"""What a ranking is made of: settings, documents and a question in, hits and rejections out. Values only."""
+"""Values of a search: settings, documents, a question, and hits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Statistics(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """What a document's length adds to a term's frequency: a constant part, and one for each term of it."""
+    """Weights of a document's length: a constant, and one for each term."""
 
     flat: float
     steepness: float
@@ -44,7 +44,9 @@ class Norm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankingSettings:
-    """The constants of a ranking that a user may set; every other one stands in `fusion` with its reason.
+    """Constants of a ranking that a user may set.
+
+    Every other one is in `fusion` with its reason.
 
     Attributes:
         freshness_decay_rate: Per day; 0.1 halves the decaying part of a score after ten days (the seed's value).
@@ -87,14 +89,16 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How much of a search is looked at closely; what lies beyond is sorted out by cheaper means, or estimated.
+    """Limits of what a search reads closely.
+
+    The rest is left out by cheaper means, or estimated.
 
     Attributes:
         pool: Best of each list whose evidence is gathered: 40 to 300 differ by .003 frac@10, 60 takes half the time of
             100.
         with_neighbours: Best of each list whose neighbours in a talk are looked at too: all of them win nothing.
-        in_period: Best of each list of what was stored in a stretch of time that is asked about.
-        excerpted: Best hits of which it is told which pieces of their texts are near.
+        in_period: Best of each list of what was stored in a period that is asked about.
+        excerpted: Best hits with the cosines of the pieces of their texts.
         doubtful: Nearest among which those above low trust are looked for, if most are not.
         compared: Postings read to find what is like a text, the rarest words' first: ten thousand take one millisecond,
             and a word that more documents hold tells none of them apart.
@@ -153,11 +157,11 @@ class Question:
     Attributes:
         weights: Terms to look for, and how often each was said.
         speakers: Folded names of people who speak in remembered talks and are named here.
-        asks_time: Whether the answer is a point or stretch of time.
+        asks_time: True if the answer is a point or span of time.
         embedded_text: The text to embed; empty when there is nothing to embed.
         identifiers: Terms of its identifiers.
         is_unlatin: Whether it is mostly in another script than the Latin, or in no letters at all.
-        periods: Stretches of time it names; what it asks for may lie in any.
+        periods: Periods it names; the answer may be in any.
         dates: Terms of the days among them, which a text may hold.
         asks_for_period: Whether it asks for whatever was in these, and for nothing else.
         vector: Its embedding, shape (dimension,); None while it is not computed.

@@ -1,4 +1,7 @@
-"""`SearchIndex`: the documents of one agent, searchable by word and by embedding, in this process's memory.
+"""Documents of one agent in memory, searchable by word and embedding.
+
+Owns what is indexed, and when. Neither reads files nor starts threads nor reads the clock. Not thread-safe: its owner
+lets one caller in at a time.
 
 Owns what is indexed, and when. Must not read or write files, start threads or read the clock. Not thread-safe: its
 owner lets one caller in at a time.
@@ -12,14 +15,12 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.index.candidates import Corpus, Search
-from agent_memory.index.dense_index import ExactCosines
 from agent_memory.index.facets import Scope
-from agent_memory.index.parts import PartList
-from agent_memory.index.question import read_question
+from agent_memory.index.parts import PartList, WordScorer
 from agent_memory.index.ranking import rank, rank_recent
 from agent_memory.index.results import UNREAD, IndexedDocument, Question, Ranking, RankingSettings, SearchLimits
 from agent_memory.index.talks import Talks
-from agent_memory.index.word_scorer import WordScorer
+from agent_memory.index.terms import read_question
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.language.words import query_terms
 from agent_memory.models import DateRange, SearchFilters
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from agent_memory.index.dense_index import VectorSource
     from agent_memory.index.parts import Masks
-    from agent_memory.index.sealed_corpus import SealedCorpus
+    from agent_memory.index.segment_part import SealedCorpus
     from agent_memory.models import Document, SearchRequest
     from agent_memory.times import Period
 
@@ -78,7 +79,7 @@ class SearchIndex:
         self._arrived_sealed: dict[str, int] = {}  # places in the order of storing of documents that left their segment
 
     def put(self, document: Document) -> None:
-        """Insert or replace a document; its words are read by the next search or `warm`."""
+        """Insert or replace a document; the next search reads its words."""
         entry = self.parts.buffer.entries.get(document.id)
         if entry is None:
             arrival = self._arrived_sealed.get(document.id)
@@ -104,7 +105,10 @@ class SearchIndex:
             self.vectors.remove(record_id)
 
     def forget_sealed(self, record_ids: Iterable[str]) -> None:
-        """Forget what is kept of documents in segments whose rows died; those that were put keep their vectors."""
+        """Forget documents in segments whose rows died.
+
+        Those that were put again keep their vectors.
+        """
         if self.parts.sealed is not None:
             dead = list(record_ids)
             self.keep_order(dead)
@@ -117,12 +121,12 @@ class SearchIndex:
                         self.vectors.remove(record_id)
 
     def keep_order(self, record_ids: Iterable[str]) -> None:
-        """Keep the order of storing of documents that leave their segment because they changed."""
+        """Keep the order of storing of documents that leave their segment."""
         if self.parts.sealed is not None:
             self._arrived_sealed |= self.parts.sealed.arrivals(list(record_ids))
 
     def embed_sealed(self, document: Document) -> None:
-        """Request the vectors of a document in a segment, unless its row died."""
+        """Request the vectors of a document in a segment, if alive."""
         sealed = self.parts.sealed
         if self.vectors is not None and sealed is not None and sealed.find(document.id) is not None:
             self.vectors.put(document.id, embedded_texts(document.text))
@@ -138,16 +142,18 @@ class SearchIndex:
         """
         for record_id in list(self._unread)[:at_most]:
             entry = self.parts.buffer.entries[record_id]
-            said = self.parts.buffer.add(entry)
+            turn = self.parts.buffer.add(entry)
             for corpus in (self.corpus, self.notes):
-                corpus.talks.note(said)
+                corpus.talks.note(turn)
             if self.vectors is not None:
                 self.vectors.put(record_id, embedded_texts(entry.document.text))
             del self._unread[record_id]
         return not self._unread
 
     def prune(self) -> int:
-        """Drop vectors kept for texts that no document has any more; return how many.
+        """Delete vectors of texts without a document; return their number.
+
+        Reads everything first: a document not read yet must not lose its vector.
 
         Reads everything first: a document not read yet must not lose its vector.
         """
@@ -195,7 +201,7 @@ class SearchIndex:
         search = self._search(request, question, hidden, among)
         if question.periods and request.filters.date_range is None:
             narrowed = (_within(request, period) for period in question.periods)
-            within = tuple([self._search(each, question, hidden, among, search) for each in narrowed])
+            within = tuple([self._search(part_request, question, hidden, among, search) for part_request in narrowed])
             search = replace(search, within=within)
         return (
             rank_recent(search) if search.cosines is None and not (question.weights or search.within) else rank(search)
@@ -203,17 +209,20 @@ class SearchIndex:
 
     @property
     def unread(self) -> int:
-        """How many documents a search reads first."""
+        """Number of documents that a search reads first."""
         return len(self._unread)
 
     def alike(self, text: str, count: int, among: Masks | None = None) -> list[str]:
-        """Return the IDs of the documents, no items, that share the rarest words with a text, best first.
+        """Return the IDs of documents that share a text's rarest words.
+
+        Best first, without items. By words alone, and by the rarest of them: a store has no time for the cost of a
+        search by meaning.
 
         By words alone, and by the rarest of them: a store has no time for the cost of a search by meaning.
 
         Args:
-            text: What they are compared with.
-            count: Most documents.
+            text: Text to compare with.
+            count: Maximum number of documents.
             among: Rows of segments that may be found; None finds all.
         """
         self.warm()
@@ -233,9 +242,12 @@ class SearchIndex:
         question: Question,
         hidden: Collection[str],
         among: Masks | None,
-        whole: Search | None = None,
+        main: Search | None = None,
     ) -> Search:
-        """Prepare a search: a whole one or, of `whole`, that of a period, where any cosine will do."""
+        """Prepare a search, or that of a period of `whole`.
+
+        Of a period any cosine will do.
+        """
         parts = self.parts
         masks = parts.masks(request.filters, among, hidden)
         scope = Scope(request.filters, lambda record_id: parts.admits(parts[record_id].number, masks))
@@ -243,24 +255,24 @@ class SearchIndex:
         search = Search(self._corpus_of(request.filters), request, question, self._settings, self.limits, masks)
         search = replace(search, scope=scope if is_limited else None)
         if self.vectors is not None and question.vector is not None and self.vectors.ready:
-            cosines = whole.cosines if whole is not None else None
-            if not isinstance(cosines, ExactCosines):  # an engine's are of a scope
+            cosines = main.cosines if main is not None else None
+            if cosines is None or cosines.has_scope:
                 cosines = self.vectors.cosines(question.vector, search.scope)
             least, threshold = self.vectors.similarity_threshold, self._settings.similarity_threshold
-            floor = _ANY_COSINE if whole is not None else least if threshold is None else threshold
+            floor = _ANY_COSINE if main is not None else least if threshold is None else threshold
             latin_alone = self.vectors.reads_latin_alone
             search = replace(search, cosines=cosines, least=least, floor=floor, latin_alone=latin_alone)
         return search
 
     def _drop(self, entry: IndexedDocument) -> None:
         if entry.number != UNREAD:
-            said = self.parts.buffer.drop(entry)
+            turn = self.parts.buffer.drop(entry)
             for corpus in (self.corpus, self.notes):
-                corpus.talks.note(said)
+                corpus.talks.note(turn)
 
 
 def _affordable(rarest: list[str], frequency: Callable[[str], int], most: int) -> Iterator[str]:
-    """Yield terms as long as all documents that hold one of them may be read."""
+    """Yield terms while all documents that hold one may be read."""
     read = 0
     for term in rarest:
         read += frequency(term)
@@ -277,5 +289,8 @@ def _within(request: SearchRequest, period: Period) -> SearchRequest:
 
 
 def _searched_fields(document: Document) -> tuple[object, ...]:
-    """Return what is read of a document: a change of anything else costs nothing."""
+    """Return the fields of a document that searches read.
+
+    A change of any other field costs nothing.
+    """
     return (document.text, document.facets, document.timestamp, document.moment, document.session)

@@ -1,4 +1,4 @@
-"""`SegmentPart`: the rows of one segment, as one part of an index."""
+"""Segments of an agent as parts of an index."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import numpy as np
 from agent_memory.index import fusion
 from agent_memory.index.facets import meeting
 from agent_memory.index.results import IndexedDocument, Statistics
-from agent_memory.index.row import ASKS, TELLS_TIME, TRUSTS
-from agent_memory.index.segment import NONE
-from agent_memory.index.turns import NO_SESSION, Standing, talking
+from agent_memory.index.segment import NONE, Part, arrivals
+from agent_memory.index.segment_writer import ASKS, TELLS_TIME, TRUSTS
+from agent_memory.index.terms import NO_SESSION, Standing, talking
 from agent_memory.index.word_lists import WordLists
-from agent_memory.models import Document, from_seconds
+from agent_memory.models import ITEM, Document, from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from agent_memory.index.chain import Chain
-    from agent_memory.index.part import Part
-    from agent_memory.index.sealed_vectors import SealedVectors
+    from agent_memory.index.segment import Chain
+    from agent_memory.index.segment_vectors import SealedVectors
     from agent_memory.models import SearchFilters
 
 _LOW: Final = TRUSTS.index("low")
@@ -30,13 +29,13 @@ _READ: Final = ("timestamp", "moment", "access_count", "trust", "length", "flags
 
 
 class SegmentPart:
-    """Rows of a segment; rows that the chain hides later are dead here as well.
+    """Rows of a segment; rows that the chain hides later die here, too.
 
     Args:
         chain: All segments of the agent.
         place: Place of this segment among them.
-        notes: Rows of the chain that are no items.
-        vectors: Vectors of the segment, None while it has none.
+        notes: Rows of the chain without items.
+        vectors: Vectors of the segment, None without any.
 
     Attributes:
         first: Number of row 0.
@@ -89,18 +88,18 @@ class SegmentPart:
         return (self._chain if items else self._notes).alive[self._place]
 
     def mask(self, filters: SearchFilters, mask: NDArray[np.bool_], *, items: bool) -> NDArray[np.bool_]:
-        """Return a mask of the masked rows that meet filters, whose condition for items is `items`."""
+        """Return the masked rows that pass filters, with or without items."""
         no_items = None if items else self._notes.kept[self._place]
         mask = mask if no_items is None else mask & no_items
         return mask if filters.admits_all else mask & meeting(self._segment, filters)
 
     def above_low_trust(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return a mask of the masked rows that are not of low trust."""
+        """Return the masked rows that are not of low trust."""
         above: NDArray[np.bool_] = mask & (self._segment.columns["trust"] != _LOW)
         return above
 
     def without(self, mask: NDArray[np.bool_], left_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return a mask of the rows of one mask that are not in another."""
+        """Return the rows of one mask that are not in another."""
         return mask & ~left_out
 
     def count(self, mask: NDArray[np.bool_]) -> int:
@@ -120,7 +119,7 @@ class SegmentPart:
     # -- sums ---------------------------------------------------------------------------------------------------------
 
     def statistics(self, *, items: bool) -> Statistics:
-        """Return the sums over all rows that are alive, or over those that are no items."""
+        """Return the sums over all alive rows, or over those without items."""
         size, statistics = self._statistics.get(items, (-1, Statistics(0, 0, 0)))
         if size != len(self._chain):  # rows die and never come back
             alive, columns = self.alive(items=items), self._segment.columns
@@ -131,7 +130,7 @@ class SegmentPart:
         return statistics
 
     def frequency(self, term: str, *, items: bool) -> int:
-        """Return the number of rows that are alive and hold a term, an estimate for a frequent term."""
+        """Return the number of alive rows with a term, estimated if many."""
         # Among the notes of a segment a word may be rare that is frequent in its items.
         exactly = not items and self._notes.kept[self._place] is not None
         return self.words.frequency(term, self.alive(items=items), exactly=exactly)
@@ -139,15 +138,15 @@ class SegmentPart:
     # -- talks --------------------------------------------------------------------------------------------------------
 
     def people(self, *, items: bool) -> frozenset[str]:
-        """Return the folded names of those who speak in a talk of this segment, dead rows included."""
+        """Return the folded names of speakers in talks, dead rows included."""
         if items not in self._people:
             segment, talkers = self._segment, self._segment.lists("talkers")
             no_items = None if items else self._notes.kept[self._place]
             if no_items is None:
                 names = {*talkers.keys.every(), *segment.strings("people").every()}
             else:
-                every = enumerate(talkers.keys.every())
-                names = {name for number, name in every if no_items[talkers.at(number).rows].any()}
+                numbered = enumerate(talkers.keys.every())
+                names = {name for number, name in numbered if no_items[talkers.at(number).rows].any()}
                 session, speaker = segment.columns["session"], segment.columns["speaker"]
                 turns = np.flatnonzero(no_items & (session != NO_SESSION) & (speaker != NONE))
                 speakers = segment.strings("speakers")
@@ -165,7 +164,7 @@ class SegmentPart:
         return sessions
 
     def standing_in(self, sessions: Sequence[int], at_most: int, *, items: bool) -> dict[int, list[Standing]]:
-        """Return the rows of some sessions that are alive, one more than `at_most` of each session at most."""
+        """Return the alive rows of sessions, at most `at_most` + 1 of each."""
         wanted, columns, alive = np.array(sessions, np.uint64), self._segment.columns, self.alive(items=items)
         bounds = (np.searchsorted(columns["session.hash"], wanted, side=side).tolist() for side in ("left", "right"))
         standing = {}
@@ -178,6 +177,46 @@ class SegmentPart:
         return standing
 
     def speaker(self, row: int) -> str:
-        """Return the folded name of who says a row, or an empty string."""
+        """Return the folded name of a row's speaker, or an empty string."""
         place = int(self._segment.columns["speaker"][row])
         return "" if place == NONE else self._segment.strings("speakers")[place].decode()
+
+
+class SealedCorpus:
+    """Sealed parts of an index.
+
+    Args:
+        chain: Segments, whose rows may die while this is used.
+        vectors: Vectors of each segment, None for a segment without.
+
+    Attributes:
+        chain, vectors: The arguments of that name.
+        parts: A part of each segment, oldest first.
+    """
+
+    def __init__(self, chain: Chain, vectors: Sequence[SealedVectors | None]) -> None:
+        self.chain = chain
+        self.vectors = vectors
+        self._notes = Part(chain, ITEM)
+        self.parts = [
+            SegmentPart(chain, place, self._notes, segment_vectors) for place, segment_vectors in enumerate(vectors)
+        ]
+
+    @property
+    def has_items(self) -> bool:
+        """True if any row was extracted from a document or a talk."""
+        return not self._notes.is_whole
+
+    def find(self, record_id: str) -> int | None:
+        """Return the number of a document's alive row, or None."""
+        return self.chain.find(record_id)
+
+    def has_vectors(self, record_id: str) -> bool:
+        """Return True if a document's segment has its vectors."""
+        number = self.chain.find(record_id)
+        return number is not None and self.vectors[self.chain.place_of(number)[0]] is not None
+
+    def arrivals(self, record_ids: Sequence[str]) -> dict[str, int]:
+        """Return places in the order of storing, of documents with a row."""
+        places = arrivals(self.chain, [record_id.encode() for record_id in record_ids]).tolist()
+        return {record_id: place for record_id, place in zip(record_ids, places, strict=True) if place >= 0}

@@ -1,16 +1,16 @@
-"""`Talks`: the sessions and talks of an agent's rows, over all parts of its index."""
+"""Sessions and talks of an agent's rows, over all parts of its index."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.index.turns import LEAST_ROWS, LEAST_SPEAKERS, NO_SESSION, TURNS_EACH
+from agent_memory.index.terms import LEAST_ROWS, LEAST_SPEAKERS, NO_SESSION, TURNS_EACH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.index.parts import PartList
-    from agent_memory.index.turns import Said, Standing
+    from agent_memory.index.terms import Said, Standing
 
 _MOST: Final = 5_000
 """Rows up to which a session is one; a larger one is an import."""
@@ -64,38 +64,40 @@ class Talks:
         return {number: place for number, place in places if place is not None}
 
     def speaker(self, number: int) -> str:
-        """Return the folded name of who says a row, or an empty string."""
+        """Return the folded name of a row's speaker, or an empty string."""
         part, row = self._parts.place(number)
         name: str = part.speaker(row)
         return name
 
     def speakers(self) -> frozenset[str]:
-        """Return the folded names of all who speak in a talk, of turns or within one row."""
+        """Return the folded names of all who speak in a talk."""
         if self._speakers is None:
             people = [part.people(items=self._items) for part in self._parts.parts]
             self._speakers = frozenset[str]().union(*people, *map(self._people, self._parts.buffer.sessions))
         return self._speakers
 
     def is_listener(self, word: str, holding: int) -> bool:
-        """Return True if a word is the name of a person who is called and hardly ever mentioned.
+        """Return True if a word names a person who is often called.
+
+        Such a name is hardly ever mentioned otherwise.
 
         Args:
-            word: Folded word.
+            word: Folded word to check.
             holding: Number of rows that hold it.
         """
         calls: int = sum(part.calls(word, items=self._items) for part in self._parts.parts)
         return calls >= max(_LEAST_CALLS, _CALLED * holding)
 
     def are_asking(self, documents: int) -> bool:
-        """Return True if as large a share of `documents` rows hold questions as where people talk."""
+        """Return True if questions are as frequent as in talks."""
         asking: int = sum(part.statistics(items=self._items).asking for part in self._parts.parts)
         return asking > 0 and asking >= _ASKING * documents
 
-    def note(self, said: Said) -> None:
+    def note(self, turn: Said) -> None:
         """Read the session of a row that came or died again."""
-        self._places.pop(said.session, None)
-        if said.speaker or said.speakers:
-            self._talkers.pop(said.session, None)
+        self._places.pop(turn.session, None)
+        if turn.speaker or turn.speakers:
+            self._talkers.pop(turn.session, None)
             self._speakers = None
 
     def read_again(self) -> None:
@@ -104,7 +106,7 @@ class Talks:
         self._talkers.clear()
 
     def _people(self, session: int) -> frozenset[str]:
-        """Return who takes part in the talk of a session, empty without a real exchange."""
+        """Return the people in the talk of a session, if it is one."""
         people = self._talkers.get(session)
         if people is None:
             names = [name for row in self._standing([session])[session] if (name := self.speaker(row.number))]
@@ -120,7 +122,7 @@ class Talks:
             self._places[session] = _placed(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
 
     def _standing(self, sessions: list[int]) -> dict[int, list[Standing]]:
-        """Return the rows of each session; more than `_MOST` where it has more."""
+        """Return the rows of each session, more than `_MOST` if it has more."""
         standing: dict[int, list[Standing]] = {session: [] for session in sessions}
         for part in self._parts.parts if sessions else ():
             for session, rows in part.standing_in(sessions, _MOST, items=self._items).items():

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.index.scores import numpy_if_there
+from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.memory.caller import NOBODY, check_referred, check_seen

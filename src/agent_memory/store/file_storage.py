@@ -20,7 +20,7 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of, remove_derived
 from agent_memory.files.processes import child_environment, python_module
 from agent_memory.index import DenseIndex, RankingSettings, SearchIndex
-from agent_memory.index.scores import numpy_if_there
+from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import GRACE
 from agent_memory.logs import get_logger
 from agent_memory.models import MEMORY, Clock, utc_now

@@ -4,7 +4,7 @@ A new backend implements `ChangeLog`, and `IndexUpkeep` where it has an index of
 the function that opens them. The contract suite in tests/contract checks it.
 
 Two ways to let one writer win: behind a file's lock the others wait (`FileLog`); on
-a server the client that was second reads again and decides again (`engines.qdrant`).
+a server the client that was second reads again and decides again (`engines.server_log`).
 """
 
 from __future__ import annotations

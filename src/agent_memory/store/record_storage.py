@@ -132,7 +132,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         None also if the embedder fails.
         """
         await self._look(lambda _: None)
-        return await asyncio.to_thread(self.opened.embeddings.embedded, texts)
+        return await asyncio.to_thread(self.opened.embeddings.embed_texts, texts)
 
     # -- writing ------------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import numpy as np
 
 from agent_memory.index.facets import meeting
-from agent_memory.index.part import Part
-from agent_memory.index.row import PINNED, TRUSTS
-from agent_memory.index.segment import hash_of
-from agent_memory.index.turns import session_number
+from agent_memory.index.segment import Part, hash_of
+from agent_memory.index.segment_writer import PINNED, TRUSTS
+from agent_memory.index.terms import session_number
 from agent_memory.models import ITEM, from_seconds
 from agent_memory.models.kind import R
 
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agent_memory.index.chain import Chain
     from agent_memory.index.parts import Masks
-    from agent_memory.index.segment import Segment
+    from agent_memory.index.segment import Chain, Segment
     from agent_memory.models import Kind, Listing, RecordCounts, Trace
     from agent_memory.store.lookups import Order
 

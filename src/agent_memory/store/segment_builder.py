@@ -25,10 +25,13 @@ from agent_memory.files.atomic import make_private_folder, sync_folder, translat
 from agent_memory.files.layout import AgentFolder
 from agent_memory.files.lock import index_lock
 from agent_memory.files.processes import keep_to_itself
-from agent_memory.index.chain import (
+from agent_memory.index.segment import (
+    About,
     Chain,
+    Segment,
     arrivals,
     check_segments,
+    hash_of,
     is_ours,
     list_segments,
     listed,
@@ -36,13 +39,9 @@ from agent_memory.index.chain import (
     open_chain,
     unlist_segments,
 )
-from agent_memory.index.row import PINNED, Row
-from agent_memory.index.row_fields import searched_fields
-from agent_memory.index.segment import About, Segment, hash_of
-from agent_memory.index.segment_merge import merge
 from agent_memory.index.segment_vectors import add_vectors, folder_name, remove_unfinished
-from agent_memory.index.segment_writer import seal
-from agent_memory.index.turns import talking
+from agent_memory.index.segment_writer import PINNED, Row, merge, seal, searched_fields
+from agent_memory.index.terms import talking
 from agent_memory.journal import Journal, JournalUpdate
 from agent_memory.journal.reader import get_position
 from agent_memory.logs import get_logger

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import numpy as np
 import pydantic
 
-from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
+from agent_memory.embeddings.cache import PREFIX_BYTES, HashSet
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import remove_leftovers
 from agent_memory.files.concerns import Concern
@@ -19,11 +19,18 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.lock import index_lock
 from agent_memory.files.wording import counted
 from agent_memory.index import SearchIndex
-from agent_memory.index.chain import Chain, check_segments, is_ours, listed, open_chain, unlist_segments
-from agent_memory.index.sealed_corpus import SealedCorpus
-from agent_memory.index.sealed_vectors import SealedVectors
-from agent_memory.index.segment import Segment, read_about
-from agent_memory.index.segment_vectors import Vectors, folder_name
+from agent_memory.index.segment import (
+    Chain,
+    Segment,
+    check_segments,
+    is_ours,
+    listed,
+    open_chain,
+    read_about,
+    unlist_segments,
+)
+from agent_memory.index.segment_part import SealedCorpus
+from agent_memory.index.segment_vectors import SealedVectors, Vectors, folder_name
 from agent_memory.journal import Journal, Records, apply_change
 from agent_memory.journal.place import ReadPosition
 from agent_memory.journal.purge_filter import is_returned
@@ -74,13 +81,13 @@ class SealedPieces:
     def __len__(self) -> int:
         return sum(len(segment.columns["piece.row"]) for segment in self._chain.segments)
 
-    def hashes(self) -> Hashes:
+    def hashes(self) -> HashSet:
         """Return the hashes of the texts of those that count."""
         found = [np.empty(0, ">u8")]
         for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
             every = segment.columns["piece.hash"][alive[segment.columns["piece.row"]]]
             found.append(np.ascontiguousarray(every[:, :PREFIX_BYTES]).view(">u8").ravel())
-        return Hashes(np.concatenate(found).tolist())
+        return HashSet(np.concatenate(found).tolist())
 
     def needs(self, key: bytes) -> bool:
         """Tell whether one that counts has a text of this hash; compares with all, some 10 ms at a million."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from agent_memory.embeddings import EmbeddingService, embedder_of, provider_of
+from agent_memory.embeddings import EmbeddingService, get_provider, make_embedder
 from agent_memory.errors import BusyError, ConfigurationError, StorageError
 from agent_memory.files.atomic import (
     make_private_folder,
@@ -287,7 +287,7 @@ def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSe
 
 def can_grow(settings: ServiceSettings) -> bool:
     """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
-    return settings.enable_caching and is_installed() and embedder_of(settings) is not None
+    return settings.enable_caching and is_installed() and make_embedder(settings) is not None
 
 
 def cannot_migrate_error(settings: ServiceSettings) -> ConfigurationError:
@@ -296,8 +296,8 @@ def cannot_migrate_error(settings: ServiceSettings) -> ConfigurationError:
     lacking = [] if is_installed() else ["the vector engine is not installed"]
     if settings.embedder == "none":
         lacking.append("the setting embedder is 'none'")
-    elif embedder_of(settings) is None:
-        packages += [part] if (part := provider_of(settings.embedder).part) else []
+    elif make_embedder(settings) is None:
+        packages += [part] if (part := get_provider(settings.embedder).part) else []
         lacking.append(f"the embedder {settings.embedder!r} is not installed")
     if not settings.enable_caching:
         lacking.append("the setting enable_caching is false")

@@ -44,7 +44,7 @@ def test_each_stage_is_a_function_that_is_there(file: str, function: str) -> Non
 
 
 def test_the_innermost_stage_counts_but_for_the_purge() -> None:
-    removal, swap = call_in("store/segment_opener.py", "remove_unused"), call_in("index/chain.py", "list_segments")
+    removal, swap = call_in("store/segment_opener.py", "remove_unused"), call_in("index/segment.py", "list_segments")
     purge = call_in("store/segment_opener.py", "drop_purged")
 
     assert here() == ""

@@ -13,8 +13,7 @@ import pytest
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.embeddings import cache as cache_module
-from agent_memory.embeddings.cache import rounded
-from agent_memory.embeddings.inspection import inspect_cache
+from agent_memory.embeddings.cache import inspect_cache, round_vector
 
 ONE = EmbedderIdentity("test", "one", 4)
 TWO = EmbedderIdentity("test", "two", 4)
@@ -22,7 +21,7 @@ KEY = text_hash("a fact")
 
 
 def _vector(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    return rounded(np.array(numbers, dtype=np.float32))
+    return round_vector(np.array(numbers, dtype=np.float32))
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def cache(path: Path) -> Iterator[VectorCache]:
 def test_a_kept_vector_comes_back_exactly_as_rounded(cache: VectorCache) -> None:
     vector = np.array([0.1, 0.2, 0.3, 0.4], dtype=np.float32)
     assert cache.put_many(ONE, {KEY: vector})
-    assert np.allclose(cache.get_many(ONE, [KEY])[KEY], rounded(vector), atol=1e-7)
+    assert np.allclose(cache.get_many(ONE, [KEY])[KEY], round_vector(vector), atol=1e-7)
     assert cache.get_many(TWO, [KEY]) == {}, "another identity knows nothing"
 
 
@@ -102,7 +101,7 @@ def test_what_is_kept_as_it_should_be_is_not_spoilt(path: Path, dimension: int) 
     cache.put_many(identity, {KEY: np.ones(dimension, np.float32)})
     cache.close()
     facts = inspect_cache(path)
-    assert (len(facts.hashes[str(identity)]), facts.spoilt) == (1, frozenset())
+    assert (len(facts.hashes[str(identity)]), facts.damaged) == (1, frozenset())
 
 
 def test_forgetting_by_hash(cache: VectorCache) -> None:
@@ -125,7 +124,7 @@ def test_an_unreadable_file_is_set_aside_and_begun_anew_with_a_report(path: Path
 def test_a_vector_takes_little_more_than_its_numbers(cache: VectorCache, path: Path) -> None:
     numbers, identity = np.random.default_rng(1).standard_normal((600, 384)), EmbedderIdentity("test", "long", 384)
     for begin in range(0, len(numbers), 20):
-        cache.put_many(identity, {text_hash(str(at)): rounded(numbers[at]) for at in range(begin, begin + 20)})
+        cache.put_many(identity, {text_hash(str(at)): round_vector(numbers[at]) for at in range(begin, begin + 20)})
     cache.close()
     assert path.stat().st_size / len(numbers) < 540  # 384 of which are the numbers
 
@@ -141,7 +140,7 @@ def test_rows_with_halves_of_floats_are_read_beside_others(cache: VectorCache, p
     database.close()
     found = cache.get_many(identity, [KEY, other])
     assert np.allclose(found[KEY], vectors[0], atol=1e-4)
-    assert np.array_equal(found[other], rounded(vectors[1]))
+    assert np.array_equal(found[other], round_vector(vectors[1]))
 
 
 def test_a_file_whose_rows_lie_by_their_key_is_used_as_it_is(path: Path) -> None:

@@ -13,8 +13,8 @@ from agent_memory.embeddings import (
     PROVIDERS,
     EmbedderIdentity,
     Provider,
-    embedder_of,
     estimate_embedding,
+    make_embedder,
     reason_without,
 )
 from agent_memory.embeddings.testing import HashEmbedder
@@ -66,14 +66,14 @@ async def test_another_distributions_embedder_is_used_by_its_name(root: Path) ->
     assert [hit.match_type for hit in found] == ["vector"]
     await storage.close()
     identity = EmbedderIdentity("test", "theirs", 48)
-    assert embedder_of(ServiceSettings(embedder="test")).identity.model == "theirs"  # type: ignore[union-attr]
+    assert make_embedder(ServiceSettings(embedder="test")).identity.model == "theirs"  # type: ignore[union-attr]
     assert estimate_embedding(identity, texts=10, characters=4_000_000) == (5.0, 4.0)
 
 
 @pytest.mark.usefixtures("distribution")
 def test_what_is_no_provider_is_refused_with_where_it_came_from() -> None:
     with pytest.raises(ConfigurationError, match="their_embedder:NO_PROVIDER is no Provider"):
-        embedder_of(ServiceSettings(embedder="odd"))
+        make_embedder(ServiceSettings(embedder="odd"))
 
 
 @pytest.mark.usefixtures("distribution")
@@ -86,7 +86,7 @@ def test_a_provider_that_lacks_something_is_told_and_makes_nothing(monkeypatch: 
     lacking = Provider(make=lambda _: HashEmbedder(), needs=("json", "a_package_that_is_not_installed"))
     monkeypatch.setitem(PROVIDERS, "openai", lacking)
     settings = ServiceSettings(embedder="openai")
-    assert embedder_of(settings) is None
+    assert make_embedder(settings) is None
     assert "needs a_package_that_is_not_installed" in reason_without(settings)
     assert "pip install" in reason_without(ServiceSettings(embedder="local"))
     assert reason_without(ServiceSettings(embedder="none")) == "embedder is set to none"

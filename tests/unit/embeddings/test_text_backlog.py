@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agent_memory.embeddings.text_backlog import Backlog, WorkerLimits
+from agent_memory.embeddings.worker import TextBacklog, WorkerLimits
 
 
-def fill(*texts: str, batch: int = 2, window: int = 4) -> Backlog:
-    backlog = Backlog(WorkerLimits(batch=batch, window=window))
+def fill(*texts: str, batch: int = 2, window: int = 4) -> TextBacklog:
+    backlog = TextBacklog(WorkerLimits(batch=batch, window=window))
     backlog.texts.update({text.encode(): text for text in texts})
     return backlog
 

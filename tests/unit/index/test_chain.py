@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.index.chain import Chain, list_segments, open_chain
-from agent_memory.index.row import Row
-from agent_memory.index.segment import About, Segment, hash_of
-from agent_memory.index.segment_writer import seal
+from agent_memory.index.segment import About, Chain, Segment, hash_of, list_segments, open_chain
+from agent_memory.index.segment_writer import Row, seal
 from tests.sealing import everybody
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agent_memory.index.day_terms import day_terms, named_days
+from agent_memory.index.terms import day_terms, named_days
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)  # a Friday
 

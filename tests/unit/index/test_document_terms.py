@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from agent_memory.index.document_terms import document_terms
+from agent_memory.index.terms import document_terms
 from agent_memory.models import MEMORY, Document, Memory
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)

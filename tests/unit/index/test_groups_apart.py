@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.index import buffer_part
-from agent_memory.index.document_terms import document_terms
+from agent_memory.index.terms import document_terms
 from agent_memory.models import GROUP, Document, SearchFilters, SearchRequest, group_facets, sees
 from tests.unit.index.test_items_apart import items, make, mixed
 from tests.unit.index.test_sealed_search import NOW, QUESTIONS

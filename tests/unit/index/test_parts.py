@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from numpy import array, uint64
 
-from agent_memory.index import buffer_part, postings
-from agent_memory.index.parts import PartList
+from agent_memory.index import buffer_part
+from agent_memory.index.parts import PartList, WordScorer
 from agent_memory.index.results import IndexedDocument, RankingSettings
 from agent_memory.index.segment import hash_of
-from agent_memory.index.word_scorer import WordScorer
 from agent_memory.models import GROUP, SearchFilters, group_facets
 from tests.unit.index.test_items_apart import mixed
 from tests.unit.index.test_sealed_search import WORDS, sealed
@@ -54,8 +53,7 @@ def parts(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     corpus.chain.hide(array([hash_of(documents[place].id.encode()) for place in GONE], uint64))
     buffered = PartList(None, 0 if request.param == "arrays" else 10**9)
     if request.param == "no numpy":
-        for module in (buffer_part, postings):
-            monkeypatch.setattr(module, "numpy_if_there", lambda: None)
+        monkeypatch.setattr(buffer_part, "numpy_if_there", lambda: None)
     for place, document in enumerate(documents):
         buffered.buffer.entries[document.id] = entry = IndexedDocument(document, place)
         buffered.buffer.add(entry)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_memory.index.question import read_question
+from agent_memory.index.terms import read_question
 
 NOW = datetime(2026, 1, 30, tzinfo=UTC)
 

@@ -13,16 +13,12 @@ from numpy import array, uint64
 from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index import DenseIndex, Ranking, SearchIndex
-from agent_memory.index.chain import Chain
 from agent_memory.index.results import SearchLimits
-from agent_memory.index.row import Row
-from agent_memory.index.row_fields import searched_fields
-from agent_memory.index.sealed_corpus import SealedCorpus
-from agent_memory.index.sealed_vectors import SealedVectors
-from agent_memory.index.segment import About, Segment, hash_of
-from agent_memory.index.segment_vectors import Vectors, add_vectors, folder_name
-from agent_memory.index.segment_writer import seal
-from agent_memory.index.turns import talking
+from agent_memory.index.segment import About, Chain, Segment, hash_of
+from agent_memory.index.segment_part import SealedCorpus
+from agent_memory.index.segment_vectors import SealedVectors, Vectors, add_vectors, folder_name
+from agent_memory.index.segment_writer import Row, seal, searched_fields
+from agent_memory.index.terms import talking
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
 
 if TYPE_CHECKING:

@@ -9,11 +9,9 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.index.columns import finish_columns, write_columns
-from agent_memory.index.row import Row
-from agent_memory.index.sealed_vectors import SealedVectors
 from agent_memory.index.segment import About, Segment
-from agent_memory.index.segment_vectors import Vectors, add_vectors, codes_of, folder_name, join_vectors
-from agent_memory.index.segment_writer import seal
+from agent_memory.index.segment_vectors import SealedVectors, Vectors, add_vectors, codes_of, folder_name, join_vectors
+from agent_memory.index.segment_writer import Row, seal
 from tests.sealing import everybody
 
 if TYPE_CHECKING:

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import StorageError
-from agent_memory.index.row import Row
 from agent_memory.index.segment import NONE, About, Segment, hash_of
-from agent_memory.index.segment_merge import merge
-from agent_memory.index.segment_writer import seal
+from agent_memory.index.segment_writer import Row, merge, seal
 from tests.sealing import everybody
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_memory.index import SearchIndex
-from agent_memory.index.turns import said_by, session_number
+from agent_memory.index.terms import said_by, session_number
 from agent_memory.models import Document
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)

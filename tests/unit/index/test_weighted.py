@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.index.weighted import EXPONENT, THRESHOLD, Asked, Weighed
+from agent_memory.index.fusion import EXPONENT, THRESHOLD, Asked, Weighed
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 share = st.floats(0, 1)

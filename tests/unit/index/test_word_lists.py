@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.index.results import Norm
-from agent_memory.index.row import Row
 from agent_memory.index.segment import About, Segment
-from agent_memory.index.segment_writer import seal
+from agent_memory.index.segment_writer import Row, seal
 from agent_memory.index.word_lists import WordLists
 from tests.sealing import everybody
 

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.index.chain import Chain
-from agent_memory.index.parts import PartList
+from agent_memory.index.parts import PartList, WordScorer
 from agent_memory.index.results import IndexedDocument, RankingSettings
-from agent_memory.index.row import Row
-from agent_memory.index.row_fields import searched_fields
-from agent_memory.index.sealed_corpus import SealedCorpus
-from agent_memory.index.segment import About, Segment
-from agent_memory.index.segment_writer import seal
-from agent_memory.index.turns import talking
-from agent_memory.index.word_scorer import WordScorer
+from agent_memory.index.segment import About, Chain, Segment
+from agent_memory.index.segment_part import SealedCorpus
+from agent_memory.index.segment_writer import Row, seal, searched_fields
+from agent_memory.index.terms import talking
 from agent_memory.models import Document, SearchFilters
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.engines.qdrant.server_client import UnreachableError
+from agent_memory.engines.server_client import UnreachableError
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.memory.caller import NOBODY

@@ -17,8 +17,8 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
-from agent_memory.index.chain import Chain, list_segments, open_chain
 from agent_memory.index.columns import finish_columns
+from agent_memory.index.segment import Chain, list_segments, open_chain
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
@@ -238,7 +238,7 @@ async def test_texts_are_purged_from_segments_where_there_is_no_room_to_write(
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("agent_memory.index.chain.replace_file", full)
+    monkeypatch.setattr("agent_memory.index.segment.replace_file", full)
     await storage.compact(timedelta(0))
     await storage.close()
 

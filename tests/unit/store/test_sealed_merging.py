@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.index.chain import open_chain
+from agent_memory.index.segment import open_chain
 from agent_memory.index.segment_vectors import Vectors, folder_name
 from agent_memory.models import MEMORY, Listing
 from agent_memory.settings import ServiceSettings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.index.chain import open_chain
+from agent_memory.index.segment import open_chain
 from agent_memory.index.segment_vectors import folder_name
 from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.index.row import Row
+    from agent_memory.index.segment_writer import Row
 
 ENOUGH = 3
 EMBEDDER = HashEmbedder()

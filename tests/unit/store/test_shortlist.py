@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.files.layout import AgentFolder
-from agent_memory.index.chain import Chain
+from agent_memory.index.segment import Chain
 from agent_memory.models import MEMORY, to_text
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings

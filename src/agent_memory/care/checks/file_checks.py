@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups import list_backups
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.embeddings.hashes import Hashes, prefix_of
-from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.embeddings.cache import HashSet, cache_files, get_hash_prefix, inspect_cache
 from agent_memory.encryption import AgentBlobs, is_encrypted, state_of
 from agent_memory.encryption.blobs import find_names
 from agent_memory.errors import StorageError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.care.checks.journal_survey import Case
-    from agent_memory.embeddings.inspection import CacheFacts
+    from agent_memory.embeddings.cache import CacheFacts
     from agent_memory.store.shards import IndexFacts, ShardState
 
 _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild` does so now."
@@ -192,10 +191,10 @@ def examine_vectors(case: Case) -> Iterator[Concern]:
     yield Concern("vectors", f"{', '.join(counts) or 'No vectors'}.", size=size)
     if state_of(case.folder.path) is not None:
         return  # the key is needed to know their texts and lengths
-    if facts.spoilt:
+    if facts.damaged:
         yield Concern(
             "vectors_spoilt",
-            f"{counted(len(facts.spoilt), 'vector is', 'vectors are')} damaged: of a wrong length, or all zeros. "
+            f"{counted(len(facts.damaged), 'vector is', 'vectors are')} damaged: of a wrong length, or all zeros. "
             "Nothing is found by them.",
             "Sessions compute them again when they meet them; --repair removes them.",
         )
@@ -231,15 +230,15 @@ def _count_orphaned(case: Case, facts: CacheFacts) -> int:
     return sum(not needed.has(prefix) for hashes in facts.hashes.values() for prefix in hashes)
 
 
-def _count_missing(case: Case, hashes: Hashes) -> int:
+def _count_missing(case: Case, hashes: HashSet) -> int:
     """Return the number of records that lack a vector."""
     pieces = iter(case.survey.pieces)
     return sum(False in [hashes.has(prefix) for prefix in islice(pieces, count)] for count in case.survey.pieces_of)
 
 
-def collect_hashes(case: Case) -> Hashes:
+def collect_hashes(case: Case) -> HashSet:
     """Return hashes of all texts that the vector cache must keep."""
-    return Hashes(chain(case.survey.pieces, map(prefix_of, hashes_elsewhere(case.folder, case.kinds[0]))))
+    return HashSet(chain(case.survey.pieces, map(get_hash_prefix, hashes_elsewhere(case.folder, case.kinds[0]))))
 
 
 # -- events.jsonl ---------------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.embeddings import text_hash
-from agent_memory.embeddings.hashes import prefix_of
+from agent_memory.embeddings.cache import get_hash_prefix
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
-from agent_memory.index.scores import numpy_if_there
+from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import GRACE, JournalInspection, JournalUpdate, inspect_journal, split_refused
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.kinds import KINDS
@@ -238,7 +238,7 @@ class JournalSurvey:
             self.undecided[record.id] = older_ids
         if blob := getattr(record, "blob", ""):
             self.blobs[blob] = record.id
-        pieces = {prefix_of(text_hash(text)) for text in embedded_texts(kind.text_of(record))}
+        pieces = {get_hash_prefix(text_hash(text)) for text in embedded_texts(kind.text_of(record))}
         self.pieces.extend(pieces)
         self.pieces_of.append(len(pieces))
         is_candidate = kind is self._reading.kinds[0] and not has_expired and self._selection.admits(record)

@@ -17,8 +17,8 @@ from agent_memory.care.checks.examination import examine_agent, examine_case, re
 from agent_memory.care.checks.file_checks import collect_hashes
 from agent_memory.care.checks.journal_survey import Case, list_cases
 from agent_memory.embeddings import VectorCache
-from agent_memory.embeddings.inspection import cache_files, inspect_cache
-from agent_memory.embeddings.registry import embedder_of
+from agent_memory.embeddings.cache import cache_files, inspect_cache
+from agent_memory.embeddings.registry import make_embedder
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import list_leftovers, read_file, remove_leftover, translated
 from agent_memory.files.concerns import list_too_open, make_private
@@ -259,7 +259,7 @@ def _prune_vectors(case: Case) -> str:
 
 
 def _remove_damaged(case: Case) -> str:
-    damaged = inspect_cache(case.folder.vectors).spoilt
+    damaged = inspect_cache(case.folder.vectors).damaged
     _change_cache(case, lambda cache: cache.forget(damaged))
     return f"Removed {counted(len(damaged), 'damaged vector')}; they are computed again when they are wanted."
 
@@ -308,7 +308,7 @@ def _rebuild_segments(case: Case) -> str:
     from agent_memory.store.segment_builder import seal_up
     from agent_memory.store.segment_opener import remove_segments
 
-    embedder = embedder_of(case.settings)
+    embedder = make_embedder(case.settings)
     identity = None
     if embedder is not None and getattr(embedder, "is_known", True):
         identity = embedder.identity

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engines.qdrant.server import connect
-from agent_memory.engines.qdrant.server_limits import ServerLimits
+from agent_memory.engines.server_storage import ServerLimits, connect
 from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError
 from agent_memory.memories import QdrantServerStorage
 from agent_memory.memory import MemoryService
@@ -146,7 +145,7 @@ def test_without_an_address_there_is_no_storage() -> None:
 
 
 def test_without_the_client_library_there_is_no_storage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.engines.qdrant.server.find_spec", lambda name: None)
+    monkeypatch.setattr("agent_memory.engines.server_storage.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError) as refused:
         QdrantServerStorage("bob", settings=settings_for("http://localhost:6333"))
     assert "qdrant-client" in refused.value.recovery

@@ -10,7 +10,8 @@ import pytest
 from qdrant_client import models
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engines.qdrant.server_client import Wire
+from agent_memory.engines.server_client import Wire
+from agent_memory.engines.server_storage import SERVER_LIMITS
 from agent_memory.errors import ConfigurationError, EmbeddingError, ReadOnlyError, StorageError
 from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of, raises
@@ -83,7 +84,7 @@ async def test_every_request_about_memories_is_bound_to_its_agent(server: Qdrant
             first = one.must[0]
             assert (first.key, first.match.value) == ("agent_id", "bob"), name
         if name == "retrieve":
-            wire = Wire(server.client, COLLECTION, "bob", "memory")
+            wire = Wire(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses)
             assert set(args[1]) <= mine | {wire.point("head:")} | _forgotten_points(server, wire)
         else:
             assert filters, f"{name} without a filter"

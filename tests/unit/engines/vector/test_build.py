@@ -14,10 +14,10 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build
-from agent_memory.engines.shard_process import child_environment
-from agent_memory.engines.shard_process.shard import Shard
+from agent_memory.engines.shard import Shard
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.files.lock import index_lock
+from agent_memory.files.processes import child_environment
 from agent_memory.index import embedded_texts
 from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY

@@ -16,8 +16,8 @@ import pytest
 
 from agent_memory.embeddings import PROVIDERS, EmbedderIdentity
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines.index_builder import build_index, estimate
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.index_migration import build_index, estimate
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, MigrationError
 from agent_memory.memories import MigratableStorage, VectorStorage
 from agent_memory.settings import ServiceSettings

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock
@@ -15,7 +16,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.ann_index import NEAREST
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.shard_process import EngineClient
+from agent_memory.engines.shard_client import EngineClient
 from agent_memory.errors import ConfigurationError
 from agent_memory.index import SearchLimits
 from agent_memory.memories import VectorStorage
@@ -24,7 +25,7 @@ from agent_memory.storage import FileStorage
 from agent_memory.store import shards
 from agent_memory.store.protocols import Built
 from tests.engines import made_index, options
-from tests.support import FrozenClock, memory_of, raises
+from tests.support import NOON, FrozenClock, memory_of, raises
 from tests.unit.engines.vector.conftest import facts, index_of, indexed, seen, stored
 
 if TYPE_CHECKING:
@@ -69,6 +70,27 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     for query in ("which worker uses Kafka", "number17", "parser cache router", "Redis"):
         assert seen(await storage.search(query, 20, filters)) == seen(await plain.search(query, 20, filters))
     assert engines[-1].asked >= 4
+    await plain.close()
+
+
+async def test_period_search_with_engine_finds_all_of_the_period(
+    storage: VectorStorage,
+    engines: Engines,
+    embedder: HashEmbedder,
+    clock: FrozenClock,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(storage.opened.index, "limits", SearchLimits(few=-1))  # so few would be looked at one by one
+    near = [memory_of(f"what happened to worker {n}", timestamp=NOON - timedelta(days=60 + n)) for n in range(NEAREST)]
+    far = [memory_of(f"peppermint {n}", timestamp=NOON - timedelta(days=10, hours=n)) for n in range(5)]
+    await indexed(storage, [*near, *far])
+    plain = FileStorage("bob", root, clock=clock, embedder=embedder)
+    await plain.prepare(None)
+    question = "What happened last week?"
+    assert seen(await storage.search(question, 5)) == seen(await plain.search(question, 5))
+    assert {hit.memory.id for hit in await storage.search(question, 5)} == {memory.id for memory in far}
+    assert engines[-1].asked
     await plain.close()
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.engines.shard_process import messages
+from agent_memory.engines.shard_client import pack_message, unpack_message
 
 JSON = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
 
 
 @given(JSON, st.binary())
 def test_a_message_comes_out_as_it_went_in(head: dict[str, object], body: bytes) -> None:
-    assert messages.unpack(messages.pack(head, body)) == (head, body)
+    assert unpack_message(pack_message(head, body)) == (head, body)
 
 
 @given(st.binary(max_size=40))
 def test_garbage_is_an_error_or_a_mapping(message: bytes) -> None:
     try:
-        head, _ = messages.unpack(message)
+        head, _ = unpack_message(message)
     except ValueError:
         return
     assert isinstance(head, dict)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Matrix, Vector
-    from agent_memory.engines.qdrant.server_client import Payload, Wire
+    from agent_memory.engines.server_client import Payload, Wire
     from agent_memory.index import Cosines, Scope
 
 log = get_logger(__name__)
@@ -211,7 +211,7 @@ class ServerEmbeddings:
         """0: who embeds for a server is not asked what it costs."""
         return 0.0
 
-    def embedded(self, texts: Sequence[str]) -> Matrix | None:
+    def embed_texts(self, texts: Sequence[str]) -> Matrix | None:
         """Return None: what is filed by its vectors is kept in files."""
 
     def forget(self, texts: Iterable[str]) -> None:
@@ -289,6 +289,8 @@ def _log_failure(done: asyncio.Future[bool]) -> None:
 
 class _Cosines:
     """Cosines as the server gave them, best first."""
+
+    has_scope = True
 
     def __init__(self, best_first: list[tuple[str, float]]) -> None:
         self._best_first = best_first

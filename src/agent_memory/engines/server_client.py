@@ -19,7 +19,6 @@ from qdrant_client import models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from agent_memory.engines.qdrant.server_limits import SERVER_LIMITS
 from agent_memory.errors import StorageError
 from agent_memory.logs import get_logger
 
@@ -95,8 +94,7 @@ class Wire:
         collection: str,
         tenant: str,
         kind: str,
-        *,
-        pauses: tuple[float, ...] = SERVER_LIMITS.pauses,
+        pauses: tuple[float, ...],
     ) -> None:
         self._client = client
         self._name = collection

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.engines.shard_process.points import Conditions
+    from agent_memory.engines.shard_client import Conditions
 
 _GRAPH_FROM: Final = 10_000
 """Points from which a graph is built. Scanning fewer takes as long as asking the graph (1 ms), and building it half a

@@ -1,4 +1,4 @@
-"""The process that holds a shard for an agent: `python -m agent_memory.engines.shard_process.process FOLDER`.
+"""The process that holds a shard for an agent: `python -m agent_memory.engines.shard_reader FOLDER`.
 
 Reads requests from its standard input, answers on its standard output, one at a time, and ends when its input does: it
 never outlives the process it works for. Writes nothing: a shard is as it was built.
@@ -15,14 +15,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.engines.shard_process import messages
+from agent_memory.engines.shard_client import pack_message, unpack_message
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.lock import index_lock
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.files.processes import keep_to_itself
 
 if TYPE_CHECKING:
-    from agent_memory.engines.shard_process.shard import Shard
+    from agent_memory.engines.shard import Shard
 
 
 class ShardReader:
@@ -76,7 +76,7 @@ def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any,
     held = contextlib.ExitStack()
     try:
         held.enter_context(index_lock(folder.parent / HOLDER_LOCK, "hold"))
-        from agent_memory.engines.shard_process.shard import Shard  # loads the engine
+        from agent_memory.engines.shard import Shard  # loads the engine
 
         reader = ShardReader(Shard.open(folder))
     except BusyError:
@@ -84,7 +84,7 @@ def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any,
     except StorageError as error:
         answers.send_bytes(_failure(error.message))
     else:
-        answers.send_bytes(messages.pack(*reader.greeting()))
+        answers.send_bytes(pack_message(*reader.greeting()))
         try:
             _serve(reader, requests, answers)
         finally:
@@ -94,15 +94,15 @@ def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any,
 
 def _serve(reader: ShardReader, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
     while True:
-        head, body = messages.unpack(requests.recv_bytes())
+        head, body = unpack_message(requests.recv_bytes())
         try:
-            answers.send_bytes(messages.pack(*reader.nearest(head, body)))
+            answers.send_bytes(pack_message(*reader.nearest(head, body)))
         except StorageError as error:
             answers.send_bytes(_failure(error.message))
 
 
 def _failure(message: str, code: str = "engine") -> bytes:
-    return messages.pack({"failed": message, "code": code})
+    return pack_message({"failed": message, "code": code})
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ a search nothing: `nearest` returns None, and the caller compares all vectors it
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import struct
 import subprocess
 from array import array
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
-from agent_memory.engines.shard_process import messages
 from agent_memory.errors import StorageError
 from agent_memory.files.processes import child_environment, python_module
 
@@ -21,11 +22,32 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from agent_memory.engines.shard_process.points import Conditions
+    from agent_memory.models import Document, Facet
 
 PATIENCE: Final = 0.03
 """Seconds a search waits for the engine: ten times what it takes at 100,000, and still within the budget of 40 ms."""
 _CLOSING_SECONDS: Final = 5.0
+_LENGTH: Final = struct.Struct("<I")
+
+
+class Conditions(TypedDict, total=False):
+    """Conditions on payloads, all of which must hold; what is left out asks nothing.
+
+    Attributes:
+        facets: Labels of the facets it has, every one.
+        any_facets: Labels of which it has at least one, unless there are none here.
+        no_facets: Labels of which it has none.
+        group: Labels of a group, and of any: it has the first or lacks the second.
+        since: Said then or later, seconds since 1970.
+        until: Said then or earlier.
+    """
+
+    facets: list[str]
+    any_facets: list[str]
+    no_facets: list[str]
+    group: tuple[str, str]
+    since: float
+    until: float
 
 
 class Candidates(NamedTuple):
@@ -53,7 +75,7 @@ class EngineClient:
     def __init__(self, folder: Path) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                [*python_module("agent_memory.engines.shard_process.process"), str(folder)],
+                [*python_module("agent_memory.engines.shard_reader"), str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -99,7 +121,7 @@ class EngineClient:
         if not self.is_idle:
             return False
         try:
-            self._requests.send_bytes(messages.pack(head, body))
+            self._requests.send_bytes(pack_message(head, body))
         except OSError:
             self._gone = True
             return False
@@ -119,7 +141,7 @@ class EngineClient:
         try:
             if not self._answers.poll(timeout):
                 return None
-            head, body = messages.unpack(self._answers.recv_bytes())
+            head, body = unpack_message(self._answers.recv_bytes())
         except (OSError, EOFError, ValueError) as error:
             self._gone = True
             raise _ended() from error
@@ -167,3 +189,38 @@ class EngineClient:
 
 def _ended() -> StorageError:
     return StorageError("The engine's process has ended.", code="engine_gone")
+
+
+def pack_message(head: dict[str, Any], body: bytes = b"") -> bytes:
+    """Return one message."""
+    encoded = json.dumps(head, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(encoded)) + encoded + body
+
+
+def unpack_message(message: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return head and body of a message.
+
+    Raises:
+        ValueError: It is no message of ours.
+    """
+    if len(message) < _LENGTH.size:
+        raise ValueError("a message without a head")
+    (length,) = _LENGTH.unpack_from(message)
+    head = json.loads(message[_LENGTH.size : _LENGTH.size + length])
+    if not isinstance(head, dict):
+        raise ValueError("a message whose head is no mapping")  # noqa: TRY004 - it is data, not a caller's mistake
+    return head, message[_LENGTH.size + length :]
+
+
+def label_of(facet: Facet) -> str:
+    """Return a facet as one word of a payload."""
+    return "=".join(facet)
+
+
+def payload_of(document: Document) -> dict[str, Any]:
+    """Return what the engine keeps of a record with each of its vectors."""
+    return {
+        "id": document.id,
+        "facets": [label_of(facet) for facet in document.facets],
+        "timestamp": document.moment.timestamp(),
+    }
