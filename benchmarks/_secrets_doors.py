@@ -25,10 +25,10 @@ from typer.testing import CliRunner
 
 from agent_memory.care.privacy import Inbox, keep_inbox
 from agent_memory.cli.app import build
+from agent_memory.compat.sigil import MemoryManager
 from agent_memory.errors import AgentMemoryError
 from agent_memory.ingestion import MemoryIngestor
 from agent_memory.ingestion import Turn as Said
-from agent_memory.knowledge.facade.manager import MemoryManager
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import Memory, Observation, Source

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.memory.briefing import TOKENS, Briefer

@@ -33,14 +33,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.care.checks import examine_agent
 from agent_memory.care.checks.codes import Severity
 from agent_memory.ingestion import runner_of
-from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import taken_from, undo
 from agent_memory.knowledge.pages.filing import file_all
 from agent_memory.knowledge.pages.page_items import load_texts
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.passages.items import drawn_from
+from agent_memory.knowledge.passages.items import drawn_from, get_source_id
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles

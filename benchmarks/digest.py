@@ -27,8 +27,8 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 

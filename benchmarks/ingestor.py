@@ -31,6 +31,7 @@ from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.compat.focal import episode_of, summary_of
 from agent_memory.ingestion import (
     ConversationSummarizer,
     EntityDeduplicator,
@@ -39,7 +40,6 @@ from agent_memory.ingestion import (
     MemoryIngestor,
     Turn,
 )
-from agent_memory.knowledge.pipeline.conversation_models import episode_of, summary_of
 from agent_memory.settings import ServiceSettings
 from benchmarks.ingestion import turns_of
 

@@ -18,9 +18,9 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import parse
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import MemoryService, open_service
 from agent_memory.settings import ServiceSettings
 

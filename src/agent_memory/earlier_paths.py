@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 EARLIER: Final[Mapping[str, str]] = {
     "agent_memory.doctor": "agent_memory.care.checks",
     "agent_memory.entities": "agent_memory.knowledge.entities",
+    "agent_memory.knowledge.entities.merging": "agent_memory.knowledge.entities.merges",
+    "agent_memory.knowledge.working": "agent_memory.knowledge.pipeline.background_work",
     "agent_memory.lifecycle.archive": "agent_memory.care.archive",
     "agent_memory.lifecycle.backups": "agent_memory.care.backups",
     "agent_memory.lifecycle.health": "agent_memory.care.checks",

@@ -29,7 +29,12 @@ ALIASES = ("ingestion", "lifecycle", "memories", "scratchpad", "service", "stora
 # The command line works where no host is.
 FORBIDDEN = {("cli", "integrations")}
 # Records of the inbox and the archive in the data model, and tools for documents: loaded at their first use.
-OFFERED_NAMES = {("models/__init__.py", "memory"), ("models/__init__.py", "care"), ("tools/__init__.py", "knowledge")}
+OFFERED_NAMES = {
+    ("models/__init__.py", "memory"),
+    ("models/__init__.py", "care"),
+    ("tools/__init__.py", "knowledge"),
+    ("knowledge/__init__.py", "compat"),
+}
 
 # Everything written to disk goes through journal/; besides, each of these owns one kind of derived or foreign file.
 MAY_TOUCH_FILES = {

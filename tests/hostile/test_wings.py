@@ -11,7 +11,7 @@ import pytest
 from agent_memory.care.privacy import opened_inbox
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import Caller, open_service
 from agent_memory.models import Observation, Source

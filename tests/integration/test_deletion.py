@@ -23,7 +23,7 @@ from agent_memory.errors import AgentMemoryError, UnknownIdError
 from agent_memory.journal import keep_lost
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import undo
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memories import FileStorage, VectorStorage
 from agent_memory.memory import NOBODY, Caller, MemoryService

@@ -32,9 +32,9 @@ from agent_memory.knowledge.passages.replaced_items import (
     note_missing,
     prefer_current,
 )
-from agent_memory.knowledge.pipeline.conversation_models import checked_group
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.tool_settings import checked_group
 from agent_memory.models import Resource, to_text, visible
 from agent_memory.redaction import quoted
 

@@ -17,8 +17,8 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS, sort_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.page_files import NO_PAGE
 from agent_memory.memory.views import whole_memory

@@ -8,8 +8,8 @@ from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import FAILED, QUIET, Command, Group, Run, command
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
-from agent_memory.knowledge.rebuild import rebuild as read_again
+from agent_memory.knowledge.pipeline.background_work import rebuild as read_again
+from agent_memory.knowledge.pipeline.background_work import runner_of
 
 
 @command()

@@ -22,7 +22,7 @@ from agent_memory.files.atomic import remove_leftovers, replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.journal import read_lost
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.models import (
     ARCHIVED,
     CANDIDATE,

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
+    from agent_memory.compat.focal import (
+        ConversationSummarizer,
+        EntityDeduplicator,
+        EntityExtractor,
+        Episode,
+        MemoryIngestor,
+        Session,
+        Turn,
+    )
     from agent_memory.errors import ExtractionError, IngestionError, SummarizationError
-    from agent_memory.knowledge.entities.entity_extractor import EntityDeduplicator, EntityExtractor
+    from agent_memory.knowledge.entities.entity_drafts import EntityExtractionResult, ExtractedEntity
     from agent_memory.knowledge.entities.entity_repository import (
         Entities,
         EntityReader,
@@ -19,13 +28,7 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from agent_memory.knowledge.entities.relations import ExtractedRelationship
-    from agent_memory.knowledge.pipeline.conversation_models import (
-        EntityExtractionResult,
-        Episode,
-        ExtractedEntity,
-        Session,
-        Turn,
-    )
+    from agent_memory.knowledge.pipeline.background_work import runner_of
     from agent_memory.knowledge.pipeline.ingestion_config import (
         EntityDeduplicationConfig,
         EntityExtractionConfig,
@@ -34,10 +37,7 @@ if TYPE_CHECKING:
         SummarizationConfig,
         WindowConfig,
     )
-    from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
-    from agent_memory.knowledge.pipeline.ingestor import MemoryIngestor
     from agent_memory.knowledge.pipeline.wake_ups import InMemoryQueue, Queue
-    from agent_memory.knowledge.summaries.summarizer import ConversationSummarizer
     from agent_memory.models import Entity, Relation
 
 __all__ = [

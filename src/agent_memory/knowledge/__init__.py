@@ -1,6 +1,6 @@
-"""What came in from outside, raw: resources and episodes; and what is made of it: items, topics and their pages.
+"""Knowledge: documents and conversations, and the items, topics, pages and entities made of them.
 
-Each name loads what it needs when it is first asked for.
+Names of the specification "sigil" are in `compat`. Each name is loaded at its first use.
 """
 
 from typing import TYPE_CHECKING
@@ -8,36 +8,33 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.facade.categories import CategoryLayer
-    from agent_memory.knowledge.facade.events import (
-        CategoryConsolidatedPayload,
-        CategoryCreatedPayload,
-        EventStore,
-        ItemDeletedPayload,
-        ItemsExtractedPayload,
-        MemoryEvent,
-        MemoryEventType,
-        ResourceDeletedPayload,
-        ResourceStoredPayload,
-        RetrievalPerformedPayload,
-    )
-    from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
-    from agent_memory.knowledge.facade.manager import MemoryManager
-    from agent_memory.knowledge.facade.retrieval import (
-        ConfidenceScorer,
-        HybridRetriever,
-        LLMRetriever,
-        RAGRetriever,
-        RetrievalMode,
-        RetrievalResult,
-    )
-    from agent_memory.knowledge.facade.shapes import (
+    from agent_memory.compat.sigil import MemoryManager, MemoryRetryConfig, MemoryStats
+    from agent_memory.compat.sigil_layers import (
+        CategoryLayer,
+        ItemLayer,
         MemoryCategory,
         MemoryConfig,
         MemoryItem,
-        MemoryRetryConfig,
-        MemoryStats,
         Resource,
+        ResourceLayer,
+    )
+    from agent_memory.compat.sigil_operations import (
+        CategoryConsolidatedPayload,
+        CategoryCreatedPayload,
+        ConfidenceScorer,
+        EventStore,
+        HybridRetriever,
+        ItemDeletedPayload,
+        ItemsExtractedPayload,
+        LLMRetriever,
+        MemoryEvent,
+        MemoryEventType,
+        RAGRetriever,
+        ResourceDeletedPayload,
+        ResourceStoredPayload,
+        RetrievalMode,
+        RetrievalPerformedPayload,
+        RetrievalResult,
     )
     from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelBudget
 
@@ -73,5 +70,5 @@ __all__ = [
     "RetrievalResult",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take it for every name there is
+if not TYPE_CHECKING:  # a type checker would accept every name
     __getattr__, __dir__ = _offer(__name__)

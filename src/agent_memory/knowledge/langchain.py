@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
 from agent_memory.knowledge import tool_answers
-from agent_memory.knowledge.facade.shapes import Importance  # noqa: TC001 - LangChain reads it
+from agent_memory.knowledge.tool_settings import Importance  # noqa: TC001 - LangChain reads it
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.facade.manager import MemoryManager
+    from agent_memory.knowledge import MemoryManager
 
 
 def functions_of(manager: MemoryManager) -> list[Any]:

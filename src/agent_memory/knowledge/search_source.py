@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.layout import folder_of
 from agent_memory.index.ranking import STRONG_SHARE
 from agent_memory.knowledge.entities.merges import is_guessed_entity
-from agent_memory.knowledge.facade.shapes import is_local
+from agent_memory.knowledge.intake.drafts import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms

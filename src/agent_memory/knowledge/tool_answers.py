@@ -10,9 +10,7 @@ from agent_memory.models import flatten, visible
 
 if TYPE_CHECKING:
     from agent_memory.errors import CategoryNotFoundError
-    from agent_memory.knowledge import MemoryManager
-    from agent_memory.knowledge.facade.retrieval import RetrievalResult
-    from agent_memory.knowledge.facade.shapes import MemoryItem
+    from agent_memory.knowledge import MemoryItem, MemoryManager, RetrievalResult
 
 
 _PREVIEW: Final = 100

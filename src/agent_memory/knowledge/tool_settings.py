@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
+from agent_memory.errors import ValidationError
 from agent_memory.models import STEERING
 from agent_memory.settings import KNOWLEDGE_TOOLS, TENANT, Settings, tools_among
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Importance = Literal["low", "normal", "high"]
+IMPORTANCE: Final[Mapping[Importance, float | None]] = {"low": 0.2, "normal": None, "high": 0.8}
+"""Importance of a memory by word; None for no opinion."""
 GROUP: Final = TENANT + rf":[^\s:{STEERING}]{{1,128}}"
 """With no characters that steer a terminal or are not seen: groups that look the same are the same."""
+_GROUP: Final = re.compile(GROUP)
 TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]
 Group = Annotated[str | None, Field(pattern=f"^{GROUP}$")]
+
+
+def checked_group(group_id: str) -> str:
+    """Return a group's name.
+
+    Raises:
+        ValidationError: It is none; the message does not quote it.
+    """
+    if not isinstance(group_id, str) or not _GROUP.fullmatch(group_id):
+        raise ValidationError(
+            "A group is a tenant and a session with a colon between them, such as acme:7f3a; nothing was stored.",
+            code="invalid_group",
+            recovery="Give a tenant of letters, digits and . _ @ - and a session without spaces, colons and characters "
+            "that are not seen.",
+        )
+    return group_id
 
 
 def _read_model(value: object) -> object:

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from agent_memory.knowledge import tool_answers
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
-from agent_memory.knowledge.facade.shapes import number_of
 from agent_memory.knowledge.tool_access import KnowledgeTool
+from agent_memory.knowledge.tool_settings import IMPORTANCE
 from agent_memory.models.arguments import ToolArguments
 from agent_memory.tools.consent import ASKED, check_not_stopped, hold_for_yes
 
@@ -100,7 +100,7 @@ class RememberTool(KnowledgeTool[RememberInput]):
 
     async def _write_text(self, manager: MemoryManager, args: RememberInput) -> str:
         source = {"kind": "assistant", "detail": self.name}
-        importance = number_of(args.importance)
+        importance = IMPORTANCE[args.importance]
         values = {"content": args.content, "topic": args.category or "", "importance": importance, "source": source}
         held = await hold_for_yes(self.session, await self.session.require(), values)
         if held is not None:

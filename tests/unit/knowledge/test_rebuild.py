@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
-from agent_memory.knowledge.rebuild import rebuild
-from agent_memory.knowledge.working import runner_of
+from agent_memory.knowledge.pipeline.background_work import rebuild, runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 

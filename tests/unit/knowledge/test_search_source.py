@@ -11,8 +11,8 @@ from agent_memory.knowledge.digest.passage_digest import PassageDigest, QuotedSt
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.passages.replaced_items import hide_missing
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.search_source import add_knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, Caller, MemoryService
 from agent_memory.memory.views import brief_hit

@@ -10,8 +10,8 @@ import pytest
 from agent_memory.care.privacy import Inbox
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import open_service
 from agent_memory.models import CATEGORIES, Observation, Source
 from agent_memory.settings import ServiceSettings

@@ -11,7 +11,7 @@ from agent_memory.care.checks import health_checks
 from agent_memory.care.checks.codes import AgentHealth, Check, Level, by_gravity
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, RESOURCE, Listing
 

@@ -7,7 +7,7 @@ ends gets an end, and a link to that one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.knowledge.entities.entity_index import get_entity_id
 from agent_memory.knowledge.entities.matching.profiles import Described
@@ -15,13 +15,6 @@ from agent_memory.knowledge.entities.merges import is_by_removed_rules
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, BY_NAME, LOWERCASE, REPEATED, find_mentions
 from agent_memory.knowledge.entities.relations import DECLARED, make_relations, read_relations
 from agent_memory.knowledge.passages.structure import find_words
-from agent_memory.knowledge.pipeline.conversation_models import (
-    SPEAKER,
-    EntityExtractionResult,
-    ExtractedEntity,
-    confidence_name,
-    least_score,
-)
 from agent_memory.models import (
     ENTITY,
     MENTIONS,
@@ -42,9 +35,57 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
     from agent_memory.knowledge.entities.matching.matcher import Match
     from agent_memory.knowledge.entities.name_finder import Gazetteer
-    from agent_memory.knowledge.pipeline.conversation_models import Confidence
+    from agent_memory.knowledge.entities.relations import ExtractedRelationship
     from agent_memory.models import Entity, EntityMentions, Episode, Relation, Resource
+    from agent_memory.models.knowledge import EntityType
     from agent_memory.store.record_redaction import Redacted
+
+Confidence = Literal["high", "medium", "low"]
+
+SPEAKER: Final = "speaker"
+"""Rule of people who speak."""
+_CONFIDENT: Final[tuple[tuple[Confidence, float], ...]] = (("high", 0.8), ("medium", 0.5), ("low", 0.0))
+"""From which number on a confidence has which name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEntity:
+    """An entity that an episode names.
+
+    Attributes:
+        name: As it stands there.
+        entity_type: One of the closed list.
+        confidence: By name; `score` is the number.
+        start, end: Place of the name in the text; 0 and 0 of a speaker whose name is not in it.
+        rule: Rule that found the name.
+    """
+
+    name: str
+    entity_type: EntityType = "other"
+    confidence: Confidence = "medium"
+    score: float = 0.5
+    start: int = 0
+    end: int = 0
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityExtractionResult:
+    """Entities and relations of an episode, and reasons against declared ones."""
+
+    entities: list[ExtractedEntity] = field(default_factory=list)
+    relationships: list[ExtractedRelationship] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def confidence_name(score: float) -> Confidence:
+    """Return high, medium or low."""
+    return next(name for name, least in _CONFIDENT if score >= least)
+
+
+def least_score(confidence: Confidence) -> float:
+    """Return the number from which on a confidence has this name or a better one."""
+    return dict(_CONFIDENT)[confidence]
 
 
 def extract_entities(

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.entities.entity_drafts import Drafts, resolve, resolve_speaker
+from agent_memory.knowledge.entities.entity_drafts import Drafts, extract_entities, resolve, resolve_speaker
 from agent_memory.knowledge.entities.entity_index import EntityIndexCache, list_entity_ids
-from agent_memory.knowledge.entities.relations import store_relations
+from agent_memory.knowledge.entities.relations import RELATIONS, store_relations
 from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
-from agent_memory.logs import span
+from agent_memory.logs import get_logger, span
 from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.knowledge import ENTITY_STAGE
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from agent_memory.knowledge.entities.entity_extractor import EntityExtractor
+    from agent_memory.knowledge.entities.entity_drafts import Confidence, EntityExtractionResult
     from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
-    from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult
+    from agent_memory.knowledge.entities.name_finder import Gazetteer
     from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
     from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import EntityMentions, Resource
     from agent_memory.store.record_redaction import Redacted
+
+
+log = get_logger(__name__)
 
 
 class EntityStage:
@@ -36,8 +41,7 @@ class EntityStage:
     Args:
         knowledge: Records of the agent.
         source: Name of the kind: resources or episodes.
-        config: Stages that compare entities.
-        extractor: Extractor of the entities of one text.
+        config: Settings of extraction and comparison.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -46,10 +50,8 @@ class EntityStage:
     name = ENTITY_STAGE
     version = 2
 
-    def __init__(
-        self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
-    ) -> None:
-        self._knowledge, self.source, self._extractor = knowledge, source, extractor
+    def __init__(self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig) -> None:
+        self._knowledge, self.source, self._config = knowledge, source, config.entity_extraction
         self._known = EntityIndexCache(knowledge, config.deduplication)
         self._conversations = set[str]()
 
@@ -76,7 +78,7 @@ class EntityStage:
                     failed[record.id] = error.code
                     continue
                 entities = known[record.group]
-                result = await self._extractor.of_text(record, text, entities.gazetteer, batch.run)
+                result = await self._extract(record, text, entities.gazetteer, batch)
                 draft = await asyncio.to_thread(self._resolve, record, result, entities, batch.never)
                 drafts.append((record.group, draft))
         await self._keep(drafts, known)
@@ -95,6 +97,17 @@ class EntityStage:
             for turn in first.values()
             if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group))
         ]
+
+    async def _extract(
+        self, record: Episode | Resource, text: str, gazetteer: Gazetteer, batch: Batch
+    ) -> EntityExtractionResult:
+        """Return the entities of a record; a name seen once stays hidden until another text has it."""
+        least: Confidence = "high" if self._config.min_confidence == "high" else "low"
+        speaker, relations = str(getattr(record, "speaker", "")), record.metadata.get(RELATIONS)
+        draw = partial(
+            batch.run, extract_entities, text, speaker=speaker, gazetteer=gazetteer, least=least, relations=relations
+        )
+        return await measure_extraction(record.id, draw)
 
     def _resolve(
         self,
@@ -144,3 +157,32 @@ def _without_forgotten(result: EntityExtractionResult, group: str, never: Collec
         return result
     entities = [each for each in result.entities if not any(one in never for one in list_entity_ids(each.name, group))]
     return replace(result, entities=entities)
+
+
+async def measure_extraction(
+    record_id: str, draw: Callable[[], Awaitable[EntityExtractionResult]]
+) -> EntityExtractionResult:
+    """Extract entities; report latency, counts and refused relations.
+
+    Args:
+        record_id: ID of the record with the text.
+        draw: Extracts the entities of the text.
+    """
+    began = time.perf_counter()
+    with span("memory.extract_entities", episode_id=record_id) as active:
+        result = await draw()
+        spent = (time.perf_counter() - began) * 1000
+        active.set_attribute("latency_ms", round(spent, 3))
+    metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
+    for entity in result.entities:
+        metrics.ENTITIES_EXTRACTED.add(entity_type=entity.entity_type)
+    for reason in result.left_out:
+        log.warning("relation_left_out", episode_id=record_id, reason=reason)
+    log.info(
+        "entities_extracted",
+        episode_id=record_id,
+        entity_count=len(result.entities),
+        relationship_count=len(result.relationships),
+        latency_ms=round(spent, 3),
+    )
+    return result

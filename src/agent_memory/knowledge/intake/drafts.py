@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.models import (
     EPISODE,
     MAX_LINE_CHARS,
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 
+RESOURCE_TYPES: Final = ("conversation", "document", "config", "feedback")
+"""Types of what a user gives. Texts of another type, such as mails and web pages, have low trust."""
 UNKNOWN: Final = "unknown"
 """Role of words without a known speaker: they are untrusted."""
 PERSON: Final = "person"
@@ -305,3 +306,8 @@ def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[st
 def hash_text(text: str) -> str:
     """Return the SHA-256 of a text, hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_local(resource_type: str) -> bool:
+    """Return True for a type of text that a user gives."""
+    return resource_type in RESOURCE_TYPES

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
-from agent_memory.knowledge.passages.items import is_passage, place_of
+from agent_memory.knowledge.passages.items import get_source_id, is_passage, place_of
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import find_words
 from agent_memory.knowledge.topics.consolidation import (

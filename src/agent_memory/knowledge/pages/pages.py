@@ -17,7 +17,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
-from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.filing import build_name
 from agent_memory.knowledge.pages.page_items import load_texts, page_of, rendered_of, shortened, title_of
 from agent_memory.knowledge.pages.subjects import (
@@ -31,6 +30,7 @@ from agent_memory.knowledge.pages.subjects import (
     is_hidden,
     list_names,
 )
+from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.markdown import escaped, parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered, list_items

@@ -20,7 +20,6 @@ from agent_memory.models import Topic, sees
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from agent_memory.knowledge.facade.shapes import MemoryItem
     from agent_memory.knowledge.pages.pages import Pages
     from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
@@ -114,20 +113,6 @@ class SeenTopics:
         """Return the ids of the items of which the page of a topic is made; none where it is not there."""
         topic = await self.topic(name)
         return frozenset(topic.item_ids if topic is not None else ())
-
-    async def name(self, items: Collection[MemoryItem]) -> None:
-        """Say of items that name no topic under which one they are filed: of several the smallest, which tells most.
-
-        For a session of a group only what was declared for all or for it is named.
-        """
-        nameless = [item for item in items if item.category is None]
-        if not nameless:
-            return
-        for topic in sorted(await self.pages.list_shown(), key=lambda each: len(each.item_ids), reverse=True):
-            if self.group is None or (not is_derived(topic) and topic.group in {"", self.group}):
-                filed = set(topic.item_ids)
-                for item in nameless:
-                    item.category = topic.name if item.item_id in filed else item.category
 
     async def shown(self, topic: Topic) -> str:
         """Return the page of a topic; where not all of it is there for who asks, one made of what is.

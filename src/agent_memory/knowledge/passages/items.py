@@ -43,6 +43,8 @@ BEFORE: Final = 4
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
 MOST_LINKS: Final = 90
 """Sources of one item, of the 100 links that a record may have; more of them are of another item that says the same."""
+SOURCE_DELETED: Final = "source_deleted"
+"""Name of that link once the resource is gone."""
 PART: Final = "part"
 """Key of the metadata that tells such an item from the first, from 2."""
 
@@ -434,3 +436,8 @@ class Preceding:
             if is_talk(each) and each.group == turn.group:
                 earlier.append(each)
         return earlier[-BEFORE:]
+
+
+def get_source_id(memory: Memory) -> str:
+    """Return the id of what an item was drawn from, empty where it names none."""
+    return next((link.id for link in memory.links if link.rel in {FROM, SOURCE_DELETED}), "")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
-from agent_memory.knowledge.pipeline.conversation_models import ContentType, EpisodeSource, SummaryType
 from agent_memory.logs import CounterMetric, GaugeMetric, HistogramMetric
 from agent_memory.models.knowledge import RELATION_TYPES, EntityType
+
+EpisodeSource = Literal["user", "agent", "system"]
+ContentType = Literal["message", "event", "summary", "meta_summary"]
+SummaryType = Literal["window", "meta"]
 
 _OPERATIONS: Final = ("episode_create", "event_create")
 _EXTRACTIONS: Final = ("entity_extract", "deduplicate", "summarize_window", "summarize_meta")

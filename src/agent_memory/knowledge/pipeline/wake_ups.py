@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.logs import get_logger
 from agent_memory.settings.installation import advice
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.pipeline.conversation_models import SummaryType
     from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig
+    from agent_memory.knowledge.pipeline.metrics import SummaryType
     from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary

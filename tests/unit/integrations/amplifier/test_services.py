@@ -8,8 +8,8 @@ from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

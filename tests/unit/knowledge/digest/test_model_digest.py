@@ -19,7 +19,7 @@ from agent_memory.knowledge.digest.model_digest import (
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.working import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
 from agent_memory.models import MARK, Memory, StageCheckpoint, StageFailure, derived_id

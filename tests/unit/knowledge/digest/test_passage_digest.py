@@ -16,7 +16,7 @@ from agent_memory.knowledge.entities.entity_index import get_entity_id
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.passages.items import is_as_drawn
-from agent_memory.knowledge.working import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService, views
 from agent_memory.models import StageCheckpoint, derived_id, get_duplicate_key

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory import ingestion
 from agent_memory.ingestion import MemoryIngestor, runner_of
-from agent_memory.knowledge.entities import entity_extractor
+from agent_memory.knowledge.entities import entity_stage
 from agent_memory.knowledge.entities import entity_stage as entities
 from agent_memory.knowledge.intake import ingest
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -32,7 +32,7 @@ READERS: tuple[tuple[Any, str], ...] = (
     (ingest, "draft_episode"),
     (items, "drawn_from"),
     (items, "_leave_known"),
-    (entity_extractor, "extract_entities"),
+    (entity_stage, "extract_entities"),
     (entities, "resolve"),
     (summaries, "quotes_of"),
     (filing, "_build_filing"),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.compat.focal import episode_of, summary_of
 from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngestor, SummarizationError, Turn
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.pages.page_watcher import keep_pages
-from agent_memory.knowledge.pipeline.conversation_models import episode_of, summary_of
 from agent_memory.knowledge.pipeline.ingestion_config import MetaConfig, SummarizationConfig, WindowConfig
 from agent_memory.memory import NOBODY
 

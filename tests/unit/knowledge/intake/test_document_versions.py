@@ -14,9 +14,9 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import taken_from, undo, undo_version
 from agent_memory.knowledge.passages.replaced_items import PROPOSED
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.search_source import add_knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.memory.views import brief_memory, describe_said_day
 from agent_memory.models import SearchFilters

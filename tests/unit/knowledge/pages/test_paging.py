@@ -9,8 +9,8 @@ import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.topics.page_files import read_page_file
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
 from agent_memory.models import Topic

@@ -11,8 +11,8 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.topics.markdown import parse
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.models import DIGEST

@@ -10,7 +10,7 @@ from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import PERSON, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.passages.exchanges import split_turns
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings

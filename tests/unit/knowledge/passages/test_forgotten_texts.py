@@ -10,7 +10,7 @@ from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.working import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.memory.service import open_service
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.passages import items as passage_items
 from agent_memory.knowledge.passages.item_stage import ItemStage
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.pipeline.stages import Backlog
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.trust import lowest

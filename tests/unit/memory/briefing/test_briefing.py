@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory import Caller

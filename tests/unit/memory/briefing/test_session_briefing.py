@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.models import SearchFilters
 from tests.unit.memory.briefing.test_briefing import ASKED, TALK

@@ -18,7 +18,7 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
 from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.knowledge.llm.model_use import get_model_proposal
-from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
 from agent_memory.tools.consent import get_mode, hold_for_yes

@@ -1,67 +1,278 @@
-"""`MemoryManager`: resources, the items drawn from them, and categories with pages, behind one object."""
+"""`MemoryManager` of the specification "sigil": resources, items and categories behind one object."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from agent_memory.errors import ConfigurationError, StorageError, ValidationError
-from agent_memory.knowledge.digest.passage_digest import PassageDigest
-from agent_memory.knowledge.facade.categories import CategoryLayer
-from agent_memory.knowledge.facade.consolidating import Consolidation, PageText
-from agent_memory.knowledge.facade.events import (
-    CategoryCreatedPayload,
-    Events,
-    ItemDeletedPayload,
-    MemoryEventType,
-    ResourceDeletedPayload,
-    ResourceStoredPayload,
-    RetrievalPerformedPayload,
-    query_hash,
-)
-from agent_memory.knowledge.facade.extracting import Extraction, Items
-from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
-from agent_memory.knowledge.facade.retrieval import (
-    HybridRetriever,
-    LLMRetriever,
-    RAGRetriever,
-    RetrievalMode,
-    RetrievalResult,
-    check_query,
-)
-from agent_memory.knowledge.facade.shapes import (
-    Importance,
+from agent_memory.compat.sigil_layers import (
+    CategoryLayer,
+    ItemLayer,
     MemoryConfig,
     MemoryItem,
-    MemoryRetryConfig,
-    MemoryStats,
-    item_of,
+    ResourceLayer,
+    view_category,
+    view_item,
 )
-from agent_memory.knowledge.facade.state import Standing, counted, look, unmade
+from agent_memory.compat.sigil_operations import (
+    CategoryConsolidatedPayload,
+    CategoryCreatedPayload,
+    Events,
+    Extraction,
+    HybridRetriever,
+    ItemDeletedPayload,
+    Items,
+    LLMRetriever,
+    MemoryEventType,
+    RAGRetriever,
+    ResourceDeletedPayload,
+    ResourceStoredPayload,
+    RetrievalMode,
+    RetrievalPerformedPayload,
+    RetrievalResult,
+    check_query,
+    query_hash,
+)
+from agent_memory.errors import (
+    CategoryNotFoundError,
+    ConfigurationError,
+    ConsolidationError,
+    StorageError,
+    ValidationError,
+)
+from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
+from agent_memory.knowledge.pages.page_stage import told_of
 from agent_memory.knowledge.pages.page_watcher import PAGES
-from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.pages import Made, Pages, drafted
+from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
+from agent_memory.knowledge.passages.item_stage import ItemStage
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.memory import NOBODY, MemoryService, open_service
+from agent_memory.knowledge.topics.markdown import render
+from agent_memory.memory import NOBODY, Caller, MemoryService, open_service
+from agent_memory.models import Listing, SearchFilters, Topic
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.shards import with_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import timedelta
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from datetime import datetime, timedelta
     from pathlib import Path
 
+    from agent_memory.compat.sigil_layers import MemoryCategory, Resource
+    from agent_memory.compat.sigil_operations import EventStore, Retriever
     from agent_memory.embeddings import Embedder
-    from agent_memory.knowledge.facade.events import EventStore
-    from agent_memory.knowledge.facade.retrieval import Retriever
-    from agent_memory.knowledge.facade.shapes import MemoryCategory, Resource
     from agent_memory.knowledge.llm.language_model import LanguageModel
-    from agent_memory.memory import Caller
+    from agent_memory.knowledge.tool_settings import Importance
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import RecordCounts, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """How much there is, as of the last call that looked (`MemoryManager.check` does)."""
+
+    total_resources: int = 0
+    total_items: int = 0
+    total_categories: int = 0
+    vector_index_size: int = 0
+    storage_bytes: int = 0
+    resources_by_type: dict[str, int] = field(default_factory=dict)
+    items_by_category: dict[str, int] = field(default_factory=dict)
+    last_extraction_at: datetime | None = None
+    last_consolidation_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRetryConfig:
+    """How often a call of an embedder or a language model is tried again, and how many seconds lie between.
+
+    The pause doubles each time, from `…_backoff_base` up to `embedding_backoff_max`.
+    """
+
+    embedding_max_retries: int = 3
+    embedding_backoff_base: float = 1.0
+    embedding_backoff_max: float = 30.0
+    extraction_max_retries: int = 2
+    extraction_backoff_base: float = 2.0
+    consolidation_max_retries: int = 2
+    consolidation_backoff_base: float = 2.0
+    retrieval_max_retries: int = 2
+    retrieval_backoff_base: float = 1.0
+
+
+class PageText(str):
+    """A page as text. The attributes are of earlier versions, which asked a language model for its words.
+
+    Attributes:
+        warnings: Empty.
+        degraded: None.
+        by_model: 0.
+    """
+
+    __slots__ = ()
+    warnings: ClassVar[list[str]] = []
+    degraded: ClassVar[None] = None
+    by_model: ClassVar[int] = 0
+
+
+class Consolidation:
+    """Makes pages.
+
+    Args:
+        pages: Makes and shows them.
+        events: Gets what was done.
+        caller: Returns the session that asks.
+    """
+
+    def __init__(self, pages: Pages, events: Events, caller: Callable[[], Caller]) -> None:
+        self._pages, self._events, self._caller = pages, events, caller
+
+    async def topic(self, name: str) -> Topic:
+        """Return a topic by its name."""
+        topics = await self._pages.list_shown()
+        found = next((each for each in topics if each.name == name), None)
+        if found is None:
+            raise CategoryNotFoundError(name, [each.name for each in topics])
+        return found
+
+    async def make(self, name: str, *, force: bool) -> PageText:
+        """Rebuild a page, unless a person edited it or no item changed; return it."""
+        topic = await self.topic(name)
+        try:
+            members = await self._pages.members_of(topic)
+            is_current = topic.consolidated_at is not None and {each.id for each in members} == {*topic.item_ids}
+            if not topic.edited_by and (force or not is_current):
+                made = await self._pages.make(topic, members)
+                await self._pages.write_index()
+                await self.tell([made])
+                topic = made.topic
+            return PageText(await self._pages.shown(topic))
+        except StorageError as error:
+            raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error
+
+    async def make_due(self, names: Iterable[str]) -> None:
+        """Rebuild pages with enough new items; one that fails stays."""
+        for name in sorted(set(names)):
+            with contextlib.suppress(CategoryNotFoundError, ConsolidationError):
+                topic = await self.topic(name)
+                if self._pages.has_enough(topic, [each.id for each in await self._pages.members_of(topic)]):
+                    await self.make(name, force=False)
+
+    async def make_again(self, names: Iterable[str]) -> None:
+        """Rebuild pages of topics whose sources were deleted."""
+        for name in sorted(set(names)):
+            with contextlib.suppress(CategoryNotFoundError):  # a topic that was never declared has no page
+                await self.make(name, force=True)
+
+    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
+        """Rebuild all pages with these memories; watches a service."""
+        await self.tell(await self._pages.withdraw(memory_ids))
+
+    async def tell(self, every: Iterable[Made]) -> None:
+        """Send an event of each page that was made."""
+        for made in every:
+            told = await told_of(self._pages.service, made, self._caller())
+            if told is None:
+                continue
+            payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *told, made.milliseconds)
+            await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._caller())
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """State of the last look; healthy before the first."""
+
+    stats: MemoryStats = field(default_factory=MemoryStats)
+    is_healthy: bool = True
+
+
+async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -> Standing:
+    """Count and check each storage; unreadable ones are not healthy."""
+    try:
+        stats = await counted(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
+        reports = [await service.storage.health(), *[await each.health() for each in knowledge.storages]]
+    except StorageError:
+        return Standing(is_healthy=False)
+    works = all(report.get("status") == "ok" for report in reports)
+    return Standing(stats, works and service.storage.embedding_status().get("status") != "failing")
+
+
+async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
+    """Return counts; fast after the first call.
+
+    Args:
+        service: Where items are.
+        knowledge: Where resources and topics are.
+        seen: The topics that are there for who asks.
+        size: Bytes of the files.
+    """
+    resources, memories, group = await knowledge.resources.tally(), await service.storage.tally(), seen.group
+    topics, pending = await seen.topics(), service.storage.embedding_status()
+    total, items = memories.count_records(group) + memories.count_items(group), memories.count_items(group)
+    waiting = int(pending.get("pending", 0))
+    return MemoryStats(
+        total_resources=resources.count_records(group),
+        total_items=items,
+        total_categories=len(topics),
+        vector_index_size=max(0, total - waiting) if pending.get("status") == "ready" else 0,
+        storage_bytes=size,
+        resources_by_type=await _by_type(knowledge, resources, group),
+        items_by_category=_by_topic(topics, memories) if group is None else await seen.how_many(topics),
+        last_extraction_at=memories.last_item if items else None,
+        last_consolidation_at=max((each.consolidated_at for each in topics if each.consolidated_at), default=None),
+    )
+
+
+def _by_topic(topics: Sequence[Topic], tally: RecordCounts) -> dict[str, int]:
+    """Return the number of items on or filed for each page."""
+    filed = tally.every_by_facet.get("topic", Counter[str]())
+    return {topic.name: max(filed[topic.name], len(topic.item_ids)) for topic in topics}
+
+
+async def _by_type(knowledge: Knowledge, tally: RecordCounts, group: str | None) -> dict[str, int]:
+    if group is None:
+        return dict(tally.by_facet.get("resource_type", {}))
+    seen = (await knowledge.resources.browse(Listing(filters=SearchFilters(group=group)))).records
+    return dict(Counter(each.resource_type for each in seen))
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+async def unmade(knowledge: Knowledge, service: MemoryService, seen: SeenTopics, topic: Topic) -> str:
+    """Return the page of a topic that has none, unwritten.
+
+    Args:
+        knowledge: What came in.
+        service: Where items are.
+        seen: The topics as who asks sees them: a session of a group is told no number, which others would be in.
+        topic: It.
+    """
+    if members := await seen.members_of(topic):
+        return render(replace(await drafted(knowledge, topic, members), consolidated_at=None))
+    page = view_category(topic).markdown_content
+    backlog = await runner_of(knowledge, service, config=ITEMS_ONLY).backlog()
+    unread = sum(each.due for each in backlog if each.stage == ItemStage.name)
+    unfiled = sum(each.due for each in backlog if each.stage != ItemStage.name)
+    if not unread and not unfiled:
+        return page
+    if seen.group is not None:
+        return f"{page}\n\n*What came in last may not be filed yet; the background work does that.*"
+    said = [f"{unread:,} turns or documents to be read"] if unread else []
+    said += [f"{unfiled:,} items to be filed under topics"] if unfiled else []
+    return f"{page}\n\n*Waiting for the background work: {', '.join(said)}.*"
 
 
 class MemoryManager:
@@ -88,9 +299,6 @@ class MemoryManager:
         digest: Hands out passages and takes back statements.
         model_budget: What was asked of the model, and how often it failed.
         event_store, config: As given.
-
-    Raises:
-        ConfigurationError: Two folders are named, or the embedder has another dimension than the configuration says.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -134,7 +342,7 @@ class MemoryManager:
         choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
         self._consolidation = Consolidation(self._pages, self._events, self._caller)
         self._is_told = self._service.monitor.add_watcher(PAGES, self._consolidation.withdraw)
-        self._extraction = Extraction(*layers, self._consolidation, self._events, drawing, self.digest)
+        self._extraction = Extraction(*layers, self._consolidation.make_due, self._events, drawing, self.digest)
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
@@ -148,13 +356,7 @@ class MemoryManager:
     async def store_resource(
         self, content: str, resource_type: str, metadata: dict[str, Any] | None = None
     ) -> Resource:
-        """Keep a text as it came in; secrets are taken out. The same text is kept once.
-
-        Raises:
-            ValidationError: The type is unknown, or the text is empty or longer than 1,000,000 characters (also a
-                ValueError).
-            StorageError: Nothing was stored.
-        """
+        """Keep a text as it came in; secrets are taken out. The same text is kept once."""
         stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
         keys = sorted(stored.metadata)
         payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
@@ -174,12 +376,6 @@ class MemoryManager:
             strict: Raise where nothing could be drawn, instead of an empty list whose `warnings` say why.
             with_model: Add statements of a language model that pass the checks of `digest`; where it fails, the
                 passages remain, and `degraded` says why.
-
-        Raises:
-            ResourceNotFoundError: There is no such resource.
-            ExtractionError: With `strict` alone.
-            ValidationError: The hint cannot name a topic.
-            StorageError: What was stored before stays.
         """
         items = await self._extraction.of_resource(resource_id, category_hint, strict=strict, with_model=with_model)
         await self.check(files=False)
@@ -194,10 +390,6 @@ class MemoryManager:
             content: What to keep.
             category: Its topic, declared if there is none of that name; guessed when omitted.
             importance: low, normal or high.
-
-        Raises:
-            ValidationError: It is empty, too long or nothing but a secret, or the category cannot name a topic.
-            StorageError: Nothing was stored.
         """
         kept = await self._extraction.noted(content, category, importance)
         await self.check(files=False)
@@ -217,11 +409,6 @@ class MemoryManager:
             mode: By rules, by a language model, or by the second where the first is not sure.
             k: How many at most, 1 to 100; `config.default_k` when omitted.
             category_filter: Of this topic alone.
-
-        Raises:
-            ValidationError: The query, the mode or `k` is wrong (also a ValueError).
-            CategoryNotFoundError: No topic has that name; `available` lists those that exist.
-            RetrievalError: Nothing can be read.
         """
         k = self.config.default_k if k is None else k
         check_query(query, k)
@@ -237,19 +424,28 @@ class MemoryManager:
         if (calls, failures) != (spent.calls, spent.failures.total()):
             problem = found.degraded if spent.failures.total() > failures else None
             await spent.report_problem(problem, self._service, self._caller())
-        await self._seen.name(found.items)
+        await self._name_topics(found.items)
         payload = RetrievalPerformedPayload(
             query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated
         )
         await self._events.send(MemoryEventType.RETRIEVAL_PERFORMED, payload, self._caller())
         return found
 
-    async def get_category_content(self, category_name: str) -> str:
-        """Return the page of a topic, Markdown; of one that was not made yet what would be on it, or what waits.
+    async def _name_topics(self, items: Collection[MemoryItem]) -> None:
+        """Set the smallest topic on items without one.
 
-        Raises:
-            CategoryNotFoundError: There is none of that name; names those that there are.
+        A session of a group sees declared topics that are its own or belong to none.
         """
+        group, nameless = self._seen.group, [item for item in items if item.category is None]
+        topics = await self._pages.list_shown() if nameless else []
+        for topic in sorted(topics, key=lambda topic: len(topic.item_ids), reverse=True):
+            if group is None or (not is_derived(topic) and topic.group in {"", group}):
+                filed = set(topic.item_ids)
+                for item in nameless:
+                    item.category = topic.name if item.item_id in filed else item.category
+
+    async def get_category_content(self, category_name: str) -> str:
+        """Return the page of a topic, Markdown; of one that was not made yet what would be on it, or what waits."""
         topic = await self._seen.required(category_name)
         page = await self._seen.shown(topic)
         unmade_page = "" if page else await unmade(self._knowledge, self._service, self._seen, topic)
@@ -268,10 +464,6 @@ class MemoryManager:
             category_name: Which.
             force: Do so, too, where no item has come or gone since.
             with_model: Has no effect; earlier versions asked a language model for words.
-
-        Raises:
-            CategoryNotFoundError: There is none of that name.
-            ConsolidationError: The page before stays.
         """
         del with_model
         topic = await self._seen.required(category_name)
@@ -303,12 +495,7 @@ class MemoryManager:
         return self._standing.stats
 
     async def create_category(self, name: str, description: str) -> MemoryCategory:
-        """Declare a topic.
-
-        Raises:
-            ValidationError: The name is not snake_case with 1 to 64 characters, or the description not of 10 to 500.
-            CategoryExistsError: There is one of that name.
-        """
+        """Declare a topic."""
         created = await self.category_layer.create(name, description)
         payload = CategoryCreatedPayload(created.category_id, name, created.description)
         await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller())
@@ -326,9 +513,6 @@ class MemoryManager:
             resource_id: Which.
             cascade: Forget what was drawn from it alone, too, and rebuild the pages of its topics; else the items
                 stay, with a link that says that their source is gone.
-
-        Raises:
-            StorageError: What was deleted before stays deleted; doing it again does the rest.
         """
         if await self.resource_layer.record(resource_id) is None:
             return False
@@ -336,7 +520,7 @@ class MemoryManager:
         if cascade:
             turns = await self.resource_layer.turns_of(resource_id)
             drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
-            items = [item_of(each) for each in drawn]
+            items = [view_item(each) for each in drawn]
             await self._service.writer.deletion.forget_many([item.item_id for item in items], self._caller())
             for item in items:
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
@@ -373,11 +557,7 @@ def settings_of(
     settings: ServiceSettings | None,
     embedder: Embedder | None = None,
 ) -> ServiceSettings:
-    """Return the settings of the memory below.
-
-    Raises:
-        ConfigurationError: Two folders are named, or two dimensions of vectors.
-    """
+    """Return the settings of the memory below."""
     roots = {str(root) for root in (storage_dir, config.storage_dir) if root is not None}
     if len(roots) > 1:
         raise ConfigurationError(f"storage_dir and config.storage_dir name two folders: {' and '.join(sorted(roots))}.")

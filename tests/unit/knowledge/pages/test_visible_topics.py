@@ -11,8 +11,8 @@ from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, Reso
 from agent_memory.knowledge import MemoryManager, tool_answers
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
 

@@ -1,0 +1,572 @@
+"""Names of the specification "focal": ingestion of turns, entities and summaries as a program asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+from agent_memory.errors import AgentMemoryError, IngestionError, SummarizationError, ValidationError
+from agent_memory.knowledge.entities.entity_drafts import EntityExtractionResult, extract_entities
+from agent_memory.knowledge.entities.entity_index import EntityIndexCache
+from agent_memory.knowledge.entities.entity_stage import measure_extraction
+from agent_memory.knowledge.entities.matching.profiles import described
+from agent_memory.knowledge.entities.merges import merge
+from agent_memory.knowledge.entities.relations import RELATIONS
+from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
+from agent_memory.knowledge.pipeline import metrics
+from agent_memory.knowledge.pipeline.ingestion_config import (
+    EntityDeduplicationConfig,
+    EntityExtractionConfig,
+    MemoryIngestionConfig,
+    SummarizationConfig,
+)
+from agent_memory.knowledge.pipeline.wake_ups import Background
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.summaries import summary_stage as making
+from agent_memory.knowledge.tool_settings import checked_group
+from agent_memory.logs import get_logger, span
+from agent_memory.memory import NOBODY, open_service
+from agent_memory.models import get_duplicate_key, to_text, utc_now
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.knowledge.llm.language_model import LanguageModel
+    from agent_memory.knowledge.pipeline.metrics import ContentType, EpisodeSource, SummaryType
+    from agent_memory.knowledge.pipeline.wake_ups import Queue
+    from agent_memory.logs import ActiveSpan
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import Entity, Summary, Trust
+    from agent_memory.models import Episode as EpisodeRecord
+
+
+_SOURCES: Final[dict[str, EpisodeSource]] = {"user": "user", "assistant": "agent"}
+
+
+class Session(Protocol):
+    """Whose a turn is: any object with these two, of which the group is made."""
+
+    @property
+    def tenant_id(self) -> str:
+        """Who is served."""
+
+    @property
+    def id(self) -> str:
+        """The session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a user said and what the agent answered; either may be empty, not both.
+
+    `metadata` is that of the first text that is not empty; `relations` in it declares relations of names in that text.
+    """
+
+    user_message: str = ""
+    agent_response: str = ""
+    id: str = ""
+    timestamp: datetime = field(default_factory=utc_now)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A turn, an event or a summary.
+
+    Attributes:
+        id: `epi-…`, or `sum-…` of a summary.
+        group_id: `tenant:session`; empty for none.
+        content: What was said; of a text above 8,192 characters its beginning.
+        source: user, agent or system.
+        content_type: message, event, summary or meta_summary.
+        source_metadata: Of an event `event_type` and what was given with it; of a turn `turn_id`, and `response_id`,
+            the episode of the answer.
+        metadata: Of a summary `summary_type`, how many it covers, and their ids.
+        embedding: None: vectors are made behind the answer and kept by the hash of the text.
+        embedding_model: What makes them; empty where nothing does.
+        created_at, occurred_at: When it was stored, and when it was said.
+        trust: Whose words they are, as of any record.
+    """
+
+    id: str
+    group_id: str
+    content: str
+    source: EpisodeSource = "user"
+    content_type: ContentType = "message"
+    source_metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    embedding: list[float] | None = None
+    embedding_model: str = ""
+    created_at: datetime = field(default_factory=utc_now)
+    occurred_at: datetime | None = None
+    trust: Trust = "medium"
+
+
+def group_id_of(session: Session) -> str:
+    """Return `tenant:session`.
+
+    Raises:
+        ValidationError: The two make no such name; the message quotes neither.
+    """
+    tenant, session_id = (getattr(session, name, None) for name in ("tenant_id", "id"))
+    # without this, all that forget to say their tenant would share one called None
+    return checked_group("" if tenant is None or session_id is None else f"{tenant}:{session_id}")
+
+
+def episode_of(record: EpisodeRecord, embedding_model: str = "", **source_metadata: Any) -> Episode:
+    """Return the view of an episode."""
+    event = {"event_type": record.event_type} if record.event_type else {}
+    return Episode(
+        id=record.id,
+        group_id=record.group,
+        content=record.content,
+        source="system" if record.event_type else _SOURCES.get(record.role, "system"),
+        content_type="event" if record.content_type == "event" else "message",
+        source_metadata={**event, **record.metadata, **source_metadata},
+        embedding_model=embedding_model,
+        created_at=record.timestamp,
+        occurred_at=record.observed_at,
+        trust=record.trust,
+    )
+
+
+def summary_of(record: Summary) -> Episode:
+    """Return the view of a summary."""
+    is_meta = record.level == "meta"
+    what = {"summaries_covered": len(record.covers), "summary_ids": record.covers}
+    if not is_meta:
+        what = {"episodes_covered": len(record.covers), "episode_ids": record.covers}
+    return Episode(
+        id=record.id,
+        group_id=record.group,
+        content=record.content,
+        source="system",
+        content_type="meta_summary" if is_meta else "summary",
+        metadata={**record.metadata, "summary_type": record.level, **what},
+        created_at=record.timestamp,
+        occurred_at=record.observed_at,
+        trust=record.trust,
+    )
+
+
+log = get_logger(__name__)
+
+
+class MemoryIngestor:
+    """Takes in what is said to one agent, and what happens, for any number of groups.
+
+    What it has answered is on the disk. Entities, relations and summaries follow behind, and so do vectors: no answer
+    waits for them, and none is lost when the process ends, since the journal is the backlog. Deletes nothing.
+
+    Args:
+        agent_id: Whose memory.
+        settings: Where it is, and the embedder.
+        config: What is made of what is taken in.
+        knowledge, service: Open ones to work on, instead of its own, which `close` would close.
+        embedder: One of the program's own.
+        queue: Tells other processes that there is work, and is told by them; that of `config` when omitted.
+        model: Answers prompts; without one entities and summaries are made by rules.
+        budget: What may be asked of the model; one of its own when omitted.
+        caller: The session that asks, for events.
+
+    Attributes:
+        config: As given.
+        model_budget: What was asked of the model, and how often it failed.
+        knowledge: The records.
+        background: What works behind the answers.
+
+    Raises:
+        ConfigurationError: What `config` or `settings` ask for is not there.
+    """
+
+    def __init__(  # noqa: PLR0913 - each by its name
+        self,
+        agent_id: str = "default",
+        settings: ServiceSettings | None = None,
+        config: MemoryIngestionConfig | None = None,
+        *,
+        knowledge: Knowledge | None = None,
+        service: MemoryService | None = None,
+        embedder: Embedder | None = None,
+        queue: Queue | None = None,
+        model: LanguageModel | None = None,
+        budget: ModelBudget | None = None,
+        caller: Caller = NOBODY,
+    ) -> None:
+        self.config = config or MemoryIngestionConfig()
+        settings = settings or (service.settings if service is not None else ServiceSettings())
+        if not self.config.embedding_enabled:
+            settings = settings.model_copy(update={"embedder": "none"})
+        self._owns_service, self._owns_knowledge = service is None, knowledge is None
+        self._service = service or open_service(agent_id, settings, embedder)
+        self.knowledge = knowledge or Knowledge(self._service.agent_id, settings, embedder=embedder)
+        self._ingest, self._caller = Ingest(self.knowledge, self._service.report), caller
+        self._model = "" if settings.embedder == "none" else settings.embedder
+        self._next: dict[str, int] = {}
+        self._places: dict[str, dict[tuple[str, str, str], int]] = {}
+        self._placing = asyncio.Lock()
+        self.model_budget = budget or ModelBudget()
+        asking = None if model is None else Asking(model, budget=self.model_budget)
+        self.background = Background(self.knowledge, self._service, self.config, caller, queue, asking)
+
+    async def ingest_turn(self, turn: Turn, session: Session) -> Episode:
+        """Take in what a user said and what the agent answered: two episodes of one conversation, in one change.
+
+        Args:
+            turn: The two; one of them may be empty.
+            session: Its `tenant_id` and `id` make the group.
+
+        Returns:
+            The episode of what the user said, or of the answer where they said nothing.
+
+        Raises:
+            IngestionError: Nothing was stored: it is empty, too long, of no group, or the disk refused it. Where only
+                one of the two can be kept, that is kept, and the log says why the other one is not.
+        """
+        began = time.perf_counter()
+        group_id = ""
+        with span("memory.ingest_turn", embedding_enabled=self.config.embedding_enabled) as told:
+            try:
+                group_id = group_id_of(session)
+                self._check_enabled()
+                stored = await self._take(turn, str(session.id), group_id)
+            except AgentMemoryError as error:
+                raise self._failed(error, group_id, told) from error
+            more = {"turn_id": turn.id} if turn.id else {}
+            more |= {"response_id": stored[1].id} if len(stored) > 1 else {}
+            return await self._done(stored, episode_of(stored[0], self._model, **more), began, told)
+
+    async def ingest_event(
+        self, event_type: str, content: str, group_id: str, metadata: Mapping[str, Any] | None = None
+    ) -> Episode:
+        """Take in something that happened, such as a tool's run or an error.
+
+        Args:
+            event_type: What kind of thing, such as `tool_execution`.
+            content: What happened.
+            group_id: `tenant:session`.
+            metadata: What else is known of it, as plain JSON.
+
+        Raises:
+            IngestionError: Nothing was stored.
+        """
+        began = time.perf_counter()
+        checked = ""
+        with span("memory.ingest_event", embedding_enabled=self.config.embedding_enabled) as told:
+            try:
+                checked = checked_group(group_id)
+                self._check_enabled()
+                said = Said(content, role="system", event_type=event_type, metadata=metadata or {})
+                ingested = await self._ingest.turn(said, group=checked, caller=self._caller)
+            except AgentMemoryError as error:
+                raise self._failed(error, checked, told) from error
+            return await self._done([ingested.record], episode_of(ingested.record, self._model), began, told)
+
+    async def close(self) -> None:
+        """Finish the portion that is under way, and close what it opened. May be called more than once."""
+        await self.background.close()
+        if self._owns_knowledge:
+            await self.knowledge.close()
+        if self._owns_service:
+            await self._service.close()
+
+    async def __aenter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close."""
+        await self.close()
+
+    def _check_enabled(self) -> None:
+        if not self.config.enabled:
+            raise IngestionError(
+                "Nothing was stored: ingestion is off by configuration.",
+                code="ingestion_off",
+                recovery="Set `enabled` in MemoryIngestionConfig.",
+            )
+
+    async def _take(self, turn: Turn, session_id: str, group_id: str) -> list[EpisodeRecord]:
+        said = [
+            Said(text, role, said_at=turn.timestamp)
+            for role, text in (("user", turn.user_message), ("assistant", turn.agent_response))
+            if text.strip()
+        ]
+        if not said:
+            raise IngestionError(
+                "Nothing was stored: neither user nor agent said anything.",
+                code="nothing_said",
+                recovery="Give a text of the user, of the agent, or of both.",
+            )
+        said[0] = replace(said[0], metadata=turn.metadata)
+        begun = await self._ingest.conversation(session_id, group=group_id, caller=self._caller)
+        conversation = begun.record.id
+        async with self._placing:
+            first = await self._place(conversation, turn, len(said))
+            kept, refused = await self._ingest.turns(
+                said, conversation=conversation, first=first, group=group_id, is_live=True, caller=self._caller
+            )
+            self._places[conversation][_mark_of(turn)] = first
+        if not kept:
+            raise IngestionError(
+                "Nothing was stored of a text that is too long, nothing but a secret, or not Unicode text.",
+                code=refused[0][1],
+                recovery="Take a long text in as several turns, or as a file; the others are never kept.",
+            )
+        for _, code in refused:
+            log.warning("ingestion_failed", group_id=group_id, error=code, cause="ValidationError")
+        return [each.record for each in kept]
+
+    async def _place(self, conversation: str, turn: Turn, count: int) -> int:
+        """Return the place of a turn in its conversation: behind the others, or its own where it is there already."""
+        if conversation not in self._places:
+            known = await self.knowledge.episodes.linked_to(conversation)
+            self._places[conversation] = {
+                (to_text(each.observed_at), each.role, get_duplicate_key(each.content)): each.order
+                for each in known
+                if each.observed_at is not None
+            }
+            self._next[conversation] = 1 + max((each.order for each in known), default=-1)
+            metrics.ACTIVE_SESSIONS.set(len(self._next))
+        again = self._places[conversation].get(_mark_of(turn))
+        if again is not None:
+            return again
+        first = self._next[conversation]
+        self._next[conversation] = first + count
+        return first
+
+    def _failed(self, error: AgentMemoryError, group_id: str, told: ActiveSpan) -> IngestionError:
+        told.set_attribute("group_id", group_id)
+        if isinstance(error, IngestionError):
+            failed = error
+            failed.group_id = group_id or None
+        else:
+            failed = IngestionError(
+                error.message, group_id=group_id or None, cause=error, code=error.code, recovery=error.recovery
+            )
+        log.warning(
+            "ingestion_failed",
+            request_id=failed.request_id,
+            group_id=group_id,
+            error=error.code,
+            cause=type(error).__name__,
+        )
+        return failed
+
+    async def _done(self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, told: ActiveSpan) -> Episode:
+        """Tell what was taken in, and have it worked on."""
+        spent = (time.perf_counter() - began) * 1000
+        told.set_attributes({"group_id": episode.group_id, "episode_id": episode.id, "latency_ms": round(spent, 3)})
+        metrics.INGESTION_LATENCY.observe(
+            spent, operation="event_create" if episode.content_type == "event" else "episode_create"
+        )
+        for each in stored:
+            view = episode_of(each)
+            metrics.EPISODES_CREATED.add(content_type=view.content_type, source=view.source)
+            log.info(
+                "episode_created",
+                episode_id=each.id,
+                group_id=each.group,
+                content_type=each.content_type,
+                embedding_model=self._model,
+                latency_ms=round(spent, 3),
+            )
+        if spent > self.config.max_ingestion_latency_ms:
+            log.warning("ingestion_slow", latency_ms=round(spent, 3), limit_ms=self.config.max_ingestion_latency_ms)
+        await self.background.tell()
+        return episode
+
+
+def _mark_of(turn: Turn) -> tuple[str, str, str]:
+    """Return by what a turn is known again: its time, and who said what first."""
+    role, text = ("user", turn.user_message) if turn.user_message.strip() else ("assistant", turn.agent_response)
+    return to_text(turn.timestamp), role, get_duplicate_key(text)
+
+
+log = get_logger(__name__)
+
+
+class EntityExtractor:
+    """Extractor of entities and declared relations, without a time limit.
+
+    Args:
+        config: Settings of the extraction.
+        asking: Has no effect; earlier versions asked a language model.
+    """
+
+    def __init__(self, config: EntityExtractionConfig | None = None, asking: object = None) -> None:
+        del asking
+        self.config = config or EntityExtractionConfig()
+
+    async def extract(self, episode: Episode) -> EntityExtractionResult:
+        """Extract the entities of an episode, none if disabled.
+
+        The text of an episode above 8,192 characters is its beginning.
+        """
+        if not self.config.enabled:
+            return EntityExtractionResult()
+        relations = {**episode.source_metadata, **episode.metadata}.get(RELATIONS)
+        least = self.config.min_confidence
+        draw = partial(asyncio.to_thread, extract_entities, episode.content, least=least, relations=relations)
+        return await measure_extraction(episode.id, draw)
+
+    async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
+        """Extract the entities of episodes, in their order."""
+        at_once = asyncio.Semaphore(self.config.batch_size)
+
+        async def extract(episode: Episode) -> EntityExtractionResult:
+            async with at_once:
+                return await self.extract(episode)
+
+        return list(await asyncio.gather(*map(extract, episodes)))
+
+
+class EntityDeduplicator:
+    """Finds the known entity of a group that a new one is the same as.
+
+    There are four stages; the first that finds an entity decides.
+
+    Args:
+        knowledge: Records of the agent.
+        config: Enabled stages.
+    """
+
+    def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig | None = None) -> None:
+        self.config = config or EntityDeduplicationConfig()
+        self._known = EntityIndexCache(knowledge, self.config)
+
+    async def find_duplicate(self, entity: Entity, group_id: str) -> Entity | None:
+        """Return the known entity that is certainly the same, or None.
+
+        It is not certain if only one of the two is from a trusted source.
+
+        Args:
+            entity: New entity.
+            group_id: Group whose entities are compared.
+
+        Raises:
+            ValidationError: The group has no such name.
+            StorageError: The entities cannot be read.
+        """
+        began = time.perf_counter()
+        with span("memory.deduplicate_entity", group_id=group_id):
+            known = (await self._known.get([checked_group(group_id)]))[group_id]
+            match = await asyncio.to_thread(known.match, described(entity), entity.trust)
+        metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
+        if match is None or match.decision != "merge" or match.id == entity.id:
+            return None
+        metrics.DEDUPLICATION_MATCHES.add(stage=match.stage)
+        return known.get(match.id)
+
+    async def merge_entities(self, existing: Entity, new: Entity) -> Entity:
+        """Return an entity merged with a new one, without storing it.
+
+        ID and `valid_from` stay. A new attribute replaces the old one, unless its trust is lower. The metadata keeps
+        the old values, so that `agent_memory.knowledge.entities.merges.split` restores them.
+
+        Raises:
+            ValidationError: They are one record, or belong to two groups.
+        """
+        return merge(existing, new)
+
+
+MOST_COVERED: Final = 90
+"""Records that one summary covers at most."""
+
+
+class ConversationSummarizer:
+    """Summarises what one agent was told. Without a language model each sentence of a summary is a quote.
+
+    Args:
+        knowledge: The records.
+        config: Sizes and limits.
+        asking: Has no effect; earlier versions asked a language model.
+    """
+
+    def __init__(self, knowledge: Knowledge, config: SummarizationConfig | None = None, asking: object = None) -> None:
+        del asking
+        self._knowledge, self.config = knowledge, config or SummarizationConfig()
+
+    async def summarize_window(self, episodes: Sequence[Episode | EpisodeRecord], group_id: str) -> Episode:
+        """Return the summary of turns that follow each other; it is not kept.
+
+        Args:
+            episodes: Stored ones of the group, usually 10 to 50.
+            group_id: `tenant:session`.
+
+        Raises:
+            SummarizationError: There are none, one is of another group or is not there, or they state nothing.
+            StorageError: A text cannot be read.
+        """
+        known = await self._records("window", [each.id for each in episodes], group_id)
+        return summary_of((await making.window(self._knowledge, known, self.config)).value)
+
+    async def create_meta_summary(self, summaries: Sequence[Episode], group_id: str) -> Episode:
+        """Return the summary of some window summaries; it is not kept.
+
+        Args:
+            summaries: Kept ones of the group, usually 5 to 10.
+            group_id: `tenant:session`.
+
+        Raises:
+            SummarizationError: There are none, or one is of another group or is not kept.
+        """
+        known = await self._summaries([each.id for each in summaries], group_id)
+        return summary_of((await making.meta(self._knowledge, known, self.config)).value)
+
+    async def check_and_summarize_if_needed(self, group_id: str) -> Episode | None:
+        """Make and keep the summaries of a group that are due; return the last of them, None where none was due.
+
+        Raises:
+            SummarizationError: The group has no such name.
+            StorageError: What was kept before is on the disk.
+        """
+        group = _group(group_id, None)
+        made: list[Summary] = []
+        never = await get_forgotten_sources(self._knowledge)
+        for each in await self._knowledge.resources.valid():
+            if each.group == group and each.resource_type == "conversation":
+                conversation = await making.UncoveredTurns.read(self._knowledge, each.id, never)
+                made += await conversation.summarise(self._knowledge, self.config)
+        return summary_of(made[-1]) if made else None
+
+    async def _records(self, what: SummaryType, ids: Sequence[str], group_id: str) -> list[EpisodeRecord]:
+        group = _group(group_id, what)
+        _check_count(ids, what, group_id)
+        known = await self._knowledge.episodes.valid_among(ids)
+        if any(one not in known or known[one].group != group for one in ids):
+            raise _refused("not all of these are stored episodes of this group", what, group_id)
+        return [known[one] for one in ids]
+
+    async def _summaries(self, ids: Sequence[str], group_id: str) -> list[Summary]:
+        group = _group(group_id, "meta")
+        _check_count(ids, "meta", group_id)
+        known = await self._knowledge.summaries.valid_among(ids)
+        if any(one not in known or known[one].group != group for one in ids):
+            raise _refused("not all of these are kept summaries of this group", "meta", group_id)
+        return [known[one] for one in ids]
+
+
+def _group(group_id: str, what: SummaryType | None) -> str:
+    try:
+        return checked_group(group_id)
+    except ValidationError as error:
+        raise SummarizationError(error.message, summary_type=what, cause=error, code=error.code) from error
+
+
+def _check_count(ids: Sequence[str], what: SummaryType, group_id: str) -> None:
+    if not 0 < len(ids) <= MOST_COVERED:
+        raise _refused(f"a summary covers 1 to {MOST_COVERED} of them, got {len(ids)}", what, group_id)
+
+
+def _refused(why: str, what: SummaryType, group_id: str) -> SummarizationError:
+    return SummarizationError(f"No summary was made: {why}.", group_id=group_id, summary_type=what, code="not_covered")

@@ -1,0 +1,553 @@
+"""Operations of the specification "sigil": events, consolidation, extraction, retrieval.
+
+Items are found by rules (RAG), by a language model among candidates (LLM), or by both (HYBRID). No payload of an event
+has content or a query.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import re
+import time
+import uuid
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from statistics import pstdev
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from agent_memory.compat.sigil_layers import MemoryItem, view_item
+from agent_memory.errors import (
+    CategoryExistsError,
+    ExtractionError,
+    ResourceNotFoundError,
+    RetrievalError,
+    StorageError,
+    ValidationError,
+)
+from agent_memory.knowledge.digest.model_digest import ask_statements, split_batches
+from agent_memory.knowledge.llm.language_model import Asking, ModelFailure
+from agent_memory.knowledge.pages.filing import guessed, open_to
+from agent_memory.knowledge.pages.page_items import unsaid
+from agent_memory.knowledge.passages.items import is_passage
+from agent_memory.language.words import query_terms
+from agent_memory.logs import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from agent_memory.compat.sigil_layers import CategoryLayer, ItemLayer, ResourceLayer
+    from agent_memory.embeddings import Embedder
+    from agent_memory.knowledge.digest.passage_digest import PassageDigest
+    from agent_memory.knowledge.tool_settings import Importance
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import Clock, Match, MemorySearchResult, Topic
+    from agent_memory.models import Resource as ResourceRecord
+
+
+class MemoryEventType(StrEnum):
+    """Types of events."""
+
+    RESOURCE_STORED = "memory.resource_stored"
+    ITEMS_EXTRACTED = "memory.items_extracted"
+    CATEGORY_CREATED = "memory.category_created"
+    CATEGORY_CONSOLIDATED = "memory.category_consolidated"
+    RETRIEVAL_PERFORMED = "memory.retrieval_performed"
+    RESOURCE_DELETED = "memory.resource_deleted"
+    ITEM_DELETED = "memory.item_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStoredPayload:
+    """Of RESOURCE_STORED; `content_length` in characters."""
+
+    resource_id: str
+    resource_type: str
+    content_length: int
+    metadata_keys: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsExtractedPayload:
+    """Of ITEMS_EXTRACTED; `by_model` of them are statements of a language model."""
+
+    resource_id: str
+    item_ids: list[str]
+    item_count: int
+    categories: list[str]
+    extraction_time_ms: float
+    by_model: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryCreatedPayload:
+    """Of CATEGORY_CREATED."""
+
+    category_id: str
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryConsolidatedPayload:
+    """Of CATEGORY_CONSOLIDATED; `content_length` in characters, `by_model` is 0."""
+
+    category_id: str
+    name: str
+    item_count: int
+    content_length: int
+    consolidation_time_ms: float
+    by_model: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalPerformedPayload:
+    """Of RETRIEVAL_PERFORMED, which is for debugging; the query by its SHA-256, and that to the event store alone."""
+
+    query_hash: str
+    mode: str
+    result_count: int
+    search_time_ms: float
+    escalated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDeletedPayload:
+    """Of RESOURCE_DELETED; `cascade` tells whether its items went with it."""
+
+    resource_id: str
+    cascade: bool
+    item_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDeletedPayload:
+    """Of ITEM_DELETED."""
+
+    item_id: str
+
+
+Payload = (
+    ResourceStoredPayload
+    | ItemsExtractedPayload
+    | CategoryCreatedPayload
+    | CategoryConsolidatedPayload
+    | RetrievalPerformedPayload
+    | ResourceDeletedPayload
+    | ItemDeletedPayload
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEvent:
+    """One event as an event store gets it."""
+
+    event_id: str
+    event_type: MemoryEventType
+    timestamp: datetime
+    session_id: str
+    correlation_id: str | None
+    payload: dict[str, Any]
+
+
+class EventStore(Protocol):
+    """Where events go besides the host; what `append` returns is awaited if it can be."""
+
+    def append(self, event: MemoryEvent) -> object:
+        """Keep an event."""
+
+
+def query_hash(query: str) -> str:
+    """Return the SHA-256 of a query, hexadecimal."""
+    return hashlib.sha256(query.encode("utf-8", "replace")).hexdigest()
+
+
+class Events:
+    """Sends events to a store, and to the session of the caller.
+
+    Args:
+        service: Reports to the session.
+        store: None for none.
+        clock: Source of the present.
+    """
+
+    def __init__(self, service: MemoryService, store: EventStore | None, clock: Clock) -> None:
+        self._service, self._store, self._clock = service, store, clock
+
+    async def send(self, kind: MemoryEventType, payload: Payload, caller: Caller) -> None:
+        """Send one event; `correlation_id` joins those of one resource or category."""
+        values = asdict(payload)
+        joined = next((values[name] for name in ("resource_id", "category_id") if name in values), None)
+        if self._store is not None:
+            event = MemoryEvent(str(uuid.uuid4()), kind, self._clock(), caller.session_id, joined, values)
+            done = self._store.append(event)
+            if inspect.isawaitable(done):
+                await done
+        told = {name: value for name, value in values.items() if name not in {"description", "query_hash"}}
+        await self._service.report(kind.value.replace(".", ":"), caller, **told)
+
+
+log = get_logger(__name__)
+
+_QUOTED: Final = 0.8
+"""How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
+_NOTED: Final = 1.0
+_PASSAGE_FIELDS: Final = ("source", "metadata", "observed_at", "trust", "tags", "links")
+
+
+class Items(list[MemoryItem]):
+    """Items, and what is to be told of them.
+
+    Attributes:
+        warnings: Why there are not more of them, and what was left out, in a sentence each.
+        degraded: Sentence that says why a language model gave no statements; None if it did, or was not asked.
+        by_model: How many are its statements.
+    """
+
+    def __init__(self, items: Iterable[MemoryItem] = ()) -> None:
+        super().__init__(items)
+        self.warnings: list[str] = []
+        self.degraded: str | None = None
+        self.by_model = 0
+
+
+class Extraction:
+    """Draws items.
+
+    Args:
+        resources, items, categories: The layers.
+        make_due: Rebuilds pages that are due, by names of topics.
+        events: Gets what was done.
+        asking: How a language model is asked, by whom it is wanted.
+        passage_digest: Checks and stores the model's statements.
+    """
+
+    def __init__(
+        self,
+        resources: ResourceLayer,
+        items: ItemLayer,
+        categories: CategoryLayer,
+        make_due: Callable[[Iterable[str]], Awaitable[None]],
+        events: Events,
+        asking: Asking,
+        passage_digest: PassageDigest,
+    ) -> None:
+        self._resources, self._items, self._categories = resources, items, categories
+        self._make_due, self._events, self._asking = make_due, events, asking
+        self._passage_digest = passage_digest
+
+    async def of_resource(self, resource_id: str, hint: str | None, *, strict: bool, with_model: bool = False) -> Items:
+        """Draw the items of a resource; see `MemoryManager.extract_and_store`."""
+        began = time.perf_counter()
+        record = await self._resources.record(resource_id)
+        if record is None:
+            raise ResourceNotFoundError(resource_id)
+        if hint is not None:
+            await self._declare(hint)
+        topics = [] if hint is not None else await self._categories.topics()
+        items = Items()
+        await self._keep_passages(record, hint, topics, items)
+        if with_model:
+            await self._digest(items)
+        if not items:
+            items.warnings.append(f"Nothing that states something was found in {resource_id}.")
+            if strict:
+                raise ExtractionError(items.warnings[-1])
+            log.warning("nothing_extracted", resource_id=resource_id)
+        await self._tell(record, items, began)
+        return items
+
+    async def noted(self, content: str, category: str | None, importance: Importance) -> MemoryItem:
+        """Keep what an agent notes as an item of the said words; see `MemoryManager.remember`."""
+        if category is not None:
+            await self._declare(category)
+        topic = category or (await guessed(self._items.service, [content], await self._categories.topics()))[0]
+        said = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
+        item = MemoryItem("", said.content, None, said.resource_id, topic or None, _NOTED, said.created_at, importance)
+        kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
+        await self._make_due([kept.category] if kept.category else [])
+        return kept
+
+    async def _keep_passages(
+        self, record: ResourceRecord, hint: str | None, topics: Sequence[Topic], items: Items
+    ) -> None:
+        """Store the passages of a resource."""
+        drawn = await self._resources.cut(record)
+        names = [hint or ""] * len(drawn)
+        if hint is None:
+            for group in sorted({values["group"] for values in drawn}):
+                places = [at for at, values in enumerate(drawn) if values["group"] == group]
+                texts = [drawn[at]["content"] for at in places]
+                found = await guessed(self._items.service, texts, open_to(group, topics))
+                for at, name in zip(places, found, strict=True):
+                    names[at] = name
+        for values, topic in zip(drawn, names, strict=True):
+            source = values["links"][0]["id"]
+            item = MemoryItem("", values["content"], None, source, topic or None, _QUOTED, record.timestamp)
+            fields = {name: values[name] for name in _PASSAGE_FIELDS if name in values}
+            try:
+                items.append(await self._items.store(item, **fields))
+            except ValidationError as error:  # nothing but a secret, for instance
+                items.warnings.append(error.message)
+
+    async def _digest(self, items: Items) -> None:
+        """Add a model's statements about the passages of a resource."""
+        found = [await self._items.service.storage.get(item.item_id) for item in items]
+        passages = [memory for memory in found if memory is not None and is_passage(memory)]
+        for batch in split_batches(passages):
+            outcome = await ask_statements(self._passage_digest, self._asking, batch, self._items.caller)
+            items.warnings += outcome.warnings
+            items.degraded = outcome.failure.sentence if outcome.failure else items.degraded
+            items += [view_item(memory) for memory in outcome.stored]
+            items.by_model += len(outcome.stored)
+        if self._asking.model is not None:
+            await self._asking.budget.report_problem(items.degraded, self._items.service, self._items.caller)
+
+    async def _declare(self, name: str) -> None:
+        if await self._categories.topic(name) is None:
+            with contextlib.suppress(CategoryExistsError):
+                await self._categories.create(name, unsaid(name.replace("_", " ")))
+
+    async def _tell(self, record: ResourceRecord, items: Items, began: float) -> None:
+        names = sorted({item.category for item in items if item.category})
+        spent = 1000 * (time.perf_counter() - began)
+        payload = ItemsExtractedPayload(
+            record.id, [item.item_id for item in items], len(items), names, spent, items.by_model
+        )
+        await self._events.send(MemoryEventType.ITEMS_EXTRACTED, payload, self._items.caller)
+        await self._make_due(names)
+
+
+MAX_K: Final = 100
+MAX_QUERY: Final = 10_000
+_FACTORS: Final[dict[Importance, float]] = {"low": 0.97, "normal": 1.0, "high": 1.03}
+"""1 + 0.1 * (importance - 0.5): what is important comes first among what answers about equally well, and no further."""
+_LEAST_COSINE: Final = 0.2
+"""Floor below which the vectors of a sentence embedder tell nothing."""
+_READ_TOGETHER: Final = 3
+_COMPLEX: Final = re.compile(
+    r"\b(why|compare|compared|difference|differ|versus|vs|trade-?offs?|relationship|relate[sd]?|pattern|patterns|trend"
+    r"|trends|because|cause[sd]?|implications?|summari[sz]e|contradict\w*|if .{0,400} then)\b",
+    re.IGNORECASE,
+)
+
+
+class RetrievalMode(StrEnum):
+    """How items are found."""
+
+    RAG = "rag"
+    LLM = "llm"
+    HYBRID = "hybrid"
+
+
+@dataclass(slots=True)
+class RetrievalResult:
+    """What was found.
+
+    Attributes:
+        items: Best first.
+        mode_used: How they were found in the end.
+        total_found: How many matched, shown or not; about how many where there are many.
+        search_time_ms: Time taken, milliseconds.
+        confidence_scores: Raw evidence of each item, 0..1: share of the query's words or cosine; or what a language
+            model said.
+        escalated: Whether a language model was asked because rules were not sure.
+        confidence: Raw evidence of the best item, 0..1.
+        match: Best grade of the items, "none" without an item.
+        degraded: Why the answer is weaker than was asked for, in a sentence; None when it is not.
+    """
+
+    items: list[MemoryItem]
+    mode_used: RetrievalMode
+    total_found: int
+    search_time_ms: float
+    confidence_scores: list[float] = field(default_factory=list)
+    escalated: bool = False
+    confidence: float | None = None
+    match: Match | None = None
+    degraded: str | None = None
+
+    @property
+    def not_known(self) -> bool:
+        """True if nothing matches. For programs of earlier versions; read `match`."""
+        return self.match == "none"
+
+
+def check_query(query: object, k: object) -> None:
+    """Refuse what is no query, or no number of items."""
+    if not isinstance(query, str) or not 1 <= len(query) <= MAX_QUERY:
+        raise ValidationError(f"A query is a text of 1 to {MAX_QUERY:,} characters.")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+        raise ValidationError(f"k is a whole number from 1 to {MAX_K}, got {k!r}.")
+
+
+class Retriever(Protocol):
+    """One way to find items."""
+
+    async def retrieve(self, query: str, k: int = 5, *, category_filter: str | None = None) -> RetrievalResult:
+        """Return the best `k`, of those in the category alone if one is named."""
+
+
+class ConfidenceScorer:
+    """Score results by the similarity of the best and the share of the query's words in the first three.
+
+    The score is the mean of both. The spread of the scores is left to the caller that escalates.
+
+    Args:
+        least: The similarity that tells nothing.
+    """
+
+    def __init__(self, least: float = _LEAST_COSINE) -> None:
+        self._least = least
+
+    def score(self, results: Sequence[tuple[MemoryItem, float]], query: str) -> float:
+        """Return a number in 0..1; 0 without results.
+
+        Args:
+            results: Items with their similarity, best first.
+            query: What was asked.
+        """
+        if not results:
+            return 0.0
+        nearness = max(0.0, min(1.0, (results[0][1] - self._least) / (1 - self._least)))
+        wanted = set(query_terms(query))
+        held = {term for item, _ in results[:_READ_TOGETHER] for term in query_terms(item.content)}
+        return (nearness + (len(wanted & held) / len(wanted) if wanted else 0.0)) / 2
+
+
+class RAGRetriever:
+    """Finds items by words and by meaning, without a language model.
+
+    Args:
+        item_layer: Where they are.
+        embedding_service: The layer's own embedder; named for programs that hand it over.
+        similarity_threshold: Least cosine of what shares no word with the query; None takes the embedder's own.
+    """
+
+    def __init__(
+        self,
+        item_layer: ItemLayer,
+        embedding_service: Embedder | None = None,
+        similarity_threshold: float | None = None,
+    ) -> None:
+        self.item_layer, self.embedding_service = item_layer, embedding_service
+        self._threshold = similarity_threshold
+
+    async def retrieve(self, query: str, k: int = 5, category_filter: str | None = None) -> RetrievalResult:
+        """Return the best `k` of those that are in the category, if one is named."""
+        check_query(query, k)
+        began = time.perf_counter()
+        try:
+            found = await self.item_layer.search(query, k, category_filter)
+        except StorageError as error:
+            raise RetrievalError(f"{error.message} Nothing was found.", recovery=error.recovery) from error
+        hits = sorted(filter(self._reaches, found.results), key=_rank, reverse=True)
+        return RetrievalResult(
+            [view_item(hit.memory) for hit in hits],
+            RetrievalMode.RAG,
+            found.results.total_found,
+            1000 * (time.perf_counter() - began),
+            [hit.relevance_score if hit.answer_confidence is None else hit.answer_confidence for hit in hits],
+            confidence=found.results.answer_confidence,
+            match=found.results.match,
+            degraded=found.degraded or found.results.degraded,
+        )
+
+    def _reaches(self, hit: MemorySearchResult) -> bool:
+        cosine = hit.parts.get("cosine")
+        return self._threshold is None or cosine is None or cosine >= self._threshold or hit.parts.get("bm25", 0) > 0
+
+
+class LLMRetriever:
+    """Has a language model choose among what rules find; without one, or where it fails, the rules' answer stands.
+
+    Args:
+        item_layer: Where the items are.
+        model: Answers prompts: a callable, or an `Asking` with retries; None for none.
+        max_candidates: How many it reads.
+    """
+
+    def __init__(self, item_layer: ItemLayer, model: Asking | None = None, max_candidates: int = 50) -> None:
+        self._asking = model or Asking()
+        self._most = max(1, min(max_candidates, MAX_K))
+        self._rules = RAGRetriever(item_layer)
+
+    @property
+    def has_model(self) -> bool:
+        """True if there is a model to ask."""
+        return self._asking.model is not None
+
+    async def retrieve(self, query: str, k: int = 5, category_filter: str | None = None) -> RetrievalResult:
+        """Return what the model chose, with its confidences."""
+        check_query(query, k)
+        began = time.perf_counter()
+        found = await self._rules.retrieve(query, max(k, self._most if self.has_model else k), category_filter)
+        choice = await self._asking.choose(query, [item.content for item in found.items[: self._most]], k)
+        spent = 1000 * (time.perf_counter() - began)
+        if isinstance(choice, ModelFailure):
+            items, scores = found.items[:k], found.confidence_scores[:k]
+            return replace(found, items=items, confidence_scores=scores, search_time_ms=spent, degraded=choice.sentence)
+        scores = [score for _, score in choice]
+        return replace(
+            found,
+            items=[found.items[place] for place, _ in choice],
+            confidence_scores=scores,
+            mode_used=RetrievalMode.LLM,
+            search_time_ms=spent,
+            confidence=max(scores, default=0.0),
+            match="strong" if choice else "none",
+        )
+
+
+class HybridRetriever:
+    """Answers by rules, and asks a language model where that is not sure.
+
+    Args:
+        rag_retriever: The rules.
+        llm_retriever: The model.
+        escalation_threshold: Least confidence of an answer that is not escalated, 0..1.
+        variance_threshold: Spread of the items' confidences (standard deviation) above which an answer whose second
+            item is no worse than its first is escalated, too.
+    """
+
+    def __init__(
+        self,
+        rag_retriever: RAGRetriever,
+        llm_retriever: LLMRetriever,
+        escalation_threshold: float = 0.6,
+        variance_threshold: float = 0.15,
+    ) -> None:
+        self._rules, self._model = rag_retriever, llm_retriever
+        self._least, self._spread = escalation_threshold, variance_threshold
+        self._scorer = ConfidenceScorer()
+
+    async def retrieve(
+        self, query: str, k: int = 5, escalation_threshold: float | None = None, category_filter: str | None = None
+    ) -> RetrievalResult:
+        """Return the rules' answer where it is sure, else the model's.
+
+        If the model chooses nothing, the rules' results remain, as weak matches.
+        """
+        found = await self._rules.retrieve(query, k, category_filter)
+        least = self._least if escalation_threshold is None else escalation_threshold
+        if not self._is_unsure(found, query, least):
+            return found
+        chosen = await self._model.retrieve(query, k, category_filter)
+        spent = found.search_time_ms + chosen.search_time_ms
+        if not chosen.items and found.items:  # a model only adds
+            return replace(found, match="weak", search_time_ms=spent, escalated=True)
+        return replace(chosen, search_time_ms=spent, escalated=chosen.mode_used is RetrievalMode.LLM)
+
+    def _is_unsure(self, found: RetrievalResult, query: str, least: float) -> bool:
+        sure = found.confidence
+        if sure is None:
+            sure = self._scorer.score(list(zip(found.items, found.confidence_scores, strict=True)), query)
+        scores = found.confidence_scores
+        is_ambiguous = len(scores) > 1 and pstdev(scores) > self._spread and scores[1] >= scores[0]
+        return sure < least or is_ambiguous or (self._model.has_model and _COMPLEX.search(query) is not None)
+
+
+def _rank(hit: MemorySearchResult) -> float:
+    return hit.relevance_score * _FACTORS[view_item(hit.memory).importance]

@@ -1,1 +1,0 @@
-"""Knowledge by the names of its contract: `MemoryManager`, its three layers, retrieval, events and what is printed."""
