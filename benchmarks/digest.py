@@ -27,7 +27,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
@@ -206,7 +206,9 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestRes
         for name in dict.fromkeys(statement.document for statement in statements):
             await ingest.resource(ReceivedDocument(_read(folder, name), name))
         asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
-        await runner_of(knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING)).run()
+        await runner_of(
+            knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING), config=ITEMS_ONLY
+        ).run()
         stored = {item.content for item in await service.searcher.list_all() if item.source.detail == "digest"}
         use = ModelUse.read(knowledge.folder.path, knowledge.clock())
         await knowledge.close()

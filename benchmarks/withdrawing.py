@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
@@ -45,7 +45,7 @@ async def measure(folder: Path, count: int, forgotten: int) -> dict[str, Any]:
     said = statements_of(count, seed=5)
     path.write_text("\n".join(json.dumps({"speaker": "Lea", "text": text}) for text in said), encoding="utf-8")
     await Ingest(knowledge).file(path)
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     items = [each for each in await service.searcher.list_all() if each.is_item]
     chosen = random.Random(7).sample(items, forgotten + 1)
     await service.forget(chosen.pop().id)  # what is imported and opened once

@@ -1,4 +1,4 @@
-"""Names of the specification "focal": ingestion of turns, entities and summaries as a program asks for them."""
+"""Names of the specification "focal": ingestion, entities and summaries."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _SOURCES: Final[dict[str, EpisodeSource]] = {"user": "user", "assistant": "agent
 
 
 class Session(Protocol):
-    """Whose a turn is: any object with these two, of which the group is made."""
+    """Owner of a turn: any object with these two properties."""
 
     @property
     def tenant_id(self) -> str:
-        """Who is served."""
+        """Tenant of the session."""
 
     @property
     def id(self) -> str:
@@ -66,7 +66,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a user said and what the agent answered; either may be empty, not both.
+    """Message of a user and answer of an agent; one may be empty.
 
     `metadata` is that of the first text that is not empty; `relations` in it declares relations of names in that text.
     """
@@ -162,7 +162,7 @@ log = get_logger(__name__)
 
 
 class MemoryIngestor:
-    """Takes in what is said to one agent, and what happens, for any number of groups.
+    """Ingests turns and events of any number of groups.
 
     What it has answered is on the disk. Entities, relations and summaries follow behind, and so do vectors: no answer
     waits for them, and none is lost when the process ends, since the journal is the backlog. Deletes nothing.
@@ -219,7 +219,7 @@ class MemoryIngestor:
         self.background = Background(self.knowledge, self._service, self.config, caller, queue, asking)
 
     async def ingest_turn(self, turn: Turn, session: Session) -> Episode:
-        """Take in what a user said and what the agent answered: two episodes of one conversation, in one change.
+        """Ingest a message and its answer as two episodes.
 
         Args:
             turn: The two; one of them may be empty.
@@ -234,21 +234,21 @@ class MemoryIngestor:
         """
         began = time.perf_counter()
         group_id = ""
-        with span("memory.ingest_turn", embedding_enabled=self.config.embedding_enabled) as told:
+        with span("memory.ingest_turn", embedding_enabled=self.config.embedding_enabled) as active_span:
             try:
                 group_id = group_id_of(session)
                 self._check_enabled()
                 stored = await self._take(turn, str(session.id), group_id)
             except AgentMemoryError as error:
-                raise self._failed(error, group_id, told) from error
+                raise self._failed(error, group_id, active_span) from error
             more = {"turn_id": turn.id} if turn.id else {}
             more |= {"response_id": stored[1].id} if len(stored) > 1 else {}
-            return await self._done(stored, episode_of(stored[0], self._model, **more), began, told)
+            return await self._done(stored, episode_of(stored[0], self._model, **more), began, active_span)
 
     async def ingest_event(
         self, event_type: str, content: str, group_id: str, metadata: Mapping[str, Any] | None = None
     ) -> Episode:
-        """Take in something that happened, such as a tool's run or an error.
+        """Ingest an event such as a tool execution.
 
         Args:
             event_type: What kind of thing, such as `tool_execution`.
@@ -261,18 +261,18 @@ class MemoryIngestor:
         """
         began = time.perf_counter()
         checked = ""
-        with span("memory.ingest_event", embedding_enabled=self.config.embedding_enabled) as told:
+        with span("memory.ingest_event", embedding_enabled=self.config.embedding_enabled) as active_span:
             try:
                 checked = checked_group(group_id)
                 self._check_enabled()
-                said = Said(content, role="system", event_type=event_type, metadata=metadata or {})
-                ingested = await self._ingest.turn(said, group=checked, caller=self._caller)
+                event = Said(content, role="system", event_type=event_type, metadata=metadata or {})
+                ingested = await self._ingest.turn(event, group=checked, caller=self._caller)
             except AgentMemoryError as error:
-                raise self._failed(error, checked, told) from error
-            return await self._done([ingested.record], episode_of(ingested.record, self._model), began, told)
+                raise self._failed(error, checked, active_span) from error
+            return await self._done([ingested.record], episode_of(ingested.record, self._model), began, active_span)
 
     async def close(self) -> None:
-        """Finish the portion that is under way, and close what it opened. May be called more than once."""
+        """Finish the current batch and close own resources."""
         await self.background.close()
         if self._owns_knowledge:
             await self.knowledge.close()
@@ -296,27 +296,27 @@ class MemoryIngestor:
             )
 
     async def _take(self, turn: Turn, session_id: str, group_id: str) -> list[EpisodeRecord]:
-        said = [
+        received = [
             Said(text, role, said_at=turn.timestamp)
             for role, text in (("user", turn.user_message), ("assistant", turn.agent_response))
             if text.strip()
         ]
-        if not said:
+        if not received:
             raise IngestionError(
                 "Nothing was stored: neither user nor agent said anything.",
                 code="nothing_said",
                 recovery="Give a text of the user, of the agent, or of both.",
             )
-        said[0] = replace(said[0], metadata=turn.metadata)
+        received[0] = replace(received[0], metadata=turn.metadata)
         begun = await self._ingest.conversation(session_id, group=group_id, caller=self._caller)
         conversation = begun.record.id
         async with self._placing:
-            first = await self._place(conversation, turn, len(said))
-            kept, refused = await self._ingest.turns(
-                said, conversation=conversation, first=first, group=group_id, is_live=True, caller=self._caller
+            first = await self._place(conversation, turn, len(received))
+            ingested, refused = await self._ingest.turns(
+                received, conversation=conversation, first=first, group=group_id, is_live=True, caller=self._caller
             )
             self._places[conversation][_mark_of(turn)] = first
-        if not kept:
+        if not ingested:
             raise IngestionError(
                 "Nothing was stored of a text that is too long, nothing but a secret, or not Unicode text.",
                 code=refused[0][1],
@@ -324,28 +324,28 @@ class MemoryIngestor:
             )
         for _, code in refused:
             log.warning("ingestion_failed", group_id=group_id, error=code, cause="ValidationError")
-        return [each.record for each in kept]
+        return [outcome.record for outcome in ingested]
 
     async def _place(self, conversation: str, turn: Turn, count: int) -> int:
-        """Return the place of a turn in its conversation: behind the others, or its own where it is there already."""
+        """Return the place of a turn in its conversation."""
         if conversation not in self._places:
-            known = await self.knowledge.episodes.linked_to(conversation)
+            turns = await self.knowledge.episodes.linked_to(conversation)
             self._places[conversation] = {
-                (to_text(each.observed_at), each.role, get_duplicate_key(each.content)): each.order
-                for each in known
-                if each.observed_at is not None
+                (to_text(stored.observed_at), stored.role, get_duplicate_key(stored.content)): stored.order
+                for stored in turns
+                if stored.observed_at is not None
             }
-            self._next[conversation] = 1 + max((each.order for each in known), default=-1)
+            self._next[conversation] = 1 + max((stored.order for stored in turns), default=-1)
             metrics.ACTIVE_SESSIONS.set(len(self._next))
-        again = self._places[conversation].get(_mark_of(turn))
-        if again is not None:
-            return again
+        place = self._places[conversation].get(_mark_of(turn))
+        if place is not None:
+            return place
         first = self._next[conversation]
         self._next[conversation] = first + count
         return first
 
-    def _failed(self, error: AgentMemoryError, group_id: str, told: ActiveSpan) -> IngestionError:
-        told.set_attribute("group_id", group_id)
+    def _failed(self, error: AgentMemoryError, group_id: str, active_span: ActiveSpan) -> IngestionError:
+        active_span.set_attribute("group_id", group_id)
         if isinstance(error, IngestionError):
             failed = error
             failed.group_id = group_id or None
@@ -362,21 +362,25 @@ class MemoryIngestor:
         )
         return failed
 
-    async def _done(self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, told: ActiveSpan) -> Episode:
-        """Tell what was taken in, and have it worked on."""
+    async def _done(
+        self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, active_span: ActiveSpan
+    ) -> Episode:
+        """Report ingested episodes and wake the background work."""
         spent = (time.perf_counter() - began) * 1000
-        told.set_attributes({"group_id": episode.group_id, "episode_id": episode.id, "latency_ms": round(spent, 3)})
+        active_span.set_attributes(
+            {"group_id": episode.group_id, "episode_id": episode.id, "latency_ms": round(spent, 3)}
+        )
         metrics.INGESTION_LATENCY.observe(
             spent, operation="event_create" if episode.content_type == "event" else "episode_create"
         )
-        for each in stored:
-            view = episode_of(each)
+        for record in stored:
+            view = episode_of(record)
             metrics.EPISODES_CREATED.add(content_type=view.content_type, source=view.source)
             log.info(
                 "episode_created",
-                episode_id=each.id,
-                group_id=each.group,
-                content_type=each.content_type,
+                episode_id=record.id,
+                group_id=record.group,
+                content_type=record.content_type,
                 embedding_model=self._model,
                 latency_ms=round(spent, 3),
             )
@@ -387,7 +391,7 @@ class MemoryIngestor:
 
 
 def _mark_of(turn: Turn) -> tuple[str, str, str]:
-    """Return by what a turn is known again: its time, and who said what first."""
+    """Return time, role and text key of a turn."""
     role, text = ("user", turn.user_message) if turn.user_message.strip() else ("assistant", turn.agent_response)
     return to_text(turn.timestamp), role, get_duplicate_key(text)
 
@@ -431,7 +435,7 @@ class EntityExtractor:
 
 
 class EntityDeduplicator:
-    """Finds the known entity of a group that a new one is the same as.
+    """Finds the known entity that equals a new one.
 
     There are four stages; the first that finds an entity decides.
 
@@ -459,13 +463,13 @@ class EntityDeduplicator:
         """
         began = time.perf_counter()
         with span("memory.deduplicate_entity", group_id=group_id):
-            known = (await self._known.get([checked_group(group_id)]))[group_id]
-            match = await asyncio.to_thread(known.match, described(entity), entity.trust)
+            index = (await self._known.get([checked_group(group_id)]))[group_id]
+            match = await asyncio.to_thread(index.match, described(entity), entity.trust)
         metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
         if match is None or match.decision != "merge" or match.id == entity.id:
             return None
         metrics.DEDUPLICATION_MATCHES.add(stage=match.stage)
-        return known.get(match.id)
+        return index.get(match.id)
 
     async def merge_entities(self, existing: Entity, new: Entity) -> Entity:
         """Return an entity merged with a new one, without storing it.
@@ -484,7 +488,7 @@ MOST_COVERED: Final = 90
 
 
 class ConversationSummarizer:
-    """Summarises what one agent was told. Without a language model each sentence of a summary is a quote.
+    """Summarizes conversations by quotes.
 
     Args:
         knowledge: The records.
@@ -497,7 +501,7 @@ class ConversationSummarizer:
         self._knowledge, self.config = knowledge, config or SummarizationConfig()
 
     async def summarize_window(self, episodes: Sequence[Episode | EpisodeRecord], group_id: str) -> Episode:
-        """Return the summary of turns that follow each other; it is not kept.
+        """Return the summary of consecutive turns, without storing it.
 
         Args:
             episodes: Stored ones of the group, usually 10 to 50.
@@ -507,11 +511,11 @@ class ConversationSummarizer:
             SummarizationError: There are none, one is of another group or is not there, or they state nothing.
             StorageError: A text cannot be read.
         """
-        known = await self._records("window", [each.id for each in episodes], group_id)
-        return summary_of((await making.window(self._knowledge, known, self.config)).value)
+        records = await self._records("window", [turn.id for turn in episodes], group_id)
+        return summary_of((await making.window(self._knowledge, records, self.config)).value)
 
     async def create_meta_summary(self, summaries: Sequence[Episode], group_id: str) -> Episode:
-        """Return the summary of some window summaries; it is not kept.
+        """Return the summary of window summaries, without storing it.
 
         Args:
             summaries: Kept ones of the group, usually 5 to 10.
@@ -520,11 +524,11 @@ class ConversationSummarizer:
         Raises:
             SummarizationError: There are none, or one is of another group or is not kept.
         """
-        known = await self._summaries([each.id for each in summaries], group_id)
-        return summary_of((await making.meta(self._knowledge, known, self.config)).value)
+        records = await self._summaries([summary.id for summary in summaries], group_id)
+        return summary_of((await making.meta(self._knowledge, records, self.config)).value)
 
     async def check_and_summarize_if_needed(self, group_id: str) -> Episode | None:
-        """Make and keep the summaries of a group that are due; return the last of them, None where none was due.
+        """Store due summaries of a group; return the last, or None.
 
         Raises:
             SummarizationError: The group has no such name.
@@ -533,27 +537,27 @@ class ConversationSummarizer:
         group = _group(group_id, None)
         made: list[Summary] = []
         never = await get_forgotten_sources(self._knowledge)
-        for each in await self._knowledge.resources.valid():
-            if each.group == group and each.resource_type == "conversation":
-                conversation = await making.UncoveredTurns.read(self._knowledge, each.id, never)
+        for resource in await self._knowledge.resources.valid():
+            if resource.group == group and resource.resource_type == "conversation":
+                conversation = await making.UncoveredTurns.read(self._knowledge, resource.id, never)
                 made += await conversation.summarise(self._knowledge, self.config)
         return summary_of(made[-1]) if made else None
 
     async def _records(self, what: SummaryType, ids: Sequence[str], group_id: str) -> list[EpisodeRecord]:
         group = _group(group_id, what)
         _check_count(ids, what, group_id)
-        known = await self._knowledge.episodes.valid_among(ids)
-        if any(one not in known or known[one].group != group for one in ids):
+        stored = await self._knowledge.episodes.valid_among(ids)
+        if any(record_id not in stored or stored[record_id].group != group for record_id in ids):
             raise _refused("not all of these are stored episodes of this group", what, group_id)
-        return [known[one] for one in ids]
+        return [stored[record_id] for record_id in ids]
 
     async def _summaries(self, ids: Sequence[str], group_id: str) -> list[Summary]:
         group = _group(group_id, "meta")
         _check_count(ids, "meta", group_id)
-        known = await self._knowledge.summaries.valid_among(ids)
-        if any(one not in known or known[one].group != group for one in ids):
+        stored = await self._knowledge.summaries.valid_among(ids)
+        if any(record_id not in stored or stored[record_id].group != group for record_id in ids):
             raise _refused("not all of these are kept summaries of this group", "meta", group_id)
-        return [known[one] for one in ids]
+        return [stored[record_id] for record_id in ids]
 
 
 def _group(group_id: str, what: SummaryType | None) -> str:

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """How much there is, as of the last call that looked (`MemoryManager.check` does)."""
+    """Counts of the last check; see `MemoryManager.check`."""
 
     total_resources: int = 0
     total_items: int = 0
@@ -95,7 +95,7 @@ class MemoryStats:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRetryConfig:
-    """How often a call of an embedder or a language model is tried again, and how many seconds lie between.
+    """Retries and pauses of embedders and language models.
 
     The pause doubles each time, from `…_backoff_base` up to `embedding_backoff_max`.
     """
@@ -112,7 +112,7 @@ class MemoryRetryConfig:
 
 
 class PageText(str):
-    """A page as text. The attributes are of earlier versions, which asked a language model for its words.
+    """Page as text, with attributes of earlier versions.
 
     Attributes:
         warnings: Empty.
@@ -141,17 +141,17 @@ class Consolidation:
     async def topic(self, name: str) -> Topic:
         """Return a topic by its name."""
         topics = await self._pages.list_shown()
-        found = next((each for each in topics if each.name == name), None)
-        if found is None:
-            raise CategoryNotFoundError(name, [each.name for each in topics])
-        return found
+        topic = next((candidate for candidate in topics if candidate.name == name), None)
+        if topic is None:
+            raise CategoryNotFoundError(name, [candidate.name for candidate in topics])
+        return topic
 
     async def make(self, name: str, *, force: bool) -> PageText:
-        """Rebuild a page, unless a person edited it or no item changed; return it."""
+        """Rebuild a page unless edited or unchanged; return it."""
         topic = await self.topic(name)
         try:
             members = await self._pages.members_of(topic)
-            is_current = topic.consolidated_at is not None and {each.id for each in members} == {*topic.item_ids}
+            is_current = topic.consolidated_at is not None and {member.id for member in members} == {*topic.item_ids}
             if not topic.edited_by and (force or not is_current):
                 made = await self._pages.make(topic, members)
                 await self._pages.write_index()
@@ -166,7 +166,7 @@ class Consolidation:
         for name in sorted(set(names)):
             with contextlib.suppress(CategoryNotFoundError, ConsolidationError):
                 topic = await self.topic(name)
-                if self._pages.has_enough(topic, [each.id for each in await self._pages.members_of(topic)]):
+                if self._pages.has_enough(topic, [member.id for member in await self._pages.members_of(topic)]):
                     await self.make(name, force=False)
 
     async def make_again(self, names: Iterable[str]) -> None:
@@ -179,13 +179,13 @@ class Consolidation:
         """Rebuild all pages with these memories; watches a service."""
         await self.tell(await self._pages.withdraw(memory_ids))
 
-    async def tell(self, every: Iterable[Made]) -> None:
+    async def tell(self, pages: Iterable[Made]) -> None:
         """Send an event of each page that was made."""
-        for made in every:
-            told = await told_of(self._pages.service, made, self._caller())
-            if told is None:
+        for made in pages:
+            counts = await told_of(self._pages.service, made, self._caller())
+            if counts is None:
                 continue
-            payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *told, made.milliseconds)
+            payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *counts, made.milliseconds)
             await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._caller())
 
 
@@ -201,7 +201,7 @@ async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -
     """Count and check each storage; unreadable ones are not healthy."""
     try:
         stats = await counted(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
-        reports = [await service.storage.health(), *[await each.health() for each in knowledge.storages]]
+        reports = [await service.storage.health(), *[await storage.health() for storage in knowledge.storages]]
     except StorageError:
         return Standing(is_healthy=False)
     works = all(report.get("status") == "ok" for report in reports)
@@ -230,7 +230,7 @@ async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics
         resources_by_type=await _by_type(knowledge, resources, group),
         items_by_category=_by_topic(topics, memories) if group is None else await seen.how_many(topics),
         last_extraction_at=memories.last_item if items else None,
-        last_consolidation_at=max((each.consolidated_at for each in topics if each.consolidated_at), default=None),
+        last_consolidation_at=max((topic.consolidated_at for topic in topics if topic.consolidated_at), default=None),
     )
 
 
@@ -244,7 +244,7 @@ async def _by_type(knowledge: Knowledge, tally: RecordCounts, group: str | None)
     if group is None:
         return dict(tally.by_facet.get("resource_type", {}))
     seen = (await knowledge.resources.browse(Listing(filters=SearchFilters(group=group)))).records
-    return dict(Counter(each.resource_type for each in seen))
+    return dict(Counter(record.resource_type for record in seen))
 
 
 def _bytes_in(folder: Path) -> int:
@@ -264,19 +264,19 @@ async def unmade(knowledge: Knowledge, service: MemoryService, seen: SeenTopics,
         return render(replace(await drafted(knowledge, topic, members), consolidated_at=None))
     page = view_category(topic).markdown_content
     backlog = await runner_of(knowledge, service, config=ITEMS_ONLY).backlog()
-    unread = sum(each.due for each in backlog if each.stage == ItemStage.name)
-    unfiled = sum(each.due for each in backlog if each.stage != ItemStage.name)
+    unread = sum(step.due for step in backlog if step.stage == ItemStage.name)
+    unfiled = sum(step.due for step in backlog if step.stage != ItemStage.name)
     if not unread and not unfiled:
         return page
     if seen.group is not None:
         return f"{page}\n\n*What came in last may not be filed yet; the background work does that.*"
-    said = [f"{unread:,} turns or documents to be read"] if unread else []
-    said += [f"{unfiled:,} items to be filed under topics"] if unfiled else []
-    return f"{page}\n\n*Waiting for the background work: {', '.join(said)}.*"
+    waiting = [f"{unread:,} turns or documents to be read"] if unread else []
+    waiting += [f"{unfiled:,} items to be filed under topics"] if unfiled else []
+    return f"{page}\n\n*Waiting for the background work: {', '.join(waiting)}.*"
 
 
 class MemoryManager:
-    """Everything one agent was given, what was drawn from it, and what is known of each topic.
+    """Resources, items and topics of one agent.
 
     Opens nothing until the first call, asks no network, and deletes nothing unasked. An item is a memory that is kept
     apart from the agent's own notes (docs/knowledge.md).
@@ -317,8 +317,8 @@ class MemoryManager:
         caller: Caller | Callable[[], Caller] = NOBODY,
     ) -> None:
         self.config, self.event_store, retry = config or MemoryConfig(), event_store, retry or MemoryRetryConfig()
-        given = service.settings if service is not None else settings
-        chosen = settings_of(storage_dir, self.config, given, embedding_service)
+        base = service.settings if service is not None else settings
+        chosen = settings_of(storage_dir, self.config, base, embedding_service)
         self._owns_service, self._caller = service is None, caller if callable(caller) else lambda: caller
         self._service = service or open_service(agent_id, chosen, embedding_service)
         self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
@@ -356,7 +356,7 @@ class MemoryManager:
     async def store_resource(
         self, content: str, resource_type: str, metadata: dict[str, Any] | None = None
     ) -> Resource:
-        """Keep a text as it came in; secrets are taken out. The same text is kept once."""
+        """Store a text once, without secrets."""
         stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
         keys = sorted(stored.metadata)
         payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
@@ -367,7 +367,7 @@ class MemoryManager:
     async def extract_and_store(
         self, resource_id: str, category_hint: str | None = None, *, strict: bool = False, with_model: bool = False
     ) -> Items:
-        """Draw items from a resource and keep them; drawing again from the same one adds nothing.
+        """Extract and store the items of a resource. Idempotent.
 
         Args:
             resource_id: Which.
@@ -384,16 +384,16 @@ class MemoryManager:
     async def remember(
         self, content: str, category: str | None = None, importance: Importance = "normal"
     ) -> MemoryItem:
-        """Keep a statement as an item; the said words are its resource, of the type `feedback`.
+        """Store a statement as an item with a resource `feedback`.
 
         Args:
             content: What to keep.
             category: Its topic, declared if there is none of that name; guessed when omitted.
             importance: low, normal or high.
         """
-        kept = await self._extraction.noted(content, category, importance)
+        item = await self._extraction.noted(content, category, importance)
         await self.check(files=False)
-        return kept
+        return item
 
     async def retrieve(
         self,
@@ -420,16 +420,16 @@ class MemoryManager:
             await self._seen.required(category_filter)
         spent = self.model_budget
         calls, failures = spent.calls, spent.failures.total()
-        found = await way.retrieve(query, k, category_filter=category_filter)
+        result = await way.retrieve(query, k, category_filter=category_filter)
         if (calls, failures) != (spent.calls, spent.failures.total()):
-            problem = found.degraded if spent.failures.total() > failures else None
+            problem = result.degraded if spent.failures.total() > failures else None
             await spent.report_problem(problem, self._service, self._caller())
-        await self._name_topics(found.items)
+        await self._name_topics(result.items)
         payload = RetrievalPerformedPayload(
-            query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated
+            query_hash(query), result.mode_used.value, len(result.items), result.search_time_ms, result.escalated
         )
         await self._events.send(MemoryEventType.RETRIEVAL_PERFORMED, payload, self._caller())
-        return found
+        return result
 
     async def _name_topics(self, items: Collection[MemoryItem]) -> None:
         """Set the smallest topic on items without one.
@@ -445,7 +445,7 @@ class MemoryManager:
                     item.category = topic.name if item.item_id in filed else item.category
 
     async def get_category_content(self, category_name: str) -> str:
-        """Return the page of a topic, Markdown; of one that was not made yet what would be on it, or what waits."""
+        """Return the page of a topic, or a preview of it."""
         topic = await self._seen.required(category_name)
         page = await self._seen.shown(topic)
         unmade_page = "" if page else await unmade(self._knowledge, self._service, self._seen, topic)
@@ -458,7 +458,7 @@ class MemoryManager:
         *,
         with_model: bool = False,
     ) -> PageText:
-        """Rebuild the page of a topic, unless a person edited it; return it.
+        """Rebuild the page of a topic unless edited; return it.
 
         Args:
             category_name: Which.
@@ -472,16 +472,16 @@ class MemoryManager:
         return body if self._caller().group is None else PageText(await self._seen.shown(topic))
 
     def get_stats(self) -> MemoryStats:
-        """Return how much there is, as of the last change or look; `check` looks."""
+        """Return the counts of the last change or check."""
         return self._standing.stats
 
     @property
     def is_healthy(self) -> bool:
-        """True if all worked when it was last looked at; asks nothing itself, `check` does."""
+        """True if everything worked at the last check."""
         return self._standing.is_healthy
 
     async def check(self, *, files: bool = True) -> MemoryStats:
-        """Look how much there is and, unless `files` says otherwise, whether all works and how large it is.
+        """Update counts and, with `files`, health and size.
 
         After a change it is counted alone.
         """
@@ -520,7 +520,7 @@ class MemoryManager:
         if cascade:
             turns = await self.resource_layer.turns_of(resource_id)
             drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
-            items = [view_item(each) for each in drawn]
+            items = [view_item(memory) for memory in drawn]
             await self._service.writer.deletion.forget_many([item.item_id for item in items], self._caller())
             for item in items:
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
@@ -536,14 +536,14 @@ class MemoryManager:
         return True
 
     async def outdated(self, older_than: timedelta | None = None) -> list[Resource]:
-        """Return the resources that are older than `config.retention_days`, or than this, and of which no item lives.
+        """Return old resources without items.
 
         For a person to look at: nothing is deleted but by `delete_resource`.
         """
         return await self.resource_layer.outdated(older_than, self.item_layer)
 
     async def close(self) -> None:
-        """Finish what is under way and close the files; a service that was given stays open."""
+        """Close the files; a given service stays open."""
         if self._is_told:
             self._service.monitor.remove_watcher(PAGES)
         await self._knowledge.close()
@@ -564,9 +564,9 @@ def settings_of(
     chosen = with_model(settings, config.embedding_model) or ServiceSettings()
     if roots:
         chosen = chosen.model_copy(update={"storage_root": roots.pop()})
-    given = None if embedder is None else embedder.identity.dimension
-    if None not in {given, config.embedding_dimension} and given != config.embedding_dimension:
+    dimension = None if embedder is None else embedder.identity.dimension
+    if None not in {dimension, config.embedding_dimension} and dimension != config.embedding_dimension:
         raise ConfigurationError(
-            f"embedding_dimension is {config.embedding_dimension}, and the embedder's vectors have {given}."
+            f"embedding_dimension is {config.embedding_dimension}, and the embedder's vectors have {dimension}."
         )
     return chosen

@@ -1,4 +1,4 @@
-"""Layers of the specification "sigil": resources, items and categories, as views of records.
+"""Layers of the specification "sigil": resources, items and categories.
 
 A resource, an item and a category are a `Resource`, a `Memory` and a `Topic` of `agent_memory.models`. Nothing is
 stored here. A session of a group sees what belongs to the group or to none.
@@ -83,8 +83,8 @@ class Resource:
         """Return the resource of a result of `to_dict`."""
         try:
             created = as_utc(datetime.fromisoformat(data["created_at"]))
-            known, kind, content = (str(data[name]) for name in ("resource_id", "resource_type", "content"))
-            return cls(known, kind, content, dict(data.get("metadata") or {}), created)
+            resource_id, kind, content = (str(data[name]) for name in ("resource_id", "resource_type", "content"))
+            return cls(resource_id, kind, content, dict(data.get("metadata") or {}), created)
         except (KeyError, TypeError, ValueError) as error:
             raise ValidationError(f"This is no resource: {type(error).__name__} at {error}.") from None
 
@@ -167,7 +167,7 @@ def view_resource(record: ResourceRecord, content: str) -> Resource:
 def view_item(memory: Memory) -> MemoryItem:
     """Return a memory as an item."""
     sure = _CONFIDENCE[memory.trust] if memory.confidence is None else memory.confidence
-    said, speaker = get_importance_word(memory.importance), memory.metadata.get("speaker")
+    importance, speaker = get_importance_word(memory.importance), memory.metadata.get("speaker")
     by = speaker if isinstance(speaker, str) else ""
     return MemoryItem(
         memory.id,
@@ -177,7 +177,7 @@ def view_item(memory: Memory) -> MemoryItem:
         memory.topic or None,
         sure,
         memory.timestamp,
-        said,
+        importance,
         by,
         memory.trust,
         str(memory.metadata.get(SECTION, "")),
@@ -185,7 +185,7 @@ def view_item(memory: Memory) -> MemoryItem:
 
 
 def view_category(topic: Topic) -> MemoryCategory:
-    """Return a topic as a category, with a placeholder for a missing page."""
+    """Return a topic as a category."""
     title = topic.name.replace("_", " ").title()
     updated = topic.consolidated_at or topic.timestamp
     body = topic.body or f"# {title}\n\n*No items yet.*"
@@ -231,8 +231,8 @@ class ResourceLayer:
     ) -> Resource:
         """Store a text once."""
         if resource_type not in self._config.resource_types:
-            there = ", ".join(self._config.resource_types)
-            raise ValidationError(f"resource_type is one of {there}, got {resource_type!r}.")
+            types = ", ".join(self._config.resource_types)
+            raise ValidationError(f"resource_type is one of {types}, got {resource_type!r}.")
         most = self._config.max_resource_size
         if not isinstance(content, str) or not content.strip() or len(content) > most:
             raise ValidationError(
@@ -241,9 +241,9 @@ class ResourceLayer:
                 recovery="Split it, and store the parts one by one.",
             )
         title = str((metadata or {}).get("title", ""))
-        given = ReceivedDocument(content, title, resource_type)
+        document = ReceivedDocument(content, title, resource_type)
         group = self._asking().group or ""
-        taken = await self._ingest.resource(given, group=group, metadata=metadata, caller=caller or NOBODY)
+        taken = await self._ingest.resource(document, group=group, metadata=metadata, caller=caller or NOBODY)
         return await self._whole(taken.record)
 
     async def get(self, resource_id: str) -> Resource | None:
@@ -252,7 +252,7 @@ class ResourceLayer:
         return None if record is None else await self._whole(record)
 
     async def record(self, resource_id: str) -> ResourceRecord | None:
-        """Return the record of a resource by its ID or that of a turn."""
+        """Return the record of a resource or of a turn's resource."""
         if resource_id.startswith("epi-"):
             episode = _filter_visible(self._asking(), await self._knowledge.episodes.get(resource_id))
             return None if episode is None or not episode.conversation else await self.record(episode.conversation)
@@ -289,12 +289,12 @@ class ResourceLayer:
 
     async def list_by_type(self, resource_type: str, limit: int = 100) -> list[Resource]:
         """Return the resources of a type, newest first."""
-        found = [one for one in await self.records() if one.resource_type == resource_type]
-        return [await self._whole(one) for one in found[:limit]]
+        records = [record for record in await self.records() if record.resource_type == resource_type]
+        return [await self._whole(record) for record in records[:limit]]
 
     async def list_recent(self, n: int = 10) -> list[Resource]:
         """Return the newest resources of all types."""
-        return [await self._whole(one) for one in (await self.records())[:n]]
+        return [await self._whole(record) for record in (await self.records())[:n]]
 
     async def records(self) -> list[ResourceRecord]:
         """Return all records, newest first, with beginnings of long texts."""
@@ -307,11 +307,11 @@ class ResourceLayer:
         answer = await self._knowledge.resources.answer(
             SearchRequest(query, _MOST, utc_now(), SearchFilters(group=self._asking().group))
         )
-        found = [one for one in answer.records if resource_type in {None, one.resource_type}]
-        return [await self._whole(one) for one in found]
+        records = [record for record in answer.records if resource_type in {None, record.resource_type}]
+        return [await self._whole(record) for record in records]
 
     async def delete(self, resource_id: str) -> bool:
-        """Delete a resource with its turns; return False if it does not exist."""
+        """Delete a resource with its turns; return False if missing."""
         if await self.record(resource_id) is None:
             return False
         for turn in await self._knowledge.episodes.linked_to(resource_id):
@@ -323,8 +323,8 @@ class ResourceLayer:
         """Return old resources without items."""
         limit = timedelta(days=self._config.retention_days) if older_than is None else older_than
         before = self._knowledge.clock() - limit
-        old = [one for one in await self.records() if one.timestamp < before]
-        return [await self._whole(one) for one in old if not await items.get_by_resource(one.id)]
+        old = [record for record in await self.records() if record.timestamp < before]
+        return [await self._whole(record) for record in old if not await items.get_by_resource(record.id)]
 
     async def _whole(self, record: ResourceRecord) -> Resource:
         return view_resource(record, await self._knowledge.text_of(record))
@@ -364,7 +364,7 @@ class ItemLayer:
         return self._asking()
 
     async def store(self, item: MemoryItem, **fields: Any) -> MemoryItem:
-        """Store an item under a new ID; add a source to a known one.
+        """Store an item, or add its source to a known one.
 
         Args:
             item: New item; its ID and vector are ignored.
@@ -378,11 +378,11 @@ class ItemLayer:
         values |= {"importance": get_importance(item.importance), "source": {"kind": "extraction", "detail": "item"}}
         trust = lowest(self.caller.trust, source.trust, fields.get("trust", source.trust))
         values |= {"group": source.group} | fields | {"trust": trust}
-        kept = (await self.service.store(values, self.caller)).memory
-        if all(each.id != item.source_resource_id for each in kept.links):
-            more = with_link(kept, link, fields.get("metadata", {}).get("at"))
-            kept = (await self.service.update(kept.id, more, self.caller)).memory
-        return view_item(kept)
+        memory = (await self.service.store(values, self.caller)).memory
+        if all(old_link.id != item.source_resource_id for old_link in memory.links):
+            more = with_link(memory, link, fields.get("metadata", {}).get("at"))
+            memory = (await self.service.update(memory.id, more, self.caller)).memory
+        return view_item(memory)
 
     async def store_batch(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
         """Store several items in order."""
@@ -395,56 +395,58 @@ class ItemLayer:
 
     async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
         """Return the items of a resource, oldest first."""
-        return [view_item(one) for one in await self._drawn(resource_id)]
+        return [view_item(memory) for memory in await self._drawn(resource_id)]
 
     async def _drawn(self, resource_id: str) -> list[Memory]:
         """Return the memories drawn from a resource or its turns, oldest first."""
         sources = [resource_id, *await self._resources.turns_of(resource_id)]
-        found = [one for source in sources for one in reversed(await self.service.storage.linked_to(source))]
-        return list({one.id: one for one in found if one.is_item and is_seen(one, self.caller)}.values())
+        memories = [memory for source in sources for memory in reversed(await self.service.storage.linked_to(source))]
+        return list(
+            {memory.id: memory for memory in memories if memory.is_item and is_seen(memory, self.caller)}.values()
+        )
 
     async def get_by_category(self, category: str) -> list[MemoryItem]:
         """Return the items of a topic, oldest first."""
-        return [view_item(one) for one in await self.of_topic(category)]
+        return [view_item(memory) for memory in await self.of_topic(category)]
 
     async def of_topic(self, name: str) -> list[Memory]:
         """Return the memories of a topic, oldest first."""
         filters = SearchFilters(topic=name, include_items=True, group=self.caller.group)
         named = (await self.service.storage.browse(Listing("oldest", filters))).records
         filed = await self.service.storage.valid_among(await self.filed_under(name))
-        every = filed | {each.id: each for each in named}
-        return sorted(every.values(), key=lambda each: each.timestamp)
+        memories = filed | {memory.id: memory for memory in named}
+        return sorted(memories.values(), key=lambda memory: memory.timestamp)
 
     async def search(self, query: str, k: int, category: str | None = None) -> Found:
-        """Return items and notes that answer a query, of one topic if named."""
+        """Return items and notes that answer a query."""
         if category is None:
-            found = await self.service.search(query, k, SearchFilters(include_items=True), caller=self.caller)
+            results = await self.service.search(query, k, SearchFilters(include_items=True), caller=self.caller)
         else:
             filed = await self.filed_under(category)
-            found = await self._search_topic(query, k, category, filed)
-        forgotten = await self.find_forgotten([hit.memory for hit in found])
-        found.results[:] = [hit for hit in found if hit.memory.id not in forgotten]
-        return found
+            results = await self._search_topic(query, k, category, filed)
+        forgotten = await self.find_forgotten([hit.memory for hit in results])
+        results.results[:] = [hit for hit in results if hit.memory.id not in forgotten]
+        return results
 
     async def _search_topic(self, query: str, k: int, category: str, filed: Collection[str]) -> Found:
-        """Return memories that name a topic or are filed under it, and answer a query."""
+        """Return memories of a topic that answer a query."""
         search, caller = self.service.search, self.caller
         named = await search(query, k, SearchFilters(topic=category, include_items=True), caller=caller)
         if not filed:
             return named
-        found = await search(query, _MOST, SearchFilters(include_items=True), caller=caller)
-        every = {hit.memory.id: hit for hit in (*named.results, *found.results)}
-        hits = [hit for hit in every.values() if hit.memory.topic == category or hit.memory.id in filed]
+        results_of_all = await search(query, _MOST, SearchFilters(include_items=True), caller=caller)
+        hits_by_id = {hit.memory.id: hit for hit in (*named.results, *results_of_all.results)}
+        hits = [hit for hit in hits_by_id.values() if hit.memory.topic == category or hit.memory.id in filed]
         best = sorted(hits, key=lambda hit: hit.relevance_score, reverse=True)[:k]
         results = SearchResults(
             best,
             total_found=max(len(hits), named.results.total_found),
-            mode=found.results.mode,
-            degraded=found.results.degraded,
+            mode=results_of_all.results.mode,
+            degraded=results_of_all.results.degraded,
             match="strong" if any(hit.match == "strong" for hit in best) else "weak" if best else "none",
             answer_confidence=max((hit.answer_confidence or 0.0 for hit in best), default=0.0),
         )
-        return replace(named, results=results, latency_ms=named.latency_ms + found.latency_ms)
+        return replace(named, results=results, latency_ms=named.latency_ms + results_of_all.latency_ms)
 
     async def search_by_embedding(self, embedding: Sequence[float], k: int) -> list[tuple[MemoryItem, float]]:
         """Return the items nearest to a vector with their cosines, best first."""
@@ -452,7 +454,7 @@ class ItemLayer:
 
         vector = np.asarray(embedding, np.float32)
         request = SearchRequest("", k, utc_now(), EVERYTHING.within(self.caller.group))
-        return [(view_item(one), cosine) for one, cosine in await self.service.storage.nearest(vector, request)]
+        return [(view_item(memory), cosine) for memory, cosine in await self.service.storage.nearest(vector, request)]
 
     async def delete(self, item_id: str) -> bool:
         """Forget an item; return False if it does not exist."""
@@ -500,10 +502,10 @@ class CategoryLayer:
         async with self._creating:
             if await self.topic(name) is not None:
                 raise CategoryExistsError(name)
-            if (others := await self._seen.of_others(name)) is not None:
-                changes = described_for(others, self._seen.group or "", description)
-                others = await self._knowledge.topics.update(others.id, changes) if changes else others
-                return view_category(self._seen.view(others, []))
+            if (hidden := await self._seen.of_others(name)) is not None:
+                changes = described_for(hidden, self._seen.group or "", description)
+                hidden = await self._knowledge.topics.update(hidden.id, changes) if changes else hidden
+                return view_category(self._seen.view(hidden, []))
             fields = {"name": name, "description": description, "group": self._seen.group or ""}
             values = {**fields, "timestamp": to_text(self._knowledge.clock()), "trust": self._seen.trust}
             topic = await asyncio.to_thread(make_record, TOPIC, values, self._knowledge.agent_id)
@@ -520,7 +522,7 @@ class CategoryLayer:
 
     async def get(self, category_id: str) -> MemoryCategory | None:
         """Return a category by its ID, or None."""
-        topic = next((one for one in await self.topics() if one.id == category_id), None)
+        topic = next((candidate for candidate in await self.topics() if candidate.id == category_id), None)
         return None if topic is None else view_category(topic)
 
     async def get_by_name(self, name: str) -> MemoryCategory | None:
@@ -558,8 +560,8 @@ class CategoryLayer:
     async def add_items(self, category_id: str, item_ids: Sequence[str]) -> MemoryCategory:
         """Add items to a topic; its page changes at the next consolidation."""
         topic = await self._knowledge.topics.get(category_id)
-        every = list(dict.fromkeys([*(topic.item_ids if topic is not None else ()), *item_ids]))
-        return await self._changed(category_id, {"item_ids": every})
+        all_ids = list(dict.fromkeys([*(topic.item_ids if topic is not None else ()), *item_ids]))
+        return await self._changed(category_id, {"item_ids": all_ids})
 
     async def _changed(self, category_id: str, changes: dict[str, Any]) -> MemoryCategory:
         record = await self._record(category_id)
@@ -570,7 +572,7 @@ class CategoryLayer:
         return view_category(self._seen.view(topic, await self._seen.members_of(topic)))
 
     async def delete(self, category_id: str) -> bool:
-        """Delete a topic and its page, not its items; return False if it does not exist.
+        """Delete a topic and its page; return False if missing.
 
         The topic stays for other groups. An edited page stays as a file.
         """

@@ -104,7 +104,7 @@ class CategoryConsolidatedPayload:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalPerformedPayload:
-    """Of RETRIEVAL_PERFORMED, which is for debugging; the query by its SHA-256, and that to the event store alone."""
+    """Of RETRIEVAL_PERFORMED, with the SHA-256 of the query."""
 
     query_hash: str
     mode: str
@@ -153,7 +153,7 @@ class MemoryEvent:
 
 
 class EventStore(Protocol):
-    """Where events go besides the host; what `append` returns is awaited if it can be."""
+    """Store of events; awaitable results of `append` are awaited."""
 
     def append(self, event: MemoryEvent) -> object:
         """Keep an event."""
@@ -185,8 +185,8 @@ class Events:
             done = self._store.append(event)
             if inspect.isawaitable(done):
                 await done
-        told = {name: value for name, value in values.items() if name not in {"description", "query_hash"}}
-        await self._service.report(kind.value.replace(".", ":"), caller, **told)
+        fields = {name: value for name, value in values.items() if name not in {"description", "query_hash"}}
+        await self._service.report(kind.value.replace(".", ":"), caller, **fields)
 
 
 log = get_logger(__name__)
@@ -260,15 +260,17 @@ class Extraction:
         return items
 
     async def noted(self, content: str, category: str | None, importance: Importance) -> MemoryItem:
-        """Keep what an agent notes as an item of the said words; see `MemoryManager.remember`."""
+        """Store a note of an agent as an item."""
         if category is not None:
             await self._declare(category)
         topic = category or (await guessed(self._items.service, [content], await self._categories.topics()))[0]
-        said = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
-        item = MemoryItem("", said.content, None, said.resource_id, topic or None, _NOTED, said.created_at, importance)
-        kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
-        await self._make_due([kept.category] if kept.category else [])
-        return kept
+        resource = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
+        item = MemoryItem(
+            "", resource.content, None, resource.resource_id, topic or None, _NOTED, resource.created_at, importance
+        )
+        stored = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
+        await self._make_due([stored.category] if stored.category else [])
+        return stored
 
     async def _keep_passages(
         self, record: ResourceRecord, hint: str | None, topics: Sequence[Topic], items: Items
@@ -278,11 +280,11 @@ class Extraction:
         names = [hint or ""] * len(drawn)
         if hint is None:
             for group in sorted({values["group"] for values in drawn}):
-                places = [at for at, values in enumerate(drawn) if values["group"] == group]
-                texts = [drawn[at]["content"] for at in places]
-                found = await guessed(self._items.service, texts, open_to(group, topics))
-                for at, name in zip(places, found, strict=True):
-                    names[at] = name
+                places = [place for place, values in enumerate(drawn) if values["group"] == group]
+                texts = [drawn[place]["content"] for place in places]
+                guesses = await guessed(self._items.service, texts, open_to(group, topics))
+                for place, name in zip(places, guesses, strict=True):
+                    names[place] = name
         for values, topic in zip(drawn, names, strict=True):
             source = values["links"][0]["id"]
             item = MemoryItem("", values["content"], None, source, topic or None, _QUOTED, record.timestamp)
@@ -294,8 +296,8 @@ class Extraction:
 
     async def _digest(self, items: Items) -> None:
         """Add a model's statements about the passages of a resource."""
-        found = [await self._items.service.storage.get(item.item_id) for item in items]
-        passages = [memory for memory in found if memory is not None and is_passage(memory)]
+        memories = [await self._items.service.storage.get(item.item_id) for item in items]
+        passages = [memory for memory in memories if memory is not None and is_passage(memory)]
         for batch in split_batches(passages):
             outcome = await ask_statements(self._passage_digest, self._asking, batch, self._items.caller)
             items.warnings += outcome.warnings
@@ -335,7 +337,7 @@ _COMPLEX: Final = re.compile(
 
 
 class RetrievalMode(StrEnum):
-    """How items are found."""
+    """Modes of retrieval."""
 
     RAG = "rag"
     LLM = "llm"
@@ -344,7 +346,7 @@ class RetrievalMode(StrEnum):
 
 @dataclass(slots=True)
 class RetrievalResult:
-    """What was found.
+    """Result of a retrieval.
 
     Attributes:
         items: Best first.
@@ -387,11 +389,11 @@ class Retriever(Protocol):
     """One way to find items."""
 
     async def retrieve(self, query: str, k: int = 5, *, category_filter: str | None = None) -> RetrievalResult:
-        """Return the best `k`, of those in the category alone if one is named."""
+        """Return the best `k` items, of one category if named."""
 
 
 class ConfidenceScorer:
-    """Score results by the similarity of the best and the share of the query's words in the first three.
+    """Scores results by similarity and shared words.
 
     The score is the mean of both. The spread of the scores is left to the caller that escalates.
 
@@ -436,23 +438,23 @@ class RAGRetriever:
         self._threshold = similarity_threshold
 
     async def retrieve(self, query: str, k: int = 5, category_filter: str | None = None) -> RetrievalResult:
-        """Return the best `k` of those that are in the category, if one is named."""
+        """Return the best `k` items, of one category if named."""
         check_query(query, k)
         began = time.perf_counter()
         try:
-            found = await self.item_layer.search(query, k, category_filter)
+            results = await self.item_layer.search(query, k, category_filter)
         except StorageError as error:
             raise RetrievalError(f"{error.message} Nothing was found.", recovery=error.recovery) from error
-        hits = sorted(filter(self._reaches, found.results), key=_rank, reverse=True)
+        hits = sorted(filter(self._reaches, results.results), key=_rank, reverse=True)
         return RetrievalResult(
             [view_item(hit.memory) for hit in hits],
             RetrievalMode.RAG,
-            found.results.total_found,
+            results.results.total_found,
             1000 * (time.perf_counter() - began),
             [hit.relevance_score if hit.answer_confidence is None else hit.answer_confidence for hit in hits],
-            confidence=found.results.answer_confidence,
-            match=found.results.match,
-            degraded=found.degraded or found.results.degraded,
+            confidence=results.results.answer_confidence,
+            match=results.results.match,
+            degraded=results.degraded or results.results.degraded,
         )
 
     def _reaches(self, hit: MemorySearchResult) -> bool:
@@ -461,7 +463,7 @@ class RAGRetriever:
 
 
 class LLMRetriever:
-    """Has a language model choose among what rules find; without one, or where it fails, the rules' answer stands.
+    """Retrieves items that a language model chooses among candidates.
 
     Args:
         item_layer: Where the items are.
@@ -480,19 +482,21 @@ class LLMRetriever:
         return self._asking.model is not None
 
     async def retrieve(self, query: str, k: int = 5, category_filter: str | None = None) -> RetrievalResult:
-        """Return what the model chose, with its confidences."""
+        """Return the items that the model chose, with confidences."""
         check_query(query, k)
         began = time.perf_counter()
-        found = await self._rules.retrieve(query, max(k, self._most if self.has_model else k), category_filter)
-        choice = await self._asking.choose(query, [item.content for item in found.items[: self._most]], k)
+        result = await self._rules.retrieve(query, max(k, self._most if self.has_model else k), category_filter)
+        choice = await self._asking.choose(query, [item.content for item in result.items[: self._most]], k)
         spent = 1000 * (time.perf_counter() - began)
         if isinstance(choice, ModelFailure):
-            items, scores = found.items[:k], found.confidence_scores[:k]
-            return replace(found, items=items, confidence_scores=scores, search_time_ms=spent, degraded=choice.sentence)
+            items, scores = result.items[:k], result.confidence_scores[:k]
+            return replace(
+                result, items=items, confidence_scores=scores, search_time_ms=spent, degraded=choice.sentence
+            )
         scores = [score for _, score in choice]
         return replace(
-            found,
-            items=[found.items[place] for place, _ in choice],
+            result,
+            items=[result.items[place] for place, _ in choice],
             confidence_scores=scores,
             mode_used=RetrievalMode.LLM,
             search_time_ms=spent,
@@ -502,7 +506,7 @@ class LLMRetriever:
 
 
 class HybridRetriever:
-    """Answers by rules, and asks a language model where that is not sure.
+    """Retrieves by rules, and asks a language model if unsure.
 
     Args:
         rag_retriever: The rules.
@@ -530,21 +534,21 @@ class HybridRetriever:
 
         If the model chooses nothing, the rules' results remain, as weak matches.
         """
-        found = await self._rules.retrieve(query, k, category_filter)
+        result = await self._rules.retrieve(query, k, category_filter)
         least = self._least if escalation_threshold is None else escalation_threshold
-        if not self._is_unsure(found, query, least):
-            return found
+        if not self._is_unsure(result, query, least):
+            return result
         chosen = await self._model.retrieve(query, k, category_filter)
-        spent = found.search_time_ms + chosen.search_time_ms
-        if not chosen.items and found.items:  # a model only adds
-            return replace(found, match="weak", search_time_ms=spent, escalated=True)
+        spent = result.search_time_ms + chosen.search_time_ms
+        if not chosen.items and result.items:  # a model only adds
+            return replace(result, match="weak", search_time_ms=spent, escalated=True)
         return replace(chosen, search_time_ms=spent, escalated=chosen.mode_used is RetrievalMode.LLM)
 
-    def _is_unsure(self, found: RetrievalResult, query: str, least: float) -> bool:
-        sure = found.confidence
+    def _is_unsure(self, result: RetrievalResult, query: str, least: float) -> bool:
+        sure = result.confidence
         if sure is None:
-            sure = self._scorer.score(list(zip(found.items, found.confidence_scores, strict=True)), query)
-        scores = found.confidence_scores
+            sure = self._scorer.score(list(zip(result.items, result.confidence_scores, strict=True)), query)
+        scores = result.confidence_scores
         is_ambiguous = len(scores) > 1 and pstdev(scores) > self._spread and scores[1] >= scores[0]
         return sure < least or is_ambiguous or (self._model.has_model and _COMPLEX.search(query) is not None)
 

@@ -1,4 +1,4 @@
-"""Knowledge: documents and conversations, and the items, topics, pages and entities made of them.
+"""Knowledge: documents, conversations, and what is made of them.
 
 Names of the specification "sigil" are in `compat`. Each name is loaded at its first use.
 """

@@ -69,7 +69,7 @@ def _describe(failure: StageFailure, titles: Callable[[str], str]) -> str:
 
 
 def of_topics(folder: Path) -> Iterator[Concern]:
-    """Look at the folder `topics` of an agent; of one that is missing there is nothing to tell."""
+    """Yield concerns about the folder `topics` of an agent."""
     kind = kind_of(folder, follow=True)
     if kind == "missing":
         return
@@ -103,7 +103,7 @@ def of_topics(folder: Path) -> Iterator[Concern]:
 
 
 def why_not(path: Path) -> str:
-    """Return why no page can be in an entry; empty if one can."""
+    """Return a reason against a page in an entry, or ""."""
     kind = kind_of(path)
     if kind != "file":
         return describe_path_type(kind)

@@ -1,4 +1,4 @@
-"""`Knowledge`: the records of one agent that are no memories: resources, episodes, and what is made of these."""
+"""Records of one agent that are not memories."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Knowledge:
-    """What one agent was given and what is made of it, in the files of its folder.
+    """Documents, conversations and derived records of one agent.
 
     Opens nothing until the first call and creates nothing until the first write. Several objects, threads and processes
     may use one folder at the same time.
@@ -80,17 +80,24 @@ class Knowledge:
         self.blobs = AgentBlobs(self.folder)
         self.settings, self.clock = settings, clock
 
-        def opened(kind: Kind[Any], own: ServiceSettings) -> RecordStorage[Any]:
-            files = Files(kind, self.folder, own, clock, embedder if own is settings else None, grace)
+        def opened(kind: Kind[Any], kind_settings: ServiceSettings) -> RecordStorage[Any]:
+            files = Files(
+                kind,
+                self.folder,
+                kind_settings,
+                clock,
+                embedder if kind_settings is settings else None,
+                grace,
+            )
             return RecordStorage(files.backend())
 
         self.resources: RecordStorage[Resource] = opened(RESOURCE, settings)
         without = settings.model_copy(update={"embedder": "none"})  # their passages have vectors; marks need none
-        own = without if embedder is None else settings
-        self.episodes: RecordStorage[Episode] = opened(EPISODE, own)
+        text_settings = without if embedder is None else settings
+        self.episodes: RecordStorage[Episode] = opened(EPISODE, text_settings)
         self.topics: RecordStorage[Topic] = opened(TOPIC, without)
         self.marks: RecordStorage[StageCheckpoint] = opened(MARK, without)
-        self.summaries: RecordStorage[Summary] = opened(SUMMARY, own)
+        self.summaries: RecordStorage[Summary] = opened(SUMMARY, text_settings)
         self.entities: RecordStorage[Entity] = opened(ENTITY, without)
         self.mentions: RecordStorage[EntityMentions] = opened(MENTIONS, without)
         self.relations: RecordStorage[Relation] = opened(RELATION, without)
@@ -103,8 +110,8 @@ class Knowledge:
     @property
     def storages(self) -> tuple[RecordStorage[Any], ...]:
         """Of all kinds."""
-        known = self.summaries, self.entities, self.mentions, self.relations
-        return self.resources, self.episodes, self.topics, self.marks, *known
+        derived = self.summaries, self.entities, self.mentions, self.relations
+        return self.resources, self.episodes, self.topics, self.marks, *derived
 
     def of(self, kind: str) -> RecordStorage[Any]:
         """Return the records of the kind of this name.
@@ -112,7 +119,7 @@ class Knowledge:
         Raises:
             KeyError: There is none here.
         """
-        return {each.kind.name: each for each in self.storages}[kind]
+        return {storage.kind.name: storage for storage in self.storages}[kind]
 
     async def text_of(self, record: Resource | Episode) -> str:
         """Return the whole text of a record.
@@ -123,7 +130,7 @@ class Knowledge:
         return await asyncio.to_thread(self.blobs.read, record.blob) if record.blob else record.content
 
     async def compact(self, grace: timedelta | None = None) -> SweepResult:
-        """Drop what is no longer needed from the files; with `timedelta(0)` what was forgotten is gone for good.
+        """Compact the journals; `timedelta(0)` deletes forgotten records for good.
 
         Raises:
             StorageError: The files are as they were, or some of them are.
@@ -135,15 +142,15 @@ class Knowledge:
         return await self.sweep(grace)
 
     async def sweep(self, grace: timedelta | None = None) -> SweepResult:
-        """Remove long texts that no record names and that were written longer ago than the grace time.
+        """Delete unreferenced long texts older than the grace time.
 
         Raises:
             StorageError: A file that may name one cannot be read; nothing was removed.
         """
-        own = self.resources.grace or GRACE
-        return await asyncio.to_thread(sweep_blobs, self.folder, own if grace is None else grace)
+        default = self.resources.grace or GRACE
+        return await asyncio.to_thread(sweep_blobs, self.folder, default if grace is None else grace)
 
     async def close(self) -> None:
-        """Finish what is under way; close files and threads. May be called more than once."""
+        """Close files and threads. May be called more than once."""
         for storage in self.storages:
             await storage.close()

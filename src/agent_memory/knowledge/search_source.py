@@ -152,15 +152,15 @@ class KnowledgeSource(SearchSource):
     async def count(self, asked: WideRequest) -> dict[str, Any]:
         """Count documents, conversations and pages, and name people."""
         counts: dict[str, Any] = {}
-        every = Listing(filters=SearchFilters(include_items=True, group=asked.caller.group))
+        listing = Listing(filters=SearchFilters(include_items=True, group=asked.caller.group))
         if self._has(RESOURCE):
-            resources = (await self._opened().resources.browse(every)).records
+            resources = (await self._opened().resources.browse(listing)).records
             talks = sum(resource.resource_type == "conversation" for resource in resources)
             counts |= {"documents": len(resources) - talks, "conversations": talks}
             topics = await self._get_topics(asked.caller).topics()
             counts["pages"] = sum(topic.consolidated_at is not None for topic in topics)
         if self._has(ENTITY):
-            entities = (await self._opened().entities.browse(every)).records
+            entities = (await self._opened().entities.browse(listing)).records
             typed = [entity for entity in entities if entity.entity_type == "person" and entity.trust != "low"]
             people = [person for person in typed if not is_guessed_entity(person)]
             names = [shorten_line(visible(person.name), NAME_CHARS) for person in people if person.merged_into is None]

@@ -21,39 +21,39 @@ _UNTRUSTED: Final = " (from untrusted sources)"
 _WEAK: Final = "No confident match; these are the closest results."
 
 
-async def recalled(manager: MemoryManager, found: RetrievalResult, query: str, mode: str) -> str:
-    """Return what recall prints."""
-    if not found.items:
+async def recalled(manager: MemoryManager, result: RetrievalResult, query: str, mode: str) -> str:
+    """Return the answer of recall."""
+    if not result.items:
         return f"No relevant memories found for: {query}"
     rows = [
-        f"{at}. [{sure:.2f}] {flatten(item.content)}\n"
+        f"{number}. [{sure:.2f}] {flatten(item.content)}\n"
         f"   Source: {await _source(manager, item)} | Category: {item.category or 'none'}"
-        for at, (item, sure) in enumerate(zip(found.items, found.confidence_scores, strict=True), 1)
+        for number, (item, sure) in enumerate(zip(result.items, result.confidence_scores, strict=True), 1)
     ]
-    return "\n\n".join([f"Found {len(rows)} relevant memories:", *rows, *_notes(found, mode)])
+    return "\n\n".join([f"Found {len(rows)} relevant memories:", *rows, *_notes(result, mode)])
 
 
 def remembered(item: MemoryItem) -> str:
-    """Return what remember prints."""
-    said = [f"Remembered: {item.item_id}", f"Category: {item.category or 'none'}", f"Importance: {item.importance}"]
-    return "\n".join([*said, f"Content: {flatten(item.content)[:_PREVIEW]}..."])
+    """Return the answer of remember."""
+    lines = [f"Remembered: {item.item_id}", f"Category: {item.category or 'none'}", f"Importance: {item.importance}"]
+    return "\n".join([*lines, f"Content: {flatten(item.content)[:_PREVIEW]}..."])
 
 
 async def listed(manager: MemoryManager, most: int | None = None) -> str:
-    """Return what list_categories prints."""
+    """Return the answer of list_categories."""
     categories = await manager.list_categories()
     counts = await manager.category_layer.count_items()
     theirs = await manager.category_layer.of_strangers()
     rows = [
-        f"{at}. {each.name}{_UNTRUSTED * (each.name in theirs)}\n   {flatten(each.description)}\n"
-        f"   Items: {counts.get(each.name, 0)}"
-        for at, each in enumerate(categories[:most], 1)
+        f"{number}. {category.name}{_UNTRUSTED * (category.name in theirs)}\n   {flatten(category.description)}\n"
+        f"   Items: {counts.get(category.name, 0)}"
+        for number, category in enumerate(categories[:most], 1)
     ]
     return "\n\n".join([f"Memory Categories ({len(categories)}):", *rows])
 
 
 async def page_of(manager: MemoryManager, name: str) -> str:
-    """Return what get_category prints.
+    """Return the answer of get_category.
 
     Raises:
         CategoryNotFoundError: `not_found` prints it.
@@ -63,9 +63,9 @@ async def page_of(manager: MemoryManager, name: str) -> str:
 
 
 def not_found(error: CategoryNotFoundError) -> str:
-    """Return what get_category prints where there is no such topic."""
-    there = ", ".join(error.available or ()) or "none"
-    lines = [f"Category '{error.category_name}' not found.", f"Available categories: {there}"]
+    """Return the answer of get_category for an unknown topic."""
+    available = ", ".join(error.available or ()) or "none"
+    lines = [f"Category '{error.category_name}' not found.", f"Available categories: {available}"]
     if error.passages:
         lines.append(
             f"{describe_missing_page(error.category_name, error.passages)} Read them with recall or memory_search."
@@ -74,7 +74,7 @@ def not_found(error: CategoryNotFoundError) -> str:
 
 
 def describe_missing_page(name: str, passages: int) -> str:
-    """Return how many passages mention a name without a page."""
+    """Return a sentence about a name without a page."""
     return f'No page "{visible(name)}". {describe_passages(passages)}'
 
 
@@ -84,24 +84,24 @@ def describe_passages(passages: int) -> str:
 
 
 async def _source(manager: MemoryManager, item: MemoryItem) -> str:
-    """Return of what type the source of an item is."""
-    said = "note"
+    """Return type, section and speaker of an item's source."""
+    description = "note"
     if item.source_resource_id:
         record = await manager.resource_layer.record(item.source_resource_id)
-        said = "deleted" if record is None else record.resource_type
+        description = "deleted" if record is None else record.resource_type
     if item.section:
-        said += f", {flatten(item.section)}"
+        description += f", {flatten(item.section)}"
     if item.speaker and not item.content.startswith(f"{item.speaker}: "):
-        said += f", said by {flatten(_SPEAKERS.get(item.speaker, item.speaker))}"
-    return f"{said}, untrusted" if item.trust == "low" else said
+        description += f", said by {flatten(_SPEAKERS.get(item.speaker, item.speaker))}"
+    return f"{description}, untrusted" if item.trust == "low" else description
 
 
-def _notes(found: RetrievalResult, mode: str) -> list[str]:
-    """Return in what the answer is weaker than it could be; that no model is there matters to who asked for one."""
-    notes = [_WEAK] if found.match == "weak" else []
-    scores = [round(sure, 2) for sure in found.confidence_scores]
+def _notes(result: RetrievalResult, mode: str) -> list[str]:
+    """Return notes about weaknesses of an answer."""
+    notes = [_WEAK] if result.match == "weak" else []
+    scores = [round(sure, 2) for sure in result.confidence_scores]
     if scores != sorted(scores, reverse=True):
         notes.append(_ORDER)
-    if found.degraded and (mode == "llm" or found.degraded != NO_MODEL):
-        notes.append(found.degraded)
+    if result.degraded and (mode == "llm" or result.degraded != NO_MODEL):
+        notes.append(result.degraded)
     return [f"Note: {' '.join(notes)}"] if notes else []

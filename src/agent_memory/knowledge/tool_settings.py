@@ -41,14 +41,14 @@ def checked_group(group_id: str) -> str:
 
 
 def _read_model(value: object) -> object:
-    """Return `off` or `session` for the values of earlier versions and of YAML."""
+    """Return `off` or `session` for values of earlier versions."""
     if isinstance(value, list | tuple):
         return "session" if "items" in value else "off"
     return {True: "session", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 class ModelSettings(Settings):
-    """How much a session may ask its own provider for memory."""
+    """Limits of a session's use of its own provider."""
 
     model_calls: int = Field(default=20, ge=1, le=10_000, description="Calls of the model in a session at most.")
     model_tokens: int = Field(

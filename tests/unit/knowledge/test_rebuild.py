@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
-from agent_memory.knowledge.pipeline.background_work import rebuild, runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, rebuild, runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 
@@ -37,7 +37,7 @@ async def test_rebuild_stopped_goes_on_with_what_is_left(
 ) -> None:
     for number in range(120):
         await ingest.resource(ReceivedDocument(f"The shed {number} holds {number + 7} red ladders.", f"shed {number}"))
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     before = {item.id for item in await service.searcher.list_all()}
     dues: list[int] = []
 
@@ -47,8 +47,8 @@ async def test_rebuild_stopped_goes_on_with_what_is_left(
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        await rebuild(knowledge, service, runner_of(knowledge, service, at_once=True), stop)
-    runner = runner_of(knowledge, service, at_once=True)
+        await rebuild(knowledge, service, runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY), stop)
+    runner = runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY)
     result = await rebuild(knowledge, service, runner, lambda _, due: dues.append(due))
 
     assert (dues[0], dues[-1]) == (240, 140)

@@ -11,7 +11,7 @@ from agent_memory.knowledge.digest.passage_digest import PassageDigest, QuotedSt
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.passages.replaced_items import hide_missing
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, Caller, MemoryService
@@ -62,7 +62,7 @@ async def test_search_statement_names_its_document_and_heading(
     service: MemoryService, ingest: Ingest, knowledge: Knowledge
 ) -> None:
     await ingest.resource(ReceivedDocument("# Policy\n\n## Forbidden\n\nPush to main.\n", "policy.md"))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     digest = PassageDigest(knowledge, service)
     (passage,) = (await digest.hand_out("", NOBODY)).passages
     await digest.take_back([QuotedStatement(passage.id, "Push to main.", "Push to main.")], [], NOBODY)
@@ -75,7 +75,7 @@ async def test_search_finds_passages_ingested_while_open(
 ) -> None:
     assert (await search(service, "who is on call in odd weeks")).match == "none"
     await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md", said_at=SAID))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     found = await search(service, "who is on call in odd weeks")
     (hit,) = found
     assert (found.match, hit.origin) == ("strong", HitOrigin("passage", "runbook.md"))
@@ -96,7 +96,7 @@ async def test_search_finds_a_turn_and_its_item_once(
     (hit,) = await search(service, "who moved to Bern with cats", kinds={"talk"})
     assert (hit.memory.id, hit.memory.content) == (turn, BERN)
     assert hit.origin == HitOrigin("talk", "Chat of Monday", "Lea")
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     found = await search(service, "who moved to Bern with cats")
     assert [hit.origin.kind for hit in found if "Bern" in hit.memory.content] == ["talk"]
     assert found.results[0].memory.is_item
@@ -125,7 +125,7 @@ async def test_search_finds_mail_only_if_documents_are_asked_for(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, query: str, kinds: frozenset[str], is_found: bool
 ) -> None:
     await ingest.resource(ReceivedDocument("The harbour opens at six in summer.", "Re: harbour", "email"))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert bool(list(await search(service, query, kinds=kinds))) is is_found
 
 
@@ -136,7 +136,7 @@ async def test_search_shows_stored_text_of_others_with_low_trust(
     stored = await ingest.resource(ReceivedDocument("The harbour opens at six in summer.", "Harbour"))
     changes = {"resource_type": resource_type}  # as earlier versions stored it, with medium trust
     await knowledge.resources.update(stored.record.id, changes)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     for query in ("when does the harbour open", stored.record.id):
         (hit,) = await search(service, query)
         assert brief_hit(hit).get("trust") == trust
@@ -150,7 +150,7 @@ async def test_passage_of_a_replaced_version_by_id_is_marked(
     for time in ("six", "nine"):
         file.write_text(f"The harbour opens at {time} in summer.")
         versions += (await ingest.file(file)).resources
-        await runner_of(knowledge, service).run()
+        await runner_of(knowledge, service, config=ITEMS_ONLY).run()
         if time == "six":
             (old,) = await search(service, "harbour")
     (hit,) = await search(service, old.memory.id)
@@ -166,7 +166,7 @@ async def test_withdrawn_document_by_id_is_marked(
 ) -> None:
     clock.now = datetime.now(UTC)  # pages are rebuilt by the real clock, whose grace time is to include the withdrawal
     document = (await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))).record
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     (passage,) = [hit for hit in await search(service, "on call") if hit.memory.is_item]
     await hide_missing(knowledge, service, [document], Caller())
     for record_id in (passage.memory.id, document.id):
@@ -196,7 +196,7 @@ async def test_search_finds_no_turn_of_a_forgotten_item(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
 ) -> None:
     (turn, *_) = await ingest_talk(ingest, *TALK)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     item = next(hit.memory for hit in await search(service, "Bern") if hit.memory.is_item)
     await service.forget(item.id)
     assert [hit.memory.content for hit in await search(service, "moved to Bern") if "Bern" in hit.memory.content] == []
@@ -232,12 +232,12 @@ async def test_document_by_id_has_no_forgotten_passage(
 ) -> None:
     document = (await ingest.resource(ReceivedDocument(VAULT, "vault.md"))).record.id
     assert await read(service, document) == VAULT.strip()
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     await service.forget(next(iter(await search(service, "zanzibar"))).memory.id)
     assert await read(service, document) == "Lunch\n\nLunch is at noon."
     again = (await ingest.resource(ReceivedDocument(f"{VAULT}\n# Tea\n\nTea is at four.\n", "vault.md"))).record.id
     assert "zanzibar" not in await read(service, again), "it is not read yet"
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert "zanzibar" not in await read(service, again)
     assert "Tea is at four." in await read(service, again)
     clock.advance(days=40)
@@ -249,7 +249,7 @@ async def test_document_by_id_shows_its_title_when_all_is_forgotten(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
 ) -> None:
     document = (await ingest.resource(ReceivedDocument(VAULT, "vault.md"))).record.id
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     for hit in await search(service, "code word zanzibar lunch noon"):
         await service.forget(hit.memory.id)
     assert await read(service, document) == "vault.md"
@@ -262,7 +262,7 @@ async def test_document_by_id_has_what_a_passage_says_now(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     document = (await ingest.resource(ReceivedDocument(VAULT, "vault.md"))).record.id
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     await service.update(next(iter(await search(service, "zanzibar"))).memory.id, {"content": "There is a code word."})
     assert await read(service, document) == "There is a code word.\n\nLunch\n\nLunch is at noon."
 
@@ -272,7 +272,7 @@ async def test_search_finds_no_item_that_says_a_forgotten_note(
 ) -> None:
     said = "By the way, my address is 5 Lime Road in the old town of Bern, and I like tea with milk and much sugar."
     await ingest_talk(ingest, said, *TALK)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     note = (await service.store("My address is 5 Lime Road.")).memory
     assert said in [hit.memory.content.removeprefix("Lea: ") for hit in await search(service, "my address")]
     await service.forget(note.id)
@@ -287,7 +287,7 @@ async def test_search_finds_pages_of_people_on_demand(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     await ingest_talk(ingest, *TALK)
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     (topic,) = [topic for topic in await knowledge.topics.list_recent(10) if topic.name == "lea"]
     assert "page" not in {hit.origin.kind for hit in await search(service, "allergic to walnuts", limit=20)}
     (page, _) = await search(service, "What Lea said: allergic to walnuts", kinds={"page"})
@@ -304,7 +304,7 @@ async def test_overview_counts_what_the_agent_was_given(
 ) -> None:
     await ingest_talk(ingest, *TALK)
     await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     overview = (await search(service, None)).overview
     assert overview is not None
     assert {name: overview[name] for name in ("documents", "conversations", "pages")} == {

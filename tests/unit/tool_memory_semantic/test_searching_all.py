@@ -10,7 +10,7 @@ import pytest
 from agent_memory.care.privacy import Inbox
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.models import CATEGORIES, Observation, Source
@@ -30,7 +30,7 @@ async def ingest(root: Path, text: str, title: str, resource_type: str = "docume
     settings = ServiceSettings(storage_root=str(root), embedder="none")
     knowledge, service = Knowledge("bob", settings), open_service("bob", settings)
     await Ingest(knowledge).resource(ReceivedDocument(text, title, resource_type))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     await service.close()
     await knowledge.close()
 

@@ -151,7 +151,7 @@ def find_sentence(text: str, place: tuple[int, int]) -> tuple[int, int]:
 
 
 def find_sentence_before(text: str, start: int) -> str:
-    """Return the sentence before another one of its paragraph, with a line break."""
+    """Return the preceding sentence of the paragraph, with a line break."""
     block, _ = _find_block(text, (start, start))
     end = len(text[:start].rstrip())
     if block is None or block.kind != "text" or end <= block.start:

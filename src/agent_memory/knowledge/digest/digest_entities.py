@@ -22,7 +22,7 @@ _MAY_BE_HIDDEN: Final = frozenset({BY_CAPITALS, REMOVED_RULES})
 
 
 async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]) -> None:
-    """Store owner, entities and relations of stored statements, unless a user forgot them.
+    """Store owners, entities and relations of statements, except forgotten ones.
 
     Args:
         knowledge: Records of the agent.
@@ -65,12 +65,12 @@ async def _note_relations(
 
 async def _note_entity(knowledge: Knowledge, name: str, entity_id: str, item: Mapping[str, Any]) -> None:
     """Store an entity, or show one that was hidden."""
-    known = await knowledge.entities.get(entity_id)
-    if known is None:
+    existing = await knowledge.entities.get(entity_id)
+    if existing is None:
         values = {**_head(item), "name": name, "entity_type": "name", "confidence": 1.0}
         record = make_record(ENTITY, values, knowledge.agent_id)
         await knowledge.entities.store_many([with_fields(record, id=entity_id)])
-    elif known.source.detail in _MAY_BE_HIDDEN:
+    elif existing.source.detail in _MAY_BE_HIDDEN:
         await knowledge.entities.update(entity_id, {"source": {"kind": "extraction", "detail": DIGEST}})
 
 

@@ -82,7 +82,7 @@ async def run_digest(
 
 
 def render_digest(outcome: DigestOutcome, due: DuePassages) -> str:
-    """Return what digest prints."""
+    """Return the answer of digest."""
     words = dict.fromkeys(outcome.verbatim, " in the document's words")
     lines = [f"Stored {item.id}{words.get(item.id, '')}: {flatten(item.content)}" for item in outcome.stored]
     lines += [f"Waits for the user's yes (`agent-memory review`): {flatten(text)}" for text in outcome.held]

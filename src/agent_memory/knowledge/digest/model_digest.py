@@ -1,4 +1,4 @@
-"""`ModelDigest`: asks a language model in the background for statements of passages that are due."""
+"""Background stage that asks a language model for statements of passages."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ModelPermission:
 
 
 class StatementRow(StatementInput):
-    """Statement of a model; without the ID of a passage its quote decides."""
+    """Statement of a model; without a passage ID its quote decides."""
 
     passage: str = Field("", max_length=40)
 
@@ -118,7 +118,7 @@ class ModelOutcome(DigestOutcome):
 async def ask_statements(
     digest: PassageDigest, asking: Asking, passages: Sequence[Memory], caller: Caller, hold: Hold | None = None
 ) -> ModelOutcome:
-    """Ask a model about passages; store the statements that `digest` makes of its answer.
+    """Ask a model about passages; store the checked statements.
 
     Raises:
         ValidationError: A statement may not be stored; none was.
@@ -149,7 +149,7 @@ def _drop_ends(relations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _find_passage(row: StatementRow, passages: Sequence[Memory]) -> str:
-    """Return the ID of the shown passage that a row names, or that has its quote; empty for none."""
+    """Return the ID of the passage of a row, or ""."""
     shown = {passage.id: passage.content for passage in passages}
     if row.passage in shown:
         return row.passage

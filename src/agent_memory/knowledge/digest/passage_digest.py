@@ -375,7 +375,7 @@ def _list_turns(record: Resource | Episode, text: str) -> list[SpokenTurn]:
 def _find_quote(
     quote: str, text: str, place: tuple[int, int], turns: Iterable[SpokenTurn], passage: Memory
 ) -> tuple[int, int] | None:
-    """Return the place of a quote in a passage or in the question that it answers."""
+    """Return the place of a quote in a passage or its question."""
     words = find_words(quote, text, *place)
     earlier = [turn.start for turn in turns if turn.start < place[0]][-BEFORE:]
     if words is not None or not earlier or find_words(quote, passage.content) is None:
@@ -384,7 +384,7 @@ def _find_quote(
 
 
 def _find_asked(passage: Memory, words: str) -> str:
-    """Return the question above the words of a turn, with the label of the turn."""
+    """Return the question above the words of a turn, with its label."""
     above = passage.content.removesuffix(words)
     return above if above != passage.content and "\n" in above else ""
 
@@ -434,10 +434,12 @@ def _check_details(statement: QuotedStatement, content: str) -> str:
 
 
 def _check_relations(statement: QuotedStatement, place: QuotedPlace, passage: Memory) -> str:
-    """Return a reason if a quote lacks a name or date of its relation."""
+    """Return a reason if a quote lacks details of its relations."""
     relations, left_out = read_relations(list(statement.relations), f"{place.quote}\n{statement.text}")
-    said = to_own_zone(passage.moment, passage.metadata)
-    days = {said.date()}.union(*((mention.first_day, mention.end_day) for mention in times_in(place.sentence, said)))
+    said_at = to_own_zone(passage.moment, passage.metadata)
+    days = {said_at.date()}.union(
+        *((mention.first_day, mention.end_day) for mention in times_in(place.sentence, said_at))
+    )
     for relation in relations:
         dates = (relation.valid_from, relation.valid_to)
         if missing := [date for date in dates if date is not None and date.date() not in days]:

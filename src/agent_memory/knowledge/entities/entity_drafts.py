@@ -84,7 +84,7 @@ def confidence_name(score: float) -> Confidence:
 
 
 def least_score(confidence: Confidence) -> float:
-    """Return the number from which on a confidence has this name or a better one."""
+    """Return the least number of a confidence by name."""
     return dict(_CONFIDENT)[confidence]
 
 
@@ -160,17 +160,17 @@ class Drafts:
 def resolve(
     source: Episode | Resource,
     result: EntityExtractionResult,
-    known: EntityMatcherIndex,
+    index: EntityMatcherIndex,
     now: datetime,
 ) -> Drafts:
     """Return drafts of the entities and relations of a source.
 
-    New entities are added to `known`.
+    New entities are added to `index`.
 
     Args:
         source: Episode or resource that was read.
         result: Entities and relations that it names.
-        known: The entities of the source's group.
+        index: The entities of the source's group.
         now: Present moment, UTC.
     """
     drafts = Drafts()
@@ -178,35 +178,35 @@ def resolve(
     named = [entity for entity in result.entities if len(entity.name) <= MAX_NAME_CHARS]
     for extracted in named:
         if extracted.name not in ids:
-            ids[extracted.name] = _resolve_entity(source, extracted, known, now, drafts)
-    rare = [extracted for extracted in named if not known.is_common(ids[extracted.name])]
+            ids[extracted.name] = _resolve_entity(source, extracted, index, now, drafts)
+    rare = [extracted for extracted in named if not index.is_common(ids[extracted.name])]
     drafts.mentions = list(_make_mentions(source, rare, ids, now))
     for record in drafts.mentions:
-        known.add_mentions(record.value)
+        index.add_mentions(record.value)
     head = _build_head(source, now, DECLARED)
     drafts.relations = make_relations(head, source.agent_id, result.relationships, ids, (source.id, source.id))
     return drafts
 
 
-def resolve_speaker(turn: Episode, known: EntityMatcherIndex, now: datetime) -> Drafts:
-    """Return drafts of the entity of a turn's speaker, added to `known`."""
+def resolve_speaker(turn: Episode, index: EntityMatcherIndex, now: datetime) -> Drafts:
+    """Return drafts of the entity of a turn's speaker, added to `index`."""
     drafts = Drafts()
     if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
         speaker = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
-        _resolve_entity(turn, speaker, known, now, drafts)
+        _resolve_entity(turn, speaker, index, now, drafts)
     return drafts
 
 
 def _resolve_entity(
-    source: Episode | Resource, extracted: ExtractedEntity, known: EntityMatcherIndex, now: datetime, drafts: Drafts
+    source: Episode | Resource, extracted: ExtractedEntity, index: EntityMatcherIndex, now: datetime, drafts: Drafts
 ) -> str:
     """Draft a new or changed entity; return its ID."""
-    entity = known.named(extracted.name)
+    entity = index.named(extracted.name)
     if entity is None:
-        entity = _make_entity(source, extracted, known, now, drafts)
+        entity = _make_entity(source, extracted, index, now, drafts)
     elif changes := _get_changes(source, extracted, entity):
         drafts.raised[entity.id] = changes
-        known.add(type(entity)(**{**entity.model_dump(), **changes}))
+        index.add(type(entity)(**{**entity.model_dump(), **changes}))
     return entity.id
 
 
@@ -247,13 +247,13 @@ def _build_head(source: Episode | Resource, now: datetime, detail: str) -> dict[
 
 
 def _make_entity(
-    source: Episode | Resource, extracted: ExtractedEntity, known: EntityMatcherIndex, now: datetime, drafts: Drafts
+    source: Episode | Resource, extracted: ExtractedEntity, index: EntityMatcherIndex, now: datetime, drafts: Drafts
 ) -> Entity:
-    """Make the entity of a new name, linked to the same known one."""
+    """Make the entity of a new name, linked to a match."""
     kind = "" if extracted.entity_type in UNTYPED else extracted.entity_type
     detail = _get_detail(extracted)
     described = Described(extracted.name, kind)
-    match = None if detail == IDENTIFIERS else known.match(described, source.trust)
+    match = None if detail == IDENTIFIERS else index.match(described, source.trust)
     values = _build_head(source, now, detail) | {
         "name": extracted.name,
         "entity_type": extracted.entity_type,
@@ -265,10 +265,10 @@ def _make_entity(
         if match.decision == "merge":
             drafts.merged.append(match.stage)
     record = make_record(ENTITY, values, source.agent_id)
-    own = with_fields(record, id=get_entity_id(extracted.name, source.group))
-    drafts.entities.append(own)
-    known.add(own.value)
-    return own.value
+    named = with_fields(record, id=get_entity_id(extracted.name, source.group))
+    drafts.entities.append(named)
+    index.add(named.value)
+    return named.value
 
 
 def _describe_match(match: Match) -> dict[str, Any]:
@@ -287,8 +287,8 @@ def _make_mentions(
         if entity.end or entity.name == getattr(source, "speaker", ""):  # the text has it, or it speaks
             first.setdefault(ids[entity.name], entity)
     rows = list(first.items())
-    for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
-        batch = rows[at : at + _MOST_NAMES]
+    for part, start in enumerate(range(0, len(rows), _MOST_NAMES)):
+        batch = rows[start : start + _MOST_NAMES]
         values = _build_head(source, now, BY_CAPITALS) | {
             "links": [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": entity_id} for entity_id, _ in batch)],
             "content": "\n".join(" ".join(entity.name.split()) for _, entity in batch),

@@ -1,4 +1,4 @@
-"""Index of known entities by name and group, to compare new ones with."""
+"""Index of known entities by name and group."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def get_entity_id(name: str, group: str) -> str:
-    """Return the ID of the entity of a name, whatever text is first."""
+    """Return the ID of the entity of a name."""
     return list_entity_ids(name, group)[0]
 
 
 def list_entity_ids(name: str, group: str) -> tuple[str, ...]:
-    """Return the possible IDs of an entity, that of a new one first.
+    """Return the possible IDs of an entity, the present form first.
 
     Earlier versions made those of firms without the legal form.
     """
@@ -119,7 +119,7 @@ class EntityMatcherIndex:
         doubt = ""
         if (trust == "low") != (self._by_id[match.id].trust == "low"):
             doubt = "only one of the two is known from a trusted source"
-        elif any(self._matcher.contradict(entity, described(other)) for other in cluster if other.id != match.id):
+        elif any(self._matcher.contradict(entity, described(merged)) for merged in cluster if merged.id != match.id):
             doubt = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, doubt)) if doubt else match
 
@@ -150,9 +150,11 @@ class EntityIndexCache:
         if missing:
             entities, mentions = await self._knowledge.entities.valid(), await self._knowledge.mentions.valid()
             for group in missing:
-                own = [entity for entity in entities if entity.group == group]
+                members = [entity for entity in entities if entity.group == group]
                 naming = [record for record in mentions if record.group == group]
-                self._by_group[group] = await asyncio.to_thread(EntityMatcherIndex, own, group, self._config, naming)
+                self._by_group[group] = await asyncio.to_thread(
+                    EntityMatcherIndex, members, group, self._config, naming
+                )
         return self._by_group
 
     def clear(self) -> None:

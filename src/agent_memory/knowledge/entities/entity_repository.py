@@ -1,4 +1,4 @@
-"""Entities of one group: read by name and in time, merged, split and forgotten."""
+"""Entities of one group: read, merged, split and forgotten."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RemovedCounts:
     mentions: int
 
 
-async def forget_entity(knowledge: Knowledge, known: _MergedEntity) -> RemovedCounts:
+async def forget_entity(knowledge: Knowledge, merged: _MergedEntity) -> RemovedCounts:
     """Forget an entity and all merged into it.
 
     Other entities of the same texts stay.
@@ -62,7 +62,7 @@ async def forget_entity(knowledge: Knowledge, known: _MergedEntity) -> RemovedCo
     Raises:
         StorageError: Some may be forgotten; a second call forgets the rest.
     """
-    ids = [known.entity.id, *(entity.id for entity in known.merged)]
+    ids = [merged.entity.id, *(entity.id for entity in merged.merged)]
     marks = Marks(knowledge.marks)
     for source in (EPISODE.name, RESOURCE.name):
         await marks.keep(with_never(await marks.of_name(ENTITY_STAGE, source), ids))
@@ -80,14 +80,14 @@ async def forget_entity(knowledge: Knowledge, known: _MergedEntity) -> RemovedCo
 
 async def _remove_names(knowledge: Knowledge, mention: EntityMentions, ids: Collection[str]) -> None:
     rows = list(zip(mention.content.splitlines(), mention.entities, mention.at, strict=False))
-    left = [row for row in rows if row[1] not in ids]
-    if not left:
+    remaining = [row for row in rows if row[1] not in ids]
+    if not remaining:
         await knowledge.mentions.forget_many([mention.id])
         return
     links = [link.model_dump() for link in mention.links if not (link.rel == NAMES and link.id in ids)]
     changes: dict[str, Any] = {
-        "content": "\n".join(name for name, _, _ in left),
-        "at": [at for _, _, at in left],
+        "content": "\n".join(name for name, _, _ in remaining),
+        "at": [start for _, _, start in remaining],
         "links": links,
     }
     await knowledge.mentions.update(mention.id, redact_fields(MENTIONS, changes))
@@ -156,7 +156,11 @@ class _View:
     def list_named(self, mentions: EntityMentions) -> list[str]:
         """Return the ids of the shown entities that a record names."""
         rows = zip(mentions.content.splitlines(), mentions.entities, strict=False)
-        return [one for name, one in rows if one in self.by_id and not is_common_use(name, self.by_id[one])]
+        return [
+            entity_id
+            for name, entity_id in rows
+            if entity_id in self.by_id and not is_common_use(name, self.by_id[entity_id])
+        ]
 
     def get_mentions(self, ids: Collection[str]) -> list[EntityMentions]:
         """Return the newest record of each source that names some entities."""
@@ -189,12 +193,12 @@ class EntityReader:
         """
         view = await self._load_view()
         counts = await self._count_sources(view)
-        found = [
-            self._build_merged(view, each, counts)
-            for each in view.by_id.values()
-            if view.get_root(each) is each and entity_type in {None, each.entity_type}
+        merged = [
+            self._build_merged(view, entity, counts)
+            for entity in view.by_id.values()
+            if view.get_root(entity) is entity and entity_type in {None, entity.entity_type}
         ]
-        return sorted(found, key=lambda each: (-each.mentions, each.entity.name.casefold(), each.entity.id))
+        return sorted(merged, key=lambda entity: (-entity.mentions, entity.entity.name.casefold(), entity.entity.id))
 
     async def get(self, name: str) -> MergedEntity:
         """Return an entity by name, alias, or the beginning of its ID.
@@ -204,112 +208,121 @@ class EntityReader:
             StorageError: They cannot be read.
         """
         view = await self._load_view()
-        found = {view.get_root(each).id: view.get_root(each) for each in _find_by_name(view.by_id.values(), name)}
-        if len(found) != 1:
-            several = ", ".join(sorted(each.name for each in found.values())[:5])
+        roots = {
+            view.get_root(candidate).id: view.get_root(candidate)
+            for candidate in _find_by_name(view.by_id.values(), name)
+        }
+        if len(roots) != 1:
+            several = ", ".join(sorted(candidate.name for candidate in roots.values())[:5])
             raise UnknownIdError(
-                f"{len(found)} entities are called like that: {several}."
-                if found
+                f"{len(roots)} entities are called like that: {several}."
+                if roots
                 else f"No entity is called {quoted(name)}.{_suggest_name(view.by_id.values(), name)}",
-                code="ambiguous_entity" if found else "unknown_entity",
+                code="ambiguous_entity" if roots else "unknown_entity",
                 recovery="`agent-memory entities` lists those there are; ids begin with ent-.",
             )
-        (entity,) = found.values()
+        (entity,) = roots.values()
         return self._build_merged(view, entity, await self._count_sources(view))
 
-    async def relations(self, known: MergedEntity, as_of: datetime | None = None) -> list[Relation]:
+    async def relations(self, merged: MergedEntity, as_of: datetime | None = None) -> list[Relation]:
         """Return the relations of an entity in the order of their start.
 
         Args:
-            known: Entity with all merged into it.
+            merged: Entity with all merged into it.
             as_of: Moment at which the relations hold; None for all.
 
         Raises:
             StorageError: They cannot be read.
         """
-        ids = [known.entity.id, *(each.id for each in known.merged)]
-        found = {each.id: each for one in ids for each in await self._knowledge.relations.linked_to(one)}
-        own = [each for each in found.values() if each.group == self.group and not is_guessed_relation(each)]
-        told = [each for each in own if as_of is None or each.holds_at(as_of)]
-        return sorted(told, key=lambda each: (each.valid_from or each.timestamp, each.id))
+        ids = [merged.entity.id, *(item.id for item in merged.merged)]
+        by_id = {item.id: item for entity_id in ids for item in await self._knowledge.relations.linked_to(entity_id)}
+        relations = [item for item in by_id.values() if item.group == self.group and not is_guessed_relation(item)]
+        holding = [item for item in relations if as_of is None or item.holds_at(as_of)]
+        return sorted(holding, key=lambda item: (item.valid_from or item.timestamp, item.id))
 
-    async def timeline(self, known: MergedEntity, as_of: datetime | None = None) -> list[TimelineEntry]:
+    async def timeline(self, merged: MergedEntity, as_of: datetime | None = None) -> list[TimelineEntry]:
         """Return the timeline of an entity.
 
         A source has its relations, and the first sentence with the entity if that is in no relation.
 
         Args:
-            known: Entity with all merged into it.
+            merged: Entity with all merged into it.
             as_of: Moment at which an entry was known or held; None for all.
 
         Raises:
             StorageError: The records cannot be read.
         """
         view = await self._load_view()
-        own = {known.entity.id, *(each.id for each in known.merged)}
-        relations = await self.relations(known)
-        found = [_make_entry(each, own, view) for each in relations if as_of is None or each.holds_at(as_of)]
+        own_ids = {merged.entity.id, *(item.id for item in merged.merged)}
+        relations = await self.relations(merged)
+        entries = [_make_entry(item, own_ids, view) for item in relations if as_of is None or item.holds_at(as_of)]
         related: dict[str, list[str]] = {}
-        for each in relations:  # also those that do not hold then: their words would say that they do
-            related.setdefault(_get_source_id(each.links), []).append(each.content)
-        mentions = view.get_mentions(own)
-        texts, orders = await self._load_texts([_get_source_id(each.links) for each in [*mentions, *relations]])
+        for item in relations:  # also those that do not hold then: their words would say that they do
+            related.setdefault(_get_source_id(item.links), []).append(item.content)
+        mentions = view.get_mentions(own_ids)
+        texts, orders = await self._load_texts([_get_source_id(item.links) for item in [*mentions, *relations]])
         for mention in mentions:
             moment, source = mention.moment, _get_source_id(mention.links)
-            words, told = _get_sentence(mention, own, texts.get(source, "")), related.get(source, [])
-            is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
+            words, contents = _get_sentence(mention, own_ids, texts.get(source, "")), related.get(source, [])
+            is_told = bool(contents) and (
+                source not in texts or any(words in item or item in words for item in contents)
+            )
             if not is_told and (as_of is None or moment <= as_of):
-                found.append(TimelineEntry(moment, "mention", words, source, trust=mention.trust, record=mention))
-        return sorted(found, key=lambda each: (each.at, orders.get(each.source, 0), each.source, each.what))
+                entries.append(TimelineEntry(moment, "mention", words, source, trust=mention.trust, record=mention))
+        return sorted(entries, key=lambda item: (item.at, orders.get(item.source, 0), item.source, item.what))
 
-    async def merge(self, one: MergedEntity, other: MergedEntity, why: str = "a person said so") -> None:
+    async def merge(self, source: MergedEntity, target: MergedEntity, why: str = "a person said so") -> None:
         """Merge an entity into another one. Reversible with `split`.
 
         Raises:
             ValidationError: They are the same already.
             StorageError: Nothing was changed.
         """
-        if one.entity.id == other.entity.id:
+        if source.entity.id == target.entity.id:
             raise ValidationError("They are the same already; nothing was changed.", code="same_entity")
-        told = {"stage": "person", "score": 1.0, "evidence": [why]}
-        await self._link(one.entity, other.entity.id, {"merge": told})
+        details = {"stage": "person", "score": 1.0, "evidence": [why]}
+        await self._link(source.entity, target.entity.id, {"merge": details})
 
-    async def split(self, known: MergedEntity) -> list[Entity]:
+    async def split(self, merged: MergedEntity) -> list[Entity]:
         """Split off all that was merged into an entity, and return it.
 
         Raises:
             StorageError: Some may be split off; a second call splits off the rest.
         """
-        apart = [each for each in known.merged if each.merged_into == known.entity.id]
-        for each in apart:
-            told = {**_plain(each.metadata.get("merge")), "into": known.entity.id}
-            await self._link(each, None, {"split": told})
+        apart = [entity for entity in merged.merged if entity.merged_into == merged.entity.id]
+        for entity in apart:
+            details = {**_plain(entity.metadata.get("merge")), "into": merged.entity.id}
+            await self._link(entity, None, {"split": details})
         return apart
 
-    async def forget(self, known: MergedEntity) -> RemovedCounts:
+    async def forget(self, merged: MergedEntity) -> RemovedCounts:
         """Forget an entity, its relations and mentions; the texts stay.
 
         Raises:
             StorageError: Some may be forgotten; a second call forgets the rest.
         """
-        return await forget_entity(self._knowledge, known)
+        return await forget_entity(self._knowledge, merged)
 
-    async def _link(self, entity: Entity, into: str | None, told: dict[str, Any]) -> None:
+    async def _link(self, entity: Entity, into: str | None, details: dict[str, Any]) -> None:
         links = [link.model_dump() for link in entity.links if link.rel != MERGED_INTO]
         links += [] if into is None else [Link(rel=MERGED_INTO, id=into).model_dump()]
-        kept = {key: value for key, value in entity.metadata.items() if key not in {"merge", "split", "maybe"}}
-        await self._knowledge.entities.update(entity.id, {"links": links, "metadata": {**kept, **told}})
+        metadata = {key: value for key, value in entity.metadata.items() if key not in {"merge", "split", "maybe"}}
+        await self._knowledge.entities.update(entity.id, {"links": links, "metadata": {**metadata, **details}})
 
     async def _load_view(self) -> _View:
         """Return the shown entities: not guesses, nor names seen once."""
-        own = {each.id: each for each in await self._knowledge.entities.valid() if each.group == self.group}
-        mentions = [each for each in await self._knowledge.mentions.valid() if each.group == self.group]
-        evidence = NameEvidence(mentions)
-        shown = {entity.id for entity in own.values() if evidence.is_shown(entity)}
-        shown |= {
-            entity.merged_into for entity in own.values() if is_named_by_person(entity) and entity.merged_into in own
+        entities = {
+            record.id: record for record in await self._knowledge.entities.valid() if record.group == self.group
         }
-        view = _View({entity_id: entity for entity_id, entity in own.items() if entity_id in shown}, mentions)
+        mentions = [record for record in await self._knowledge.mentions.valid() if record.group == self.group]
+        evidence = NameEvidence(mentions)
+        shown = {entity.id for entity in entities.values() if evidence.is_shown(entity)}
+        shown |= {
+            entity.merged_into
+            for entity in entities.values()
+            if is_named_by_person(entity) and entity.merged_into in entities
+        }
+        view = _View({entity_id: entity for entity_id, entity in entities.items() if entity_id in shown}, mentions)
         for entity in view.by_id.values():
             root = view.get_root(entity)
             if root is not entity:
@@ -317,15 +330,17 @@ class EntityReader:
         return view
 
     async def _count_sources(self, view: _View) -> dict[str, int]:
-        """Return how many sources name each entity."""
+        """Return the number of sources of each entity."""
         sources: dict[str, set[str]] = {}
-        named = [(view.list_named(each), each.links) for each in view.mentions]
-        relations = [each for each in await self._knowledge.relations.valid() if each.group == self.group]
-        named += [([each.from_id, each.to_id], each.links) for each in relations if not is_guessed_relation(each)]
+        named = [(view.list_named(record), record.links) for record in view.mentions]
+        relations = [record for record in await self._knowledge.relations.valid() if record.group == self.group]
+        named += [
+            ([record.from_id, record.to_id], record.links) for record in relations if not is_guessed_relation(record)
+        ]
         for ids, links in named:
             for entity in filter(None, map(view.by_id.get, ids)):
                 sources.setdefault(view.get_root(entity).id, set()).add(_get_source_id(links))
-        return {entity_id: len(found) for entity_id, found in sources.items()}
+        return {entity_id: len(source_ids) for entity_id, source_ids in sources.items()}
 
     async def _load_texts(self, sources: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
         """Return the beginnings of texts, and the order of turns.
@@ -334,48 +349,55 @@ class EntityReader:
         """
         knowledge = self._knowledge
         forgotten = await get_forgotten_sources(knowledge)
-        episodes = await knowledge.episodes.valid_among([one for one in sources if one.startswith(EPISODE.prefix)])
-        documents = await knowledge.resources.valid_among([one for one in sources if one.startswith(RESOURCE.prefix)])
-        every = (*episodes.items(), *documents.items())
-        texts = {one: each.content for one, each in every if one not in forgotten}
-        return texts, {one: each.order for one, each in episodes.items()}
+        episodes = await knowledge.episodes.valid_among(
+            [source_id for source_id in sources if source_id.startswith(EPISODE.prefix)]
+        )
+        documents = await knowledge.resources.valid_among(
+            [source_id for source_id in sources if source_id.startswith(RESOURCE.prefix)]
+        )
+        records = (*episodes.items(), *documents.items())
+        texts = {source_id: record.content for source_id, record in records if source_id not in forgotten}
+        return texts, {source_id: record.order for source_id, record in episodes.items()}
 
     def _build_merged(self, view: _View, entity: Entity, counts: dict[str, int]) -> MergedEntity:
-        merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda each: each.name))
-        every, whole = [entity, *merged], entity
-        for each in merged:
+        merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda member: member.name))
+        members, combined = [entity, *merged], entity
+        for member in merged:
             with contextlib.suppress(ValidationError):  # more than can be told apart again: it is shown without
-                whole = merge(whole, each)
-        names = dict.fromkeys(name for each in every for name in (each.name, *each.aliases))
-        maybe = [_plain(each.metadata.get("maybe")).get("id") for each in every]
+                combined = merge(combined, member)
+        names = dict.fromkeys(name for member in members for name in (member.name, *member.aliases))
+        maybe = [_plain(member.metadata.get("maybe")).get("id") for member in members]
         maybe += [
-            each.id
-            for each in view.by_id.values()
-            if _plain(each.metadata.get("maybe")).get("id") in {one.id for one in every} and view.get_root(each) is each
+            member.id
+            for member in view.by_id.values()
+            if _plain(member.metadata.get("maybe")).get("id") in {candidate.id for candidate in members}
+            and view.get_root(member) is member
         ]
-        others = dict.fromkeys(view.get_root(view.by_id[str(one)]).id for one in maybe if one in view.by_id)
-        others.pop(entity.id, None)
-        return MergedEntity(whole, tuple(names), merged, tuple(others), counts.get(entity.id, 0))
+        suggested = dict.fromkeys(
+            view.get_root(view.by_id[str(candidate)]).id for candidate in maybe if candidate in view.by_id
+        )
+        suggested.pop(entity.id, None)
+        return MergedEntity(combined, tuple(names), merged, tuple(suggested), counts.get(entity.id, 0))
 
 
 def _find_by_name(entities: Iterable[Entity], name: str) -> list[Entity]:
-    """Find entities by ID, by the form of the name, else by a word."""
-    every, wanted = list(entities), normal_form(name)
-    by_id = [each for each in every if name.startswith("ent-") and each.id.startswith(name)]
+    """Find entities by ID, by form of the name, or by word."""
+    candidates, wanted = list(entities), normal_form(name)
+    by_id = [entity for entity in candidates if name.startswith("ent-") and entity.id.startswith(name)]
     if by_id:
         return by_id
     for form in (full_form, normal_form):
-        exact = [each for each in every if form(name) in map(form, (each.name, *each.aliases))]
+        exact = [entity for entity in candidates if form(name) in map(form, (entity.name, *entity.aliases))]
         if exact:
             return exact
-    return [each for each in every if wanted and wanted in normal_form(each.name).split()]
+    return [entity for entity in candidates if wanted and wanted in normal_form(entity.name).split()]
 
 
 def _suggest_name(entities: Iterable[Entity], name: str) -> str:
-    """Return a question with the name most like a mistyped one, or ""."""
-    known = {normal_form(each.name): each.name for each in entities}
-    near = get_close_matches(normal_form(name), known, 1, _ALIKE)
-    return f" Did you mean {known[near[0]]}?" if near else ""
+    """Return a question with the most similar name, or ""."""
+    names = {normal_form(entity.name): entity.name for entity in entities}
+    near = get_close_matches(normal_form(name), names, 1, _ALIKE)
+    return f" Did you mean {names[near[0]]}?" if near else ""
 
 
 def _plain(value: object) -> dict[str, Any]:
@@ -386,32 +408,32 @@ def _get_source_id(links: Sequence[Link]) -> str:
     return next((link.id for link in links if link.rel == FROM), "")
 
 
-def _get_sentence(mention: EntityMentions, own: set[str], text: str) -> str:
-    """Return the first sentence with an entity, or the name without a text.
+def _get_sentence(mention: EntityMentions, own_ids: set[str], text: str) -> str:
+    """Return the first sentence with an entity, or its name.
 
     A short one, such as a greeting, goes on with the next: "Thanks, Ann! The contract is signed."
     """
     rows = zip(mention.content.splitlines(), mention.entities, mention.at, strict=False)
-    name, at = next(((name, at) for name, one, at in rows if one in own), ("", 0))
-    spans = list(find_sentences(text, max(0, at - MAX_CHARS), min(len(text), at + MAX_CHARS)))
+    name, position = next(((name, position) for name, entity_id, position in rows if entity_id in own_ids), ("", 0))
+    spans = list(find_sentences(text, max(0, position - MAX_CHARS), min(len(text), position + MAX_CHARS)))
     for place, (start, end) in enumerate(spans):
-        if start <= at < end:
+        if start <= position < end:
             least = len(name) + _LEAST_CHARS
-            whole = next((last for _, last in spans[place:] if last - start >= least), spans[-1][1])
-            return " ".join(text[start:whole].split())
+            stop = next((last for _, last in spans[place:] if last - start >= least), spans[-1][1])
+            return " ".join(text[start:stop].split())
     return name
 
 
-def _make_entry(relation: Relation, own: set[str], view: _View) -> TimelineEntry:
-    is_subject = relation.from_id in own
-    other = view.by_id.get(relation.to_id if is_subject else relation.from_id)
+def _make_entry(relation: Relation, own_ids: set[str], view: _View) -> TimelineEntry:
+    is_subject = relation.from_id in own_ids
+    second = view.by_id.get(relation.to_id if is_subject else relation.from_id)
     return TimelineEntry(
         relation.valid_from or relation.moment,
         relation.relation_type,
         relation.content,
         _get_source_id(relation.links),
         relation.valid_to,
-        view.get_root(other).name if other is not None else "",
+        view.get_root(second).name if second is not None else "",
         is_subject,
         relation.trust,
     )

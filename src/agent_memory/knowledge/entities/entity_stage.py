@@ -65,9 +65,9 @@ class EntityStage:
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
-        known = await self._known.get({record.group for record in batch.records})
+        indexes = await self._known.get({record.group for record in batch.records})
         self._known.clear()  # after an error they are read again: not all of them are stored
-        drafts = await self._draft_speakers(batch, known)
+        drafts = await self._draft_speakers(batch, indexes)
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:
@@ -77,23 +77,25 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                entities = known[record.group]
+                entities = indexes[record.group]
                 result = await self._extract(record, text, entities.gazetteer, batch)
                 draft = await asyncio.to_thread(self._resolve, record, result, entities, batch.never)
                 drafts.append((record.group, draft))
-        await self._keep(drafts, known)
-        await self._known.keep(known)
+        await self._keep(drafts, indexes)
+        await self._known.keep(indexes)
         return failed
 
-    async def _draft_speakers(self, batch: Batch, known: Mapping[str, EntityMatcherIndex]) -> list[tuple[str, Drafts]]:
-        """Return the people who speak in the conversations of a batch, by group."""
+    async def _draft_speakers(
+        self, batch: Batch, indexes: Mapping[str, EntityMatcherIndex]
+    ) -> list[tuple[str, Drafts]]:
+        """Return drafts of the speakers in a batch, by group."""
         turns = [record for record in batch.records if isinstance(record, Episode)]
         for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
             self._conversations.add(conversation)
             turns += await self._knowledge.episodes.linked_to(conversation)
-        first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in known}
+        first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in indexes}
         return [
-            (turn.group, resolve_speaker(turn, known[turn.group], self._knowledge.clock()))
+            (turn.group, resolve_speaker(turn, indexes[turn.group], self._knowledge.clock()))
             for turn in first.values()
             if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group))
         ]
@@ -101,7 +103,7 @@ class EntityStage:
     async def _extract(
         self, record: Episode | Resource, text: str, gazetteer: Gazetteer, batch: Batch
     ) -> EntityExtractionResult:
-        """Return the entities of a record; a name seen once stays hidden until another text has it."""
+        """Return the entities of a record, with names seen once."""
         least: Confidence = "high" if self._config.min_confidence == "high" else "low"
         speaker, relations = str(getattr(record, "speaker", "")), record.metadata.get(RELATIONS)
         draw = partial(
@@ -113,15 +115,15 @@ class EntityStage:
         self,
         record: Episode | Resource,
         result: EntityExtractionResult,
-        known: EntityMatcherIndex,
+        index: EntityMatcherIndex,
         never: Collection[str],
     ) -> Drafts:
         """Return drafts of what a record names."""
         result = _without_forgotten(result, record.group, never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            return resolve(record, result, known, self._knowledge.clock())
+            return resolve(record, result, index, self._knowledge.clock())
 
-    async def _keep(self, drafts: Sequence[tuple[str, Drafts]], known: Mapping[str, EntityMatcherIndex]) -> None:
+    async def _keep(self, drafts: Sequence[tuple[str, Drafts]], indexes: Mapping[str, EntityMatcherIndex]) -> None:
         """Store drafts by group, entities before the records that name them."""
         knowledge, changes = self._knowledge, dict[str, dict[str, Any]]()
         for _, draft in drafts:
@@ -135,11 +137,11 @@ class EntityStage:
             await knowledge.entities.update_many(changes)
         await self._store_mentions({record.value.id: record for _, draft in drafts for record in draft.mentions})
         for group, draft in drafts:
-            for relation in await store_relations(knowledge, draft.relations, known[group].cluster):
+            for relation in await store_relations(knowledge, draft.relations, indexes[group].cluster):
                 metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
 
     async def _store_mentions(self, mentions: Mapping[str, Redacted[EntityMentions]]) -> None:
-        """Store new mentions; extend those that were read before a name was known."""
+        """Store new mentions; extend stored ones that have fewer names."""
         knowledge = self._knowledge
         stored = await knowledge.mentions.get_many(mentions)
         if new := [record for record_id, record in mentions.items() if record_id not in stored]:
@@ -155,7 +157,11 @@ def _without_forgotten(result: EntityExtractionResult, group: str, never: Collec
     """Return a result without forgotten entities."""
     if not never:
         return result
-    entities = [each for each in result.entities if not any(one in never for one in list_entity_ids(each.name, group))]
+    entities = [
+        entity
+        for entity in result.entities
+        if not any(entity_id in never for entity_id in list_entity_ids(entity.name, group))
+    ]
     return replace(result, entities=entities)
 
 

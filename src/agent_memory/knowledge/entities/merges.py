@@ -1,4 +1,4 @@
-"""Merges of entities, and which entities are shown. Pure functions; nothing is stored.
+"""Merges of entities, and the visibility of entities. Pure.
 
 The entity keeps what a merge changes under `metadata.merged`, so that `split` restores it. Guesses of rules of earlier
 versions are hidden, never deleted.
@@ -37,7 +37,7 @@ class AttributeValue(TypedDict):
 
 
 class Merges(TypedDict):
-    """What was merged into an entity.
+    """Entities merged into another one.
 
     `ids` are the entities in the order of merging. `attributes` has all values of each attribute in that order, that
     of the entity itself first. `aliases` has the new names of each entity.
@@ -65,12 +65,12 @@ def merge(existing: Entity, new: Entity) -> Entity:
         raise ValidationError(f"{new.id} and {existing.id} belong to two groups; entities of one group can be merged.")
     merges["ids"].append(new.id)
     for key, value in new.attributes.items():
-        said = merges["attributes"].setdefault(key, [])
-        if not said and key in existing.attributes:
-            said.append(_said(existing.attributes[key], existing))
-        said.append(_said(value, new))
-    own = {existing.name, *_own_aliases(existing, merges)}
-    merges["aliases"][new.id] = [name for name in dict.fromkeys((new.name, *new.aliases)) if name not in own]
+        values = merges["attributes"].setdefault(key, [])
+        if not values and key in existing.attributes:
+            values.append(_said(existing.attributes[key], existing))
+        values.append(_said(value, new))
+    own_names = {existing.name, *_own_aliases(existing, merges)}
+    merges["aliases"][new.id] = [name for name in dict.fromkeys((new.name, *new.aliases)) if name not in own_names]
     return _with(existing, merges)
 
 
@@ -84,19 +84,19 @@ def split(merged: Entity, other_id: str) -> Entity:
     if other_id not in merges["ids"]:
         raise ValidationError(f"{other_id} is no part of {merged.id}.")
     merges["ids"].remove(other_id)
-    for said in merges["attributes"].values():
-        said[:] = [each for each in said if each["by"] != other_id]
+    for values in merges["attributes"].values():
+        values[:] = [value for value in values if value["by"] != other_id]
     del merges["aliases"][other_id]
     return _with(merged, merges)
 
 
 def merges_of(entity: Entity) -> Merges:
     """Return a copy of the merges of an entity."""
-    found = cast("Mapping[str, Any]", entity.metadata.get(MERGED) or {})
+    stored = cast("Mapping[str, Any]", entity.metadata.get(MERGED) or {})
     return Merges(
-        ids=list(found.get("ids", ())),
-        attributes={key: list(said) for key, said in found.get("attributes", {}).items()},
-        aliases={each: list(names) for each, names in found.get("aliases", {}).items()},
+        ids=list(stored.get("ids", ())),
+        attributes={key: list(values) for key, values in stored.get("attributes", {}).items()},
+        aliases={entity_id: list(names) for entity_id, names in stored.get("aliases", {}).items()},
     )
 
 
@@ -127,9 +127,9 @@ def _said(value: str, entity: Entity) -> AttributeValue:
     return AttributeValue(value=value, trust=entity.trust, by=entity.id)
 
 
-def _holds(said: list[AttributeValue]) -> AttributeValue:
+def _holds(values: list[AttributeValue]) -> AttributeValue:
     """Return the latest value of the highest trust."""
-    return max(enumerate(said), key=lambda each: (TRUST_ORDER.index(each[1]["trust"]), each[0]))[1]
+    return max(enumerate(values), key=lambda entry: (TRUST_ORDER.index(entry[1]["trust"]), entry[0]))[1]
 
 
 def _own_aliases(entity: Entity, merges: Merges) -> list[str]:
@@ -141,11 +141,11 @@ def _with(entity: Entity, merges: Merges) -> Entity:
     """Replace the merges of an entity."""
     before = merges_of(entity)
     attributes = {key: value for key, value in entity.attributes.items() if key not in before["attributes"]}
-    attributes |= {key: _holds(said)["value"] for key, said in merges["attributes"].items() if said}
-    brought = (name for each in merges["ids"] for name in merges["aliases"][each])
+    attributes |= {key: _holds(values)["value"] for key, values in merges["attributes"].items() if values}
+    brought = (name for item in merges["ids"] for name in merges["aliases"][item])
     aliases = list(dict.fromkeys((*_own_aliases(entity, before), *brought)))
     merges["attributes"] = {
-        key: said for key, said in merges["attributes"].items() if any(each["by"] != entity.id for each in said)
+        key: values for key, values in merges["attributes"].items() if any(item["by"] != entity.id for item in values)
     }
     metadata = {key: value for key, value in entity.metadata.items() if key != MERGED}
     if merges["ids"]:
@@ -235,7 +235,7 @@ class NameEvidence:
         return self._lowercase[entity.id] > 0
 
     def is_common(self, entity: Entity) -> bool:
-        """Return True if at least half of the sources have it in lower case."""
+        """Return True if half of the sources have it in lower case."""
         return 0 < self._lowercase[entity.id] >= self._count(entity)
 
     def _count(self, entity: Entity) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SpanSet:
-    """Pairs of start and end, exclusive. A look-up takes the logarithm of their number."""
+    """Pairs of start and end, exclusive, without overlaps."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[int, int]] = []
@@ -94,10 +94,10 @@ class Gazetteer:
         for name in candidates:
             self.add(KnownName(name, "name", is_candidate=True))
 
-    def add(self, known: KnownName) -> None:
+    def add(self, new: KnownName) -> None:
         """Add a name, or change what is known of it."""
-        if first := _FIRST_WORD.search(known.name):
-            self._by_word.setdefault(first[0].casefold(), {})[known.name] = known
+        if first := _FIRST_WORD.search(new.name):
+            self._by_word.setdefault(first[0].casefold(), {})[new.name] = new
 
     def remove(self, name: str) -> None:
         """Remove a name, if it is known."""
@@ -107,7 +107,7 @@ class Gazetteer:
     def find(self, word: str) -> list[KnownName]:
         """Return the names that begin with a word, longest first."""
         names = self._by_word.get(word.casefold(), {})
-        return sorted(names.values(), key=lambda known: -len(known.name))
+        return sorted(names.values(), key=lambda candidate: -len(candidate.name))
 
 
 _LONG_RUN: Final = re.compile(r"\S{160,}")
@@ -224,7 +224,7 @@ def is_identifier(name: str) -> bool:
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern at first use: all take as long as 100 texts."""
+    """Compile a pattern at its first use."""
     return re.compile(pattern)
 
 
@@ -304,7 +304,7 @@ def _is_inside(prose: str, start: int, end: int) -> bool:
 
 
 def is_modifier(prose: str, name: str, end: int) -> bool:
-    """Return True if a word may describe the next, as in "Italian food"."""
+    """Return True if a word may describe the next one."""
     return " " not in name and _MODIFIER.match(prose, end) is not None
 
 
@@ -342,10 +342,15 @@ def find_mentions(text: str, *, gazetteer: Gazetteer | None = None, speaker: str
     text = _IMAGE.sub(lambda match: match[1] + " " * len(match[2]), " " * offset + text[offset:])
     prose = hide_code(text)
     runs = list(find_runs(prose))
-    known = _find_known(prose, gazetteer or Gazetteer(), speaker, runs)
+    known_names = _find_known(prose, gazetteer or Gazetteer(), speaker, runs)
     spans = SpanSet()
-    every = chain(find_identifiers(text), known, find_accounts(prose), _find_unknown(prose, runs))
-    return tuple(sorted((each for each in every if spans.add(each.start, each.end)), key=lambda mention: mention.start))
+    mentions = chain(find_identifiers(text), known_names, find_accounts(prose), _find_unknown(prose, runs))
+    return tuple(
+        sorted(
+            (candidate for candidate in mentions if spans.add(candidate.start, candidate.end)),
+            key=lambda mention: mention.start,
+        )
+    )
 
 
 def _find_known(prose: str, gazetteer: Gazetteer, speaker: str, runs: Sequence[CapitalizedRun]) -> Iterator[Mention]:
@@ -394,7 +399,7 @@ def _find_unknown(prose: str, runs: Sequence[CapitalizedRun]) -> Iterator[Mentio
 
 
 def _find_words(prose: str, name: str) -> list[int]:
-    """Return where a name begins, as whole words."""
+    """Return the starts of a name, as whole words."""
     starts = (match.start() for match in re.finditer(re.escape(name), prose))
     return [start for start in starts if not _is_part(prose, start, start + len(name))]
 

@@ -1,4 +1,4 @@
-"""Relations of entities that metadata declares: rows, records, and the ends that they give each other."""
+"""Relations of entities that metadata declares: rows, records, and ends."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def read_relations(rows: object, text: str) -> tuple[list[ExtractedRelationship]
 
 
 def _read_row(row: object, text: str) -> tuple[ExtractedRelationship | None, str]:
-    """Return a relation with its sentence, or the reason why it is left out."""
+    """Return a relation with its sentence, or a reason against it."""
     if not isinstance(row, dict):
         return None, "it is not a mapping"
     try:
@@ -193,7 +193,7 @@ def make_relations(
 async def store_relations(
     knowledge: Knowledge, relations: Iterable[Redacted[Relation]], get_cluster: Callable[[str], Collection[str]]
 ) -> list[Relation]:
-    """Store new relations and end those that they end; return the new ones.
+    """Store new relations and end earlier ones; return the new ones.
 
     Args:
         knowledge: Records of the agent.
@@ -207,7 +207,7 @@ async def store_relations(
     for record in relations:
         new = record.value
         subjects = get_cluster(new.from_id)
-        linked = {item.id: item for one in subjects for item in await knowledge.relations.linked_to(one)}
+        linked = {item.id: item for subject in subjects for item in await knowledge.relations.linked_to(subject)}
         if new.id in linked or any(_get_statement(item) == _get_statement(new) for item in linked.values()):
             continue
         await knowledge.relations.store_many([record])
@@ -222,45 +222,49 @@ async def store_relations(
 
 
 def find_ends(
-    new: Relation, others: Sequence[Relation], same: Collection[str] = ()
+    new: Relation, earlier_relations: Sequence[Relation], same: Collection[str] = ()
 ) -> list[tuple[Relation, datetime, Relation]]:
-    """Return relations that end, with the moment and the one that ends them.
+    """Return ended relations, each with the moment and its successor.
 
     Of a functional type the next one ends the earlier ones. One of which only the end is known
     ends no other, and is ended by none. One that says that it is over ends the earlier one of the same object.
 
     Args:
         new: A new relation.
-        others: The relations of the same type of the same subject.
+        earlier_relations: The relations of the same type of the same subject.
         same: IDs of other names of its object.
     """
     if _has_no_beginning(new):
         return []
     begun = new.valid_from or new.timestamp
     ends: list[tuple[Relation, datetime, Relation]] = []
-    for other in others:
-        own = other.valid_from or other.timestamp
-        is_of_same = other.to_id == new.to_id or other.to_id in same
-        if _is_end(new) or _is_end(other):
-            ends += _find_end(new, other) if is_of_same else []
+    for earlier in earlier_relations:
+        earlier_start = earlier.valid_from or earlier.timestamp
+        is_of_same = earlier.to_id == new.to_id or earlier.to_id in same
+        if _is_end(new) or _is_end(earlier):
+            ends += _find_end(new, earlier) if is_of_same else []
             continue
-        is_single = new.metadata.get(_FUNCTIONAL) and other.metadata.get(_FUNCTIONAL)
-        if is_of_same or not is_single or _has_no_beginning(other):
+        is_single = new.metadata.get(_FUNCTIONAL) and earlier.metadata.get(_FUNCTIONAL)
+        if is_of_same or not is_single or _has_no_beginning(earlier):
             continue
-        if own <= begun and (other.valid_to is None or other.valid_to > begun):
-            if _may_end(new, other):
-                ends.append((other, begun, new))
-        elif own > begun and (new.valid_to is None or new.valid_to > own) and _may_end(other, new):
-            ends.append((new, own, other))
+        if earlier_start <= begun and (earlier.valid_to is None or earlier.valid_to > begun):
+            if _may_end(new, earlier):
+                ends.append((earlier, begun, new))
+        elif (
+            earlier_start > begun and (new.valid_to is None or new.valid_to > earlier_start) and _may_end(earlier, new)
+        ):
+            ends.append((new, earlier_start, earlier))
     return ends
 
 
-def _get_validity(relation: ExtractedRelationship, said: datetime | str) -> tuple[datetime | None, datetime | None]:
+def _get_validity(
+    relation: ExtractedRelationship, said_time: datetime | str
+) -> tuple[datetime | None, datetime | None]:
     """Return beginning and end as declared, else from when it was said.
 
     Of one that was over when it was said the beginning is unknown. One that is declared as over holds at no time.
     """
-    said_at = said if isinstance(said, datetime) else datetime.fromisoformat(said)
+    said_at = said_time if isinstance(said_time, datetime) else datetime.fromisoformat(said_time)
     if relation.is_over:
         over = relation.valid_to or relation.valid_from or said_at
         return over, over
@@ -269,9 +273,9 @@ def _get_validity(relation: ExtractedRelationship, said: datetime | str) -> tupl
     return relation.valid_from or said_at, relation.valid_to
 
 
-def _find_end(new: Relation, other: Relation) -> list[tuple[Relation, datetime, Relation]]:
+def _find_end(new: Relation, earlier: Relation) -> list[tuple[Relation, datetime, Relation]]:
     """Return the relation that ends if the other one says so."""
-    end, open_one = (new, other) if _is_end(new) else (other, new)
+    end, open_one = (new, earlier) if _is_end(new) else (earlier, new)
     begun, over = open_one.valid_from or open_one.timestamp, end.valid_from or end.timestamp
     is_open = not _is_end(open_one) and begun <= over and (open_one.valid_to is None or open_one.valid_to > over)
     return [(open_one, over, end)] if is_open and _may_end(end, open_one) else []
@@ -283,7 +287,7 @@ def _may_end(relation: Relation, earlier: Relation) -> bool:
 
 
 def _is_end(relation: Relation) -> bool:
-    """Return True if a relation says that it is over, and nothing else."""
+    """Return True if a relation only says that it is over."""
     return relation.valid_from is not None and relation.valid_from == relation.valid_to
 
 
@@ -292,13 +296,13 @@ def _has_no_beginning(relation: Relation) -> bool:
 
 
 def _get_statement(relation: Relation) -> tuple[str, ...]:
-    """Return what a relation says, and its source."""
+    """Return source, type, entities and text of a relation."""
     source = next((link.id for link in relation.links if link.rel == FROM), "")
     return source, relation.relation_type, relation.from_id, relation.to_id, relation.content
 
 
 async def _end_relations(knowledge: Knowledge, ends: Sequence[tuple[Relation, datetime, Relation]]) -> None:
-    """Give relations the end that another one makes, with a link to that."""
+    """Set the ends of relations, with a link to the successor."""
     for relation, moment, by in ends:
         links = [link.model_dump() for link in relation.links if link.rel != ENDED_BY]
         changes: dict[str, Any] = {"valid_to": to_text(moment), "links": [*links, {"rel": ENDED_BY, "id": by.id}]}

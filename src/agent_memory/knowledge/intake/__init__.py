@@ -1,1 +1,1 @@
-"""What comes in from outside: files and talks are read, redacted and stored as they are; and taken back."""
+"""Intake: files and conversations are read, redacted, stored and withdrawn."""

@@ -26,7 +26,7 @@ _DATES: Final = ("date", "created")
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What the front matter of a document says.
+    """Front matter of a document.
 
     Attributes:
         document_id: `id`, which names the document wherever its file is.
@@ -43,7 +43,7 @@ class FrontMatter:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Return what the metadata of a resource says of it."""
+        """Metadata for a resource."""
         values: dict[str, Any] = {
             "document_id": self.document_id,
             "aliases": list(self.aliases),
@@ -53,7 +53,7 @@ class FrontMatter:
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Return the front matter of a text; an empty one if there is none or it cannot be read."""
+    """Return the front matter of a text, empty if missing or unreadable."""
     text = text[: _MOST_CHARS + 8].replace("\r\n", "\n").removeprefix("\ufeff")
     end = find_body(text)
     values = _load(text[4:end].rstrip().removesuffix("---")) if end else {}
@@ -80,7 +80,7 @@ def _load(text: str) -> Mapping[str, Any]:
 
 
 def _read_texts(value: Any) -> Iterator[str]:
-    """Yield the words of a value: of a list each, of a text its parts between commas."""
+    """Yield the words of a list or of a text with commas."""
     for part in value if isinstance(value, list) else str(value).split(",") if isinstance(value, str) else [value]:
         if isinstance(part, str | int | float | date) and not isinstance(part, bool):
             word = " ".join(str(part).split()).strip().lstrip("#")[:_MOST_VALUE]
@@ -149,15 +149,15 @@ class DocumentIndex:
 
     def drop(self, resource: Resource) -> None:
         """Remove a resource that is not current any more."""
-        known = self._known.pop(resource.id, None)
-        if known is None:
+        current = self._known.pop(resource.id, None)
+        if current is None:
             return
-        area = _get_area(known)
-        self._by_text[_get_text_key(known)].pop(known.id, None)
-        self._by_id[(*area, _get_document_id(known))].pop(known.id, None)
-        self._unplaced.get((*area, known.source.detail), {}).pop(known.id, None)
-        path_key = (*area, get_path_id(known))
-        if path_key in self._by_path and self._by_path[path_key].id == known.id:
+        area = _get_area(current)
+        self._by_text[_get_text_key(current)].pop(current.id, None)
+        self._by_id[(*area, _get_document_id(current))].pop(current.id, None)
+        self._unplaced.get((*area, current.source.detail), {}).pop(current.id, None)
+        path_key = (*area, get_path_id(current))
+        if path_key in self._by_path and self._by_path[path_key].id == current.id:
             del self._by_path[path_key]
 
     def find(self, draft: Resource) -> Resource | None:
@@ -165,9 +165,9 @@ class DocumentIndex:
 
         A file with another front-matter id is another document.
         """
-        known = self._by_path.get((*_get_area(draft), get_path_id(draft)))
-        document_ids = set() if known is None else {_get_document_id(known), _get_document_id(draft)} - {""}
-        return None if len(document_ids) > 1 else known
+        current = self._by_path.get((*_get_area(draft), get_path_id(draft)))
+        document_ids = set() if current is None else {_get_document_id(current), _get_document_id(draft)} - {""}
+        return None if len(document_ids) > 1 else current
 
     def list_same_id(self, draft: Resource) -> list[Resource]:
         """Return the current resources with the front-matter id of a draft."""
@@ -183,11 +183,11 @@ class DocumentIndex:
 
         It has the name of the file, no other has, and at least half of the file's lines are in it.
         """
-        known = list(self._unplaced.get((*_get_area(draft), draft.source.detail), {}).values())
-        if len(known) != 1:
+        candidates = list(self._unplaced.get((*_get_area(draft), draft.source.detail), {}).values())
+        if len(candidates) != 1:
             return None
-        lines, older = _get_lines(draft.content), set(_get_lines(known[0].content))
-        return known[0] if sum(line in older for line in lines) >= _LEAST_SHARED * len(lines) else None
+        lines, older = _get_lines(draft.content), set(_get_lines(candidates[0].content))
+        return candidates[0] if sum(line in older for line in lines) >= _LEAST_SHARED * len(lines) else None
 
 
 def describe_path(path: str) -> dict[str, Any]:
@@ -199,13 +199,13 @@ def describe_path(path: str) -> dict[str, Any]:
 
 
 def get_path(resource: Resource) -> str:
-    """Return the redacted path of the file of a resource, or an empty text."""
+    """Return the redacted path of a resource's file, or ""."""
     path = resource.metadata.get(PATH)
     return path if isinstance(path, str) else ""
 
 
 def get_path_id(resource: Resource) -> str:
-    """Return the checksum of the path of a resource, or an empty text."""
+    """Return the checksum of a resource's path, or ""."""
     path_id = resource.metadata.get(PATH_ID)
     return path_id if isinstance(path_id, str) else ""
 

@@ -97,7 +97,7 @@ class ReceivedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SkippedPart:
-    """A part of a file that cannot be read; the rest of the file is ingested.
+    """Unreadable part of a file; the rest is ingested.
 
     Attributes:
         place: Where it is, such as "line 3".
@@ -110,7 +110,7 @@ class SkippedPart:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What all that comes in at once has in common.
+    """Common fields of ingested records.
 
     Attributes:
         trust: Of the words at most.
@@ -152,24 +152,27 @@ class Draft(Generic[R]):
     has_name: bool = False
 
 
-def draft_resource(agent_id: str, given: ReceivedDocument, origin: Origin, redactor: Redactor) -> Draft[Resource]:
+def draft_resource(agent_id: str, document: ReceivedDocument, origin: Origin, redactor: Redactor) -> Draft[Resource]:
     """Return the resource of a text.
 
     Raises:
         ValidationError: It is too long, empty, no text, or nothing but a secret.
     """
-    whole, own, redacted = _texts(given.text, redactor)
-    values = _head(origin, given.said_at, "import" if origin.file else "user") | own
-    values |= {} if is_local(given.resource_type) else {"trust": "low"}
+    long_text, fields, redacted = _texts(document.text, redactor)
+    values = _head(origin, document.said_at, "import" if origin.file else "user") | fields
+    values |= {} if is_local(document.resource_type) else {"trust": "low"}
     values |= {
-        "resource_type": given.resource_type,
-        "title": _cut(given.title, _TITLE, redactor),
-        "tags": [*origin.tags, *given.tags],
+        "resource_type": document.resource_type,
+        "title": _cut(document.title, _TITLE, redactor),
+        "tags": [*origin.tags, *document.tags],
     }
-    values["metadata"] = {**origin.metadata, **given.metadata}
+    values["metadata"] = {**origin.metadata, **document.metadata}
     record = make_record(RESOURCE, values, agent_id, redactor)
     return _draft(
-        record, (given.resource_type, origin.group, hash_text(whole or record.value.content)), whole, redacted
+        record,
+        (document.resource_type, origin.group, hash_text(long_text or record.value.content)),
+        long_text,
+        redacted,
     )
 
 
@@ -189,7 +192,7 @@ def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Reso
 def draft_conversation(
     agent_id: str, title: str, key: str, said_at: datetime | None, origin: Origin, redactor: Redactor
 ) -> Draft[Resource]:
-    """Return the resource that the turns of a conversation are part of; its text is the title alone.
+    """Return the resource of a conversation; its text is the title.
 
     Args:
         agent_id: Whose.
@@ -226,10 +229,10 @@ def draft_episode(
     Raises:
         ValidationError: It is too long, empty, no text, or nothing but a secret.
     """
-    whole, own, redacted = _texts(turn.text, redactor)
+    long_text, fields, redacted = _texts(turn.text, redactor)
     said_at = _localize(turn.said_at or origin.now, origin.zone)
     source = "import" if origin.file else _SOURCES.get(turn.role, "import")
-    values = _head(origin, said_at if turn.said_at else None, source) | own
+    values = _head(origin, said_at if turn.said_at else None, source) | fields
     values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
     if turn.metadata or said_at.utcoffset():
         values["metadata"] = {**turn.metadata, **build_offset(said_at)}
@@ -241,18 +244,20 @@ def draft_episode(
         values["links"] = [{"rel": PART_OF, "id": part_of}]
     record = make_record(EPISODE, values, agent_id, redactor)
     place = (part_of, order) if part_of is not None else (origin.group, "")
-    return _draft(record, (*place, hash_text(whole or record.value.content)), whole, redacted)
+    return _draft(record, (*place, hash_text(long_text or record.value.content)), long_text, redacted)
 
 
 def rename_draft(draft: Draft[R], prefix: str, attempt: int) -> Draft[R]:
-    """Return a draft with another id: its own is taken by another text, as one of many millions is by chance."""
+    """Return a draft with another ID, since its own is taken."""
     return replace(draft, record=with_fields(draft.record, id=derived_id(prefix, *draft.parts, attempt)))
 
 
-def _draft(record: Redacted[R], parts: tuple[object, ...], whole: str = "", redacted: tuple[str, ...] = ()) -> Draft[R]:
-    """Return a draft whose id is made of its parts, none of which holds a secret."""
-    own = with_fields(record, id=derived_id(record.value.id[:4], *parts))
-    return Draft(own, whole, tuple(dict.fromkeys((*redacted, *record.kinds))), parts)
+def _draft(
+    record: Redacted[R], parts: tuple[object, ...], long_text: str = "", redacted: tuple[str, ...] = ()
+) -> Draft[R]:
+    """Return a draft with an ID made of its parts."""
+    named = with_fields(record, id=derived_id(record.value.id[:4], *parts))
+    return Draft(named, long_text, tuple(dict.fromkeys((*redacted, *record.kinds))), parts)
 
 
 def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[str, Any]:
@@ -267,20 +272,20 @@ def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[
 
 
 def _localize(moment: datetime, zone: tzinfo | None) -> datetime:
-    """Return a moment with its own offset, or that of a zone if it has none or is in UTC."""
+    """Return a moment with its own offset or that of a zone."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=zone) if zone else moment.astimezone()
     return moment.astimezone(zone) if zone and not moment.utcoffset() else moment
 
 
 def _cut(text: str, most: int, redactor: Redactor) -> str:
-    """Return the beginning of a text without secrets: cut through, one is not seen to be one."""
+    """Return the beginning of a text, redacted before the cut."""
     bare = text.strip()
     return bare if len(bare) <= most else redactor.redact(bare[: most * _SEEN]).text[:most]
 
 
 def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Return a long text without secrets (else nothing), the fields of it in the record, and the kinds taken out."""
+    """Return the redacted long text, the record fields, and the secret kinds."""
     if not isinstance(text, str):
         raise ValidationError(f"Nothing was stored: a text was wanted, got {type(text).__name__}.")
     if len(text) > MAX_TEXT_CHARS:
@@ -298,9 +303,9 @@ def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[st
     clean = redactor.redact(normal)
     if len(clean.text) > MAX_TEXT_CHARS:  # markers are longer than what they stand for
         raise ValidationError("Nothing was stored: without its secrets the text is too long.", code="too_long")
-    whole = clean.text if len(clean.text) > MAX_LINE_CHARS else ""
-    own = {"content": clean.text[:MAX_LINE_CHARS], "chars": len(clean.text)}
-    return whole, own | ({"blob": hash_text(whole)} if whole else {}), tuple(clean.kinds)
+    long_text = clean.text if len(clean.text) > MAX_LINE_CHARS else ""
+    fields = {"content": clean.text[:MAX_LINE_CHARS], "chars": len(clean.text)}
+    return long_text, fields | ({"blob": hash_text(long_text)} if long_text else {}), tuple(clean.kinds)
 
 
 def hash_text(text: str) -> str:

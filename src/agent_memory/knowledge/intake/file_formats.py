@@ -1,4 +1,4 @@
-"""Documents and conversations in a file: Markdown, text, transcripts, JSON lines, exports of ChatGPT and Claude."""
+"""Documents and conversations in files: Markdown, transcripts, JSON lines, exports."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _HEADING: Final = re.compile(r"(?:#{1,6} +)?")
 
 
 def transcript_in(text: str, name: str) -> FileConversation | None:
-    """Return the conversation that a text writes down; None where it is another sort of text.
+    """Return the conversation that a text is a transcript of, or None.
 
     Args:
         text: All of it.
@@ -96,11 +96,11 @@ def transcript_in(text: str, name: str) -> FileConversation | None:
     turns: list[ReceivedTurn] = []
     texts: list[list[str]] = []
     day = said_at
-    for line, said in zip(lines[first:], spoken[first:], strict=True):
+    for line, spoken_turn in zip(lines[first:], spoken[first:], strict=True):
         if _MARKED_HEADING.match(line):  # of a part of the talk: nobody says it
             day = _day_in([line]) or day
-        elif said is not None:
-            turns.append(_of(said, day))
+        elif spoken_turn is not None:
+            turns.append(_of(spoken_turn, day))
             texts.append([turns[-1].text])
         else:
             texts[-1].append(line.strip())
@@ -121,7 +121,7 @@ def _is_talk(spoken: list[SpeakerTurn | None]) -> bool:
     people = len(set(who))
     if people < _LEAST_PEOPLE or len(turns) < max(_LEAST_TURNS, _LEAST_EACH * people):
         return False
-    changes = sum(one != other for one, other in pairwise(who))
+    changes = sum(first_speaker != second_speaker for first_speaker, second_speaker in pairwise(who))
     return (
         len(turns) >= _LEAST_SHARE * len(spoken)
         and changes >= _LEAST_CHANGES * (len(turns) - 1)
@@ -134,10 +134,12 @@ def _day_in(texts: list[str]) -> datetime | None:
     return next((day for text in texts for day in find_days(text)), None)
 
 
-def _of(said: SpeakerTurn, said_at: datetime | None) -> ReceivedTurn:
+def _of(spoken: SpeakerTurn, said_at: datetime | None) -> ReceivedTurn:
     """Return a turn of a person, or unknown for a role label."""
-    is_role = said.speaker.casefold() in ROLES
-    return ReceivedTurn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)
+    is_role = spoken.speaker.casefold() in ROLES
+    return ReceivedTurn(
+        spoken.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else spoken.speaker, said_at
+    )
 
 
 _SAID: Final = frozenset({"text", "multimodal_text", "code", "execution_output"})
@@ -153,7 +155,7 @@ _MOST_NODES: Final = 1_000_000
 
 
 def parts_of_export(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
-    """Return the conversations of an export with the texts attached to them, or of a list of messages.
+    """Return conversations and documents of an export, or None.
 
     A conversation that is no object, or has no messages, is a skipped part.
 
@@ -168,12 +170,14 @@ def parts_of_export(value: Any, name: str) -> list[FileConversation | ReceivedDo
         value = value["conversations"]
     many = value if isinstance(value, list) else [value]
     for key, inner, read in (("mapping", dict, _of_chatgpt), ("chat_messages", list, _of_claude)):
-        is_whole = [isinstance(each, dict) and isinstance(each.get(key), inner) for each in many]
+        is_whole = [
+            isinstance(conversation, dict) and isinstance(conversation.get(key), inner) for conversation in many
+        ]
         if any(is_whole):
             return [
                 part
-                for number, each in enumerate(many, 1)
-                for part in (read(each) if is_whole[number - 1] else [SkippedPart(f"conversation {number}")])
+                for number, conversation in enumerate(many, 1)
+                for part in (read(conversation) if is_whole[number - 1] else [SkippedPart(f"conversation {number}")])
             ]
     return _of_messages(value, name)
 
@@ -188,7 +192,7 @@ def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[FileConversation]:
 
 
 def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
-    """Return the nodes from the first to the current one; without that, to the last child each time."""
+    """Return the nodes from the first to the current one."""
     last = _name(current)
     if last not in nodes:
         last = _last_leaf(nodes)
@@ -197,14 +201,18 @@ def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
 
 
 def _last_leaf(nodes: Mapping[str, Any]) -> str:
-    whole = {key: node for key, node in nodes.items() if isinstance(node, dict)}
-    at = next((key for key, node in whole.items() if _name(node.get("parent")) not in nodes), "")
+    valid_nodes = {key: node for key, node in nodes.items() if isinstance(node, dict)}
+    leaf = next((key for key, node in valid_nodes.items() if _name(node.get("parent")) not in nodes), "")
     for _ in range(min(len(nodes), _MOST_NODES)):
-        children = [one for each in _list(whole.get(at, {}).get("children")) if (one := _name(each)) in whole]
+        children = [
+            child_id
+            for child in _list(valid_nodes.get(leaf, {}).get("children"))
+            if (child_id := _name(child)) in valid_nodes
+        ]
         if not children:
             break
-        at = children[-1]
-    return at
+        leaf = children[-1]
+    return leaf
 
 
 def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
@@ -220,10 +228,10 @@ def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
     if kind == "execution_output" or _name(_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
         role = "tool"
     parts = content.get("parts") if content.get("parts") is not None else content.get("text")
-    own = [
+    spoken_parts = [
         part for part in _list(parts) if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
     ]
-    text = collect_text(parts if isinstance(parts, str) else own)
+    text = collect_text(parts if isinstance(parts, str) else spoken_parts)
     speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
     if role != "tool" and not _is_plain_node(message, author, content):
         role = UNKNOWN
@@ -247,19 +255,19 @@ def _of_claude(value: Mapping[str, Any]) -> Iterator[FileConversation | Received
     begun = moment_of(value.get("created_at"))
     yield FileConversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
     for message in messages:
-        for each in _list(message.get("attachments")):
-            text = collect_text(each.get("extracted_content")) if isinstance(each, dict) else ""
+        for attachment in _list(message.get("attachments")):
+            text = collect_text(attachment.get("extracted_content")) if isinstance(attachment, dict) else ""
             if text.strip():
                 yield ReceivedDocument(
-                    text, _title(each.get("file_name")), said_at=moment_of(message.get("created_at"))
+                    text, _title(attachment.get("file_name")), said_at=moment_of(message.get("created_at"))
                 )
 
 
 def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the messages of a Claude conversation without those that an edit replaced."""
-    messages = [each for each in value["chat_messages"] if isinstance(each, dict)]
-    nodes = {_name(each.get("uuid")): each for each in messages if each.get("uuid")}
-    parents = {key: _name(each.get("parent_message_uuid")) for key, each in nodes.items()}
+    """Return the messages of a Claude conversation without replaced ones."""
+    messages = [entry for entry in value["chat_messages"] if isinstance(entry, dict)]
+    nodes = {_name(entry.get("uuid")): entry for entry in messages if entry.get("uuid")}
+    parents = {key: _name(entry.get("parent_message_uuid")) for key, entry in nodes.items()}
     if not any(parents.values()):
         return messages
     current = _name(value.get("current_leaf_message_uuid"))
@@ -276,7 +284,7 @@ def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _list_ancestors(parents: Mapping[str, str], key: str) -> list[str]:
-    """Return the ID of a message and of those that it follows, the last first."""
+    """Return the ID of a message and its ancestors, newest first."""
     ancestors: dict[str, None] = {}
     while key in parents and key not in ancestors:
         ancestors[key] = None
@@ -314,7 +322,7 @@ def _title(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Return a value that is to be a name; empty for whatever else stands there."""
+    """Return a text value, or ""."""
     return value if isinstance(value, str) else ""
 
 
@@ -339,7 +347,7 @@ FORMS: Final = (
 
 
 def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:
-    """Yield what is in a file, in its order, with the parts that cannot be read.
+    """Yield the parts of a file in order.
 
     Raises:
         ValidationError: `unknown_form`: of no form that is known here; `not_text`: not in UTF-8 or UTF-16; `too_long`.
@@ -350,7 +358,7 @@ def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | Ski
 
 
 def _fill_times(part: FileConversation, path: Path) -> FileConversation:
-    """Return a conversation whose turns without a time have its own, or that of the file."""
+    """Return a conversation with a time for each turn."""
     said_at = part.said_at or from_seconds(path.stat().st_mtime)
     more = {} if part.said_at else {FILE_TIME: True}
     turns = [
@@ -389,7 +397,7 @@ def has_its_id(resource: Resource) -> bool:
 
 
 def chats_of_lines(text: str, name: str) -> Iterator[FileConversation | SkippedPart]:
-    """Yield the conversations of JSON lines, one turn each, in the order in which they begin.
+    """Yield the conversations of JSON lines in order of their start.
 
     Lines that are no JSON object, such as the last line of a file that was cut, are yielded as skipped parts.
 
@@ -419,8 +427,8 @@ def chats_of_lines(text: str, name: str) -> Iterator[FileConversation | SkippedP
         raise _damaged(f"{name} has no line that is a JSON object with `content` or `text`")
     first = next(iter(talks.values()))[0].text
     for key, own_turns in talks.items():
-        own = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        yield FileConversation(key or name, f"{name}:{own}", own_turns, own_turns[0].said_at, form)
+        chat_id = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        yield FileConversation(key or name, f"{name}:{chat_id}", own_turns, own_turns[0].said_at, form)
 
 
 def _read_line(line: str) -> Any:
@@ -445,13 +453,13 @@ def _of_text(text: str, path: Path, *, is_config: bool) -> ReceivedDocument | Fi
     talk = None if is_config else transcript_in(text, path.name)
     if talk is not None:
         return talk
-    said = FrontMatter() if is_config else read_front_matter(text)
+    front_matter = FrontMatter() if is_config else read_front_matter(text)
     changed_at = from_seconds(path.stat().st_mtime)
-    written_at = said.written_at or find_past_day(path.name, changed_at)
+    written_at = front_matter.written_at or find_past_day(path.name, changed_at)
     more = {} if written_at else {FILE_TIME: True}
-    metadata = {**describe_path(str(path.resolve())), **said.metadata, **more}
+    metadata = {**describe_path(str(path.resolve())), **front_matter.metadata, **more}
     kind = "config" if is_config else "document"
-    return ReceivedDocument(text, path.name, kind, written_at or changed_at, said.tags, metadata)
+    return ReceivedDocument(text, path.name, kind, written_at or changed_at, front_matter.tags, metadata)
 
 
 def _text_of(path: Path) -> str:

@@ -69,7 +69,7 @@ _ATTEMPTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Ingested(Generic[R]):
-    """What became of one text.
+    """Outcome of ingesting one text.
 
     Attributes:
         record: The record that has it.
@@ -83,7 +83,7 @@ class Ingested(Generic[R]):
 
 
 async def store_new(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
-    """Store some drafts as one change, long texts first; what is there stays as it is.
+    """Store drafts as one change; existing records stay.
 
     A cancelled call still finishes, so that long texts are given free for sweeping again; its result is dropped.
 
@@ -96,33 +96,35 @@ async def store_new(knowledge: Knowledge, storage: RecordStorage[R], drafts: Seq
 async def _store(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
     stored = await storage.get_many([draft.record.value.id for draft in drafts])
     placed = [await _placed(storage, draft, stored) for draft in drafts]
-    new = [draft for draft, known in placed if known is None]
+    new = [draft for draft, existing in placed if existing is None]
     with ExitStack() as held:
         texts = [draft.text for draft in new if draft.text]
         await asyncio.to_thread(held.enter_context, knowledge.blobs.keeping(texts))
         if new:
             await storage.store_many([draft.record for draft in new])
     return [
-        Ingested(draft.record.value if known is None else known, "new" if known is None else "known", draft.redacted)
-        for draft, known in placed
+        Ingested(
+            draft.record.value if existing is None else existing, "new" if existing is None else "known", draft.redacted
+        )
+        for draft, existing in placed
     ]
 
 
 async def _placed(storage: RecordStorage[R], draft: Draft[R], stored: Mapping[str, R]) -> tuple[Draft[R], R | None]:
-    """Return a draft with an id that is free, or the record that has its text in its place.
+    """Return a draft with a free ID, or the existing record.
 
     Args:
         storage: Storage of the records.
         draft: Draft to place.
         stored: Stored records by the first IDs of the drafts.
     """
-    kind, said = storage.kind, storage.kind.text_of(draft.record.value)
-    own, known = draft, stored.get(draft.record.value.id)
+    kind, text = storage.kind, storage.kind.text_of(draft.record.value)
+    placed, existing = draft, stored.get(draft.record.value.id)
     for attempt in range(1, _ATTEMPTS + 1):
-        if known is None or draft.has_name or kind.text_of(known) == said:
-            return own, known
-        own = rename_draft(draft, kind.prefix, attempt)
-        known = await storage.get(own.record.value.id)
+        if existing is None or draft.has_name or kind.text_of(existing) == text:
+            return placed, existing
+        placed = rename_draft(draft, kind.prefix, attempt)
+        existing = await storage.get(placed.record.value.id)
     raise ValidationError("Nothing was stored: no id was free for it.", code="id_taken")
 
 
@@ -198,7 +200,7 @@ class Ingest:
 
     async def resource(
         self,
-        given: ReceivedDocument | str,
+        document: ReceivedDocument | str,
         *,
         group: str = "",
         tags: Sequence[str] = (),
@@ -214,7 +216,9 @@ class Ingest:
             StorageError: Nothing was stored.
         """
         origin = self._origin(caller, group, tags=tuple(tags), metadata=metadata or {})
-        return await self._document(ReceivedDocument(given) if isinstance(given, str) else given, origin, caller)
+        return await self._document(
+            ReceivedDocument(document) if isinstance(document, str) else document, origin, caller
+        )
 
     async def conversation(
         self,
@@ -226,7 +230,7 @@ class Ingest:
         metadata: Mapping[str, Any] | None = None,
         caller: Caller = NOBODY,
     ) -> Ingested[Resource]:
-        """Begin a conversation, or find it: `key` is what it is called where it comes from, such as a session's id.
+        """Start or find a conversation.
 
         Raises:
             ValidationError: A value is wrong; nothing was stored.
@@ -245,7 +249,7 @@ class Ingest:
         is_live: bool = False,
         caller: Caller = NOBODY,
     ) -> Ingested[Episode]:
-        """Take in one turn.
+        """Ingest one turn.
 
         Args:
             turn: What was said.
@@ -273,7 +277,7 @@ class Ingest:
         is_live: bool = False,
         caller: Caller = NOBODY,
     ) -> tuple[list[Ingested[Episode]], list[tuple[int, str]]]:
-        """Take in turns that follow each other, in as few changes as they fit in.
+        """Ingest consecutive turns in as few changes as possible.
 
         Args:
             turns: What was said.
@@ -289,12 +293,12 @@ class Ingest:
         Raises:
             StorageError: Some may be on the disk; to take in the same at the same places again stores the rest.
         """
-        origin, kept, refused = self._origin(caller, group, is_live=is_live), list[Ingested[Any]](), []
-        for some in _portions(turns, first):
-            drafts, wrong = await asyncio.to_thread(self._drafted, some, conversation, origin, is_live=is_live)
+        origin, ingested, refused = self._origin(caller, group, is_live=is_live), list[Ingested[Any]](), []
+        for batch in _portions(turns, first):
+            drafts, wrong = await asyncio.to_thread(self._drafted, batch, conversation, origin, is_live=is_live)
             refused += wrong
-            kept += await self._turns(drafts, conversation, caller)
-        return kept, refused
+            ingested += await self._turns(drafts, conversation, caller)
+        return ingested, refused
 
     async def file(
         self,
@@ -304,7 +308,7 @@ class Ingest:
         caller: Caller = NOBODY,
         progress: Callable[[FileIngested], object] | None = None,
     ) -> FileIngested:
-        """Take in a file: Markdown, text, a chat in JSON lines, an export of ChatGPT or Claude.
+        """Ingest a file: Markdown, text, JSON lines, or an export.
 
         May be done again, by another process too: what is there is not taken in twice, and what is missing is.
 
@@ -344,13 +348,13 @@ class Ingest:
         most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
         if turn.role == "system" and origin.file:  # a host's own events have this role, too
             most = "low"
-        own = replace(origin, trust=lowest(origin.trust, most, turn.trust))
-        return draft_episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
+        turn_origin = replace(origin, trust=lowest(origin.trust, most, turn.trust))
+        return draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)
 
     def _drafted(
         self, turns: Sequence[tuple[int, ReceivedTurn]], part_of: str, origin: Origin, *, is_live: bool = False
     ) -> tuple[list[Draft[Episode]], list[tuple[int, str]]]:
-        """Return the drafts of some turns, and the places of those that cannot be taken in, with the reason.
+        """Return drafts of turns, and places and codes of refused ones.
 
         What was purged and is said again in a session is not taken in: nobody asked for that.
         """
@@ -368,18 +372,18 @@ class Ingest:
                 drafts.append(draft)
         return drafts, refused
 
-    async def _document(self, given: ReceivedDocument, origin: Origin, caller: Caller) -> Ingested[Resource]:
+    async def _document(self, document: ReceivedDocument, origin: Origin, caller: Caller) -> Ingested[Resource]:
         agent_id = self._knowledge.agent_id
-        if caller.project and PATH in given.metadata:
-            given = replace(given, metadata={**given.metadata, PROJECT: caller.project})
-        draft = await asyncio.to_thread(draft_resource, agent_id, given, origin, self._redactor)
-        if PATH not in given.metadata:
+        if caller.project and PATH in document.metadata:
+            document = replace(document, metadata={**document.metadata, PROJECT: caller.project})
+        draft = await asyncio.to_thread(draft_resource, agent_id, document, origin, self._redactor)
+        if PATH not in document.metadata:
             return await self._resource(draft, caller)
         index = await self._get_index()
         placed = await self._place(draft, index)
         if isinstance(placed, _AlikeDocument):
-            given = replace(given, metadata={**given.metadata, placed.key: placed.resource_id})
-            draft = await asyncio.to_thread(draft_resource, agent_id, given, origin, self._redactor)
+            document = replace(document, metadata={**document.metadata, placed.key: placed.resource_id})
+            draft = await asyncio.to_thread(draft_resource, agent_id, document, origin, self._redactor)
             placed = place_draft(draft, get_path_id(draft.record.value))
         ingested = await self._resource(placed, caller) if isinstance(placed, Draft) else Ingested(placed, "known")
         index.add(ingested.record)
@@ -395,8 +399,8 @@ class Ingest:
 
     async def _get_last_number(self) -> int:
         """Return the number of the last change of a resource."""
-        known = 0 if self._index is None else self._index[0]
-        return (await self._knowledge.resources.changed_after(known)).last
+        last = 0 if self._index is None else self._index[0]
+        return (await self._knowledge.resources.changed_after(last)).last
 
     async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _AlikeDocument:
         """Return the draft to store, or the resource that has its text."""
@@ -409,10 +413,10 @@ class Ingest:
             index.drop(current)
             return place_draft(draft, current.id, supersedes=current.id)
         alike = index.list_same_text(record)
-        for known in alike:
-            is_unplaced = not get_path(known) and known.source == record.source
-            if is_unplaced or (get_path(known) and not await asyncio.to_thread(is_placed, known)):
-                return await self._move(known, record)
+        for candidate in alike:
+            is_unplaced = not get_path(candidate) and candidate.source == record.source
+            if is_unplaced or (get_path(candidate) and not await asyncio.to_thread(is_placed, candidate)):
+                return await self._move(candidate, record)
         if alike:
             return _AlikeDocument(COPY_OF, alike[0].id)
         if similar := [*same_id, index.find_unplaced(record)][0]:
@@ -422,12 +426,12 @@ class Ingest:
             placed, number = place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
         return placed
 
-    async def _move(self, known: Resource, record: Resource) -> Resource:
+    async def _move(self, stored: Resource, record: Resource) -> Resource:
         """Return a resource with the place that its file has now."""
-        metadata = without_key(known.metadata, MISSING_SINCE) | dict(record.metadata)
-        if metadata == known.metadata:
-            return known
-        return await self._knowledge.resources.update(known.id, redact_fields(RESOURCE, {"metadata": metadata}))
+        metadata = without_key(stored.metadata, MISSING_SINCE) | dict(record.metadata)
+        if metadata == stored.metadata:
+            return stored
+        return await self._knowledge.resources.update(stored.id, redact_fields(RESOURCE, {"metadata": metadata}))
 
     async def _begin(
         self, key: str, title: str, said_at: datetime | None, origin: Origin, caller: Caller
@@ -455,15 +459,15 @@ class Ingest:
         self, drafts: Sequence[Draft[Episode]], conversation: str | None, caller: Caller
     ) -> list[Ingested[Episode]]:
         ingested = await store_new(self._knowledge, self._knowledge.episodes, drafts)
-        new = [each for each in ingested if each.outcome == "new"]
+        new = [outcome for outcome in ingested if outcome.outcome == "new"]
         if new and self._report is not None:
             await self._report(
                 "memory:episodes_stored",
                 caller,
                 resource_id=conversation,
                 count=len(new),
-                chars=sum(each.record.chars for each in new),
-                redacted=sorted({kind for each in new for kind in each.redacted}),
+                chars=sum(outcome.record.chars for outcome in new),
+                redacted=sorted({kind for outcome in new for kind in outcome.redacted}),
             )
         return ingested
 
@@ -491,8 +495,8 @@ class Ingest:
         of_format = replace(origin, metadata={**origin.metadata, FORMAT: part.form})
         begun = await self._begin(part.key, part.title, part.said_at, of_format, caller)
         done.resources.append(begun.record.id)
-        for some in _portions(part.turns):
-            drafts, refused = await asyncio.to_thread(self._drafted, some, begun.record.id, origin)
+        for batch in _portions(part.turns):
+            drafts, refused = await asyncio.to_thread(self._drafted, batch, begun.record.id, origin)
             done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
             for draft, ingested in zip(drafts, await self._turns(drafts, begun.record.id, caller), strict=True):
                 done.add(ingested)
@@ -529,14 +533,14 @@ def _is_mistaken(stored: Episode, read: Episode) -> bool:
 
 
 def _portions(turns: Sequence[ReceivedTurn], first: int = 0) -> Iterator[list[tuple[int, ReceivedTurn]]]:
-    """Yield the turns with their places, so many at a time as go into one change."""
-    some: list[tuple[int, ReceivedTurn]] = []
+    """Yield the turns with their places in batches."""
+    batch: list[tuple[int, ReceivedTurn]] = []
     size = 0
     for order, turn in enumerate(turns, first):
-        if some and (len(some) == _AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):
-            yield some
-            some, size = [], 0
-        some.append((order, turn))
+        if batch and (len(batch) == _AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):
+            yield batch
+            batch, size = [], 0
+        batch.append((order, turn))
         size += len(turn.text)
-    if some:
-        yield some
+    if batch:
+        yield batch

@@ -175,12 +175,14 @@ def _read_codex(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
     The user's are those of `user_message` events, if it has such events. The items under
     the user's role hold also what Codex itself puts into the conversation.
     """
-    own = [line for line in lines if _is_codex(line)]
-    kinds = {(line["type"], _get_name(line["payload"], "type")) for line in own}
+    codex_lines = [line for line in lines if _is_codex(line)]
+    kinds = {(line["type"], _get_name(line["payload"], "type")) for line in codex_lines}
     has_prompts = ("event_msg", "user_message") in kinds
-    has_answers = any(line["type"] == "response_item" and line["payload"].get("role") == "assistant" for line in own)
-    is_agents = any(line["type"] == "session_meta" and not _is_persons(line["payload"]) for line in own)
-    for line in own:
+    has_answers = any(
+        line["type"] == "response_item" and line["payload"].get("role") == "assistant" for line in codex_lines
+    )
+    is_agents = any(line["type"] == "session_meta" and not _is_persons(line["payload"]) for line in codex_lines)
+    for line in codex_lines:
         payload, said_at = line["payload"], moment_of(line.get("timestamp"))
         kind = payload.get("type")
         is_plain = not is_agents and has_only(line, _CODEX_LINE) and not is_hidden(payload)
@@ -213,9 +215,11 @@ def _is_amplifier_event(line: Line) -> bool:
 
 
 def _read_amplifier_events(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
-    own = [line for line in lines if _is_amplifier_event(line)]
-    children = {str(line.get("session_id")) for line in own if line["data"].get("parent_id") or line.get("parent_id")}
-    for line in own:
+    event_lines = [line for line in lines if _is_amplifier_event(line)]
+    children = {
+        str(line.get("session_id")) for line in event_lines if line["data"].get("parent_id") or line.get("parent_id")
+    }
+    for line in event_lines:
         data, session, said_at = line["data"], line.get("session_id"), moment_of(line.get("ts"))
         turns: list[ReceivedTurn] = []
         if line["event"] == "prompt:submit":

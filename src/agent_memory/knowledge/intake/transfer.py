@@ -55,7 +55,7 @@ Entry = tuple[int, dict[str, Any]]
 
 @dataclass(slots=True)
 class Brought:
-    """What became of entries.
+    """Outcome of an import of entries.
 
     Attributes:
         stored, present: How many were stored, and were there already, by kind.
@@ -106,7 +106,7 @@ async def entries_of(knowledge: Knowledge, forgotten: Collection[str] = ()) -> A
 
 
 async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool, dry_run: bool) -> Brought:
-    """Store entries that are not there yet; their ids stay, and what is there stays as it is.
+    """Store entries that do not exist yet, with their IDs.
 
     Args:
         knowledge: Where to.
@@ -120,9 +120,11 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
     """
     done = Brought()
     for kind in _CARRIED:
-        own = [entry for entry in entries if entry[1].get("kind") == kind.name]
-        for at in range(0, len(own), _AT_ONCE):
-            await _store(knowledge, kind, own[at : at + _AT_ONCE], done, trusted=trusted, dry_run=dry_run)
+        kind_entries = [entry for entry in entries if entry[1].get("kind") == kind.name]
+        for start in range(0, len(kind_entries), _AT_ONCE):
+            await _store(
+                knowledge, kind, kind_entries[start : start + _AT_ONCE], done, trusted=trusted, dry_run=dry_run
+            )
     for _, entry in entries:
         if entry.get("kind") == MARK.name and not dry_run:
             await _forget(knowledge, entry, trusted=trusted)
@@ -130,13 +132,13 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
 
 
 async def _store(
-    knowledge: Knowledge, kind: Kind[Any], some: Sequence[Entry], done: Brought, *, trusted: bool, dry_run: bool
+    knowledge: Knowledge, kind: Kind[Any], batch: Sequence[Entry], done: Brought, *, trusted: bool, dry_run: bool
 ) -> None:
     drafts: list[Draft[Any]] = []
     purged = PurgeList(knowledge.folder.path)
     size, names = 0, {topic.name async for topic in knowledge.topics.iter_all()} if kind is TOPIC else set()
-    for line, given in some:
-        entry = given if trusted or kind is not ENTITY else await _unmerged(knowledge, given)
+    for line, original in batch:
+        entry = original if trusted or kind is not ENTITY else await _unmerged(knowledge, original)
         entry = dict(await asyncio.to_thread(purged.readable, entry.get("id"), entry))
         try:
             draft = await asyncio.to_thread(_draft, knowledge, kind, entry, trusted=trusted)
@@ -166,13 +168,13 @@ async def _store(
 
 
 def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trusted: bool) -> Draft[Any]:
-    """Return what is to be stored of an entry.
+    """Return the draft of an entry.
 
     Raises:
         ValidationError: It is no record of its kind, or nothing but a secret.
     """
     values = {name: value for name, value in entry.items() if name in kind.model.model_fields and name != "agent_id"}
-    whole, kinds = "", tuple[str, ...]()
+    long_text, kinds = "", tuple[str, ...]()
     text = values.get("content")
     if kind in _TEXTS and isinstance(text, str):
         if len(text) > MAX_TEXT_CHARS:
@@ -180,62 +182,64 @@ def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trus
         if len(text) > MAX_LINE_CHARS:
             clean = _REDACTOR.redact(text)
             text, kinds = clean.text, tuple(clean.kinds)
-            whole = text if len(text) > MAX_LINE_CHARS else ""
-        values |= {"content": text[:MAX_LINE_CHARS], "blob": hash_text(whole) if whole else ""}
+            long_text = text if len(text) > MAX_LINE_CHARS else ""
+        values |= {"content": text[:MAX_LINE_CHARS], "blob": hash_text(long_text) if long_text else ""}
         values["chars"] = len(text) if entry.get("chars") else 0  # of a conversation the record has the title alone
     if not trusted:
         values |= _lowered(values, knowledge)
         if kind is TOPIC:  # the words of a page are its own only where a person wrote them
             values |= {"body": "", "edited_by": ""}
     record = make_record(kind, values, knowledge.agent_id, _REDACTOR)
-    return Draft(record, whole, kinds, (record.value.id,), has_name=True)
+    return Draft(record, long_text, kinds, (record.value.id,), has_name=True)
 
 
 def _lowered(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any]:
-    """Return what is believed of a file that anybody may have written."""
+    """Return the fields of an untrusted entry that are changed."""
     source = values.get("source")
-    own = dict(source) if isinstance(source, dict) else {}
-    if own.get("kind") == "user":
-        own["kind"] = "import"
+    origin = dict(source) if isinstance(source, dict) else {}
+    if origin.get("kind") == "user":
+        origin["kind"] = "import"
     trust = values.get("trust", "medium")
     now = to_text(knowledge.clock())
     return {
         "trust": lowest(trust, "medium") if trust in {"high", "medium", "low"} else trust,
         "timestamp": min(str(values.get("timestamp") or now), now),
-        **({"source": own} if own else {}),
+        **({"source": origin} if origin else {}),
     }
 
 
 async def _unmerged(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an entity that is not said to be one that was there before; between entities of a file it stays."""
+    """Return an untrusted entity without merges into existing ones."""
     links = entry.get("links")
     if not isinstance(links, list) or not all(isinstance(link, dict) for link in links):
         return entry  # which is no record
     merged = [str(link.get("id")) for link in links if link.get("rel") == MERGED_INTO]
-    known = {one for one in merged if await knowledge.entities.get(one) is not None}
-    return {**entry, "links": [link for link in links if str(link.get("id")) not in known]} if known else entry
+    existing = {entity_id for entity_id in merged if await knowledge.entities.get(entity_id) is not None}
+    return {**entry, "links": [link for link in links if str(link.get("id")) not in existing]} if existing else entry
 
 
 async def _forget(knowledge: Knowledge, entry: dict[str, Any], *, trusted: bool) -> None:
-    """Have a step not make again what somebody forgot elsewhere."""
-    named = [one for one in entry.get("never") or () if isinstance(one, str)]
-    ids = [one for one in named if one.startswith(("mem-", "epi-", "res-"))]
-    people = [one for one in named if one.startswith(ENTITY.prefix)]
+    """Note forgotten IDs on the checkpoint of a stage."""
+    named = [record_id for record_id in entry.get("never") or () if isinstance(record_id, str)]
+    ids = [record_id for record_id in named if record_id.startswith(("mem-", "epi-", "res-"))]
+    people = [record_id for record_id in named if record_id.startswith(ENTITY.prefix)]
     known_here = set() if trusted else set(await knowledge.entities.valid_among(people))
-    ids += [one for one in people if one not in known_here]  # a stranger's file silences nobody who is known
-    marks, known = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
-    if known is None:
+    ids += [
+        record_id for record_id in people if record_id not in known_here
+    ]  # a stranger's file silences nobody who is known
+    marks, checkpoint = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
+    if checkpoint is None:
         try:
             values = {name: entry[name] for name in ("id", "stage", "source_kind")}
-            known = make_record(MARK, values, knowledge.agent_id).value
+            checkpoint = make_record(MARK, values, knowledge.agent_id).value
         except (KeyError, ValidationError):
             return
-    assert isinstance(known, StageCheckpoint)
-    await marks.keep(with_never(known, ids))
+    assert isinstance(checkpoint, StageCheckpoint)
+    await marks.keep(with_never(checkpoint, ids))
 
 
 def _topic_entry(topic: Topic, page: str) -> dict[str, Any]:
     record = topic.to_record()
     made = {"item_ids", "consolidated_at"} if topic.edited_by else {"item_ids", "consolidated_at", "body"}
-    own = {name: value for name, value in record.items() if name not in made}
-    return {"kind": TOPIC.name, "id": topic.id, **own, **({"page": page} if page else {})}
+    fields = {name: value for name, value in record.items() if name not in made}
+    return {"kind": TOPIC.name, "id": topic.id, **fields, **({"page": page} if page else {})}

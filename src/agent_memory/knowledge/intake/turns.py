@@ -122,10 +122,10 @@ def read_message(value: Mapping[str, Any]) -> list[ReceivedTurn]:
     is_person = (
         who and isinstance(value.get("speaker"), str) and not value.keys() & set(_ROLE_NAMES) and "type" not in value
     )
-    own = PERSON if stated == UNKNOWN and is_person else stated
+    role = PERSON if stated == UNKNOWN and is_person else stated
     moment = moment_of(first_of(value, *_MOMENTS))
     content = first_of(value, *_TEXTS)
-    return make_turns(content, own, who, moment, has_bare_parts=content is value.get("parts"))
+    return make_turns(content, role, who, moment, has_bare_parts=content is value.get("parts"))
 
 
 def make_turns(
@@ -141,8 +141,8 @@ def make_turns(
         has_bare_parts: Whether the format has parts without a type.
     """
     turns: list[ReceivedTurn] = []
-    for own, text in _split_parts(content, role, has_bare_parts=has_bare_parts):
-        for who, words in _split_inserted(text) if own == "user" else ((own, text),):
+    for part_role, text in _split_parts(content, role, has_bare_parts=has_bare_parts):
+        for who, words in _split_inserted(text) if part_role == "user" else ((part_role, text),):
             if not words.strip() or (who == "user" and words.lstrip().startswith(_HOST_TEXTS)):
                 continue
             if turns and turns[-1].role == who:
@@ -160,8 +160,8 @@ def has_only(value: Mapping[str, Any], keys: frozenset[str]) -> bool:
 def is_hidden(value: Mapping[str, Any]) -> bool:
     """Return True if a program wrote a message for itself."""
     metadata = value.get("metadata")
-    own = metadata if isinstance(metadata, dict) else {}
-    return own.get("source") == "hook" or any(value.get(flag) or own.get(flag) for flag in _HIDDEN)
+    fields = metadata if isinstance(metadata, dict) else {}
+    return fields.get("source") == "hook" or any(value.get(flag) or fields.get(flag) for flag in _HIDDEN)
 
 
 def has_inner_role(value: Any, depth: int = _DEPTH) -> bool:
@@ -217,8 +217,8 @@ def _names_role(label: Any, role: str) -> bool:
 
 def clean_speaker(name: str) -> str:
     """Return a speaker's name, or nothing if it claims a role."""
-    own = mended(name).strip()
-    return "" if own.casefold().removeprefix("the ").strip() in ROLES else own
+    cleaned = mended(name).strip()
+    return "" if cleaned.casefold().removeprefix("the ").strip() in ROLES else cleaned
 
 
 def _split_parts(content: Any, role: str, *, has_bare_parts: bool) -> Iterator[tuple[str, str]]:
@@ -299,12 +299,12 @@ _LABELS: Final = frozenset({"type", "id", "name", "status", "role", "toolName", 
 
 
 def mended(text: str) -> str:
-    """Return text without what no file can carry: NUL, and halves of surrogate pairs."""
+    """Return text without NUL and unpaired surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Return the moment of seconds or milliseconds since 1970 or of ISO 8601, or None.
+    """Return the moment of a number or an ISO text, or None.
 
     An offset is kept; a time without one stays without.
     """

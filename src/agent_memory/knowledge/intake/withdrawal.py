@@ -1,4 +1,4 @@
-"""Withdrawal of ingested texts: the items drawn from them, their turns, and the records themselves.
+"""Withdrawal of ingested texts with their turns and items.
 
 Items stay forgotten, also if another source says the same since. Ingesting the file again restores them; what a person
 forgot separately stays forgotten.
@@ -42,7 +42,7 @@ SUMMARIES: Final = ("summaries", EPISODE.name)
 
 @dataclass(frozen=True, slots=True)
 class UndoneIngest:
-    """How much was forgotten, and how many items stayed since somebody had pinned them."""
+    """Counts of forgotten records, and of pinned items that stayed."""
 
     resources: int = 0
     episodes: int = 0
@@ -63,7 +63,7 @@ async def taken_from(knowledge: Knowledge, name: str, path: str = "") -> list[Re
 
 
 async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable[str], caller: Caller) -> UndoneIngest:
-    """Forget resources with their turns and the items drawn from them; the resource goes last, so that it can go on.
+    """Forget resources with their turns and items, the resource last.
 
     Raises:
         UnknownIdError: There is no such resource.
@@ -71,7 +71,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     """
     done = UndoneIngest()
     for resource_id in resources:
-        episodes = [each.id for each in await knowledge.episodes.linked_to(resource_id)]
+        episodes = [turn.id for turn in await knowledge.episodes.linked_to(resource_id)]
         await _show_older(knowledge, service, resource_id, caller)
         items = await drawn_from_alone(service, [resource_id, *episodes], caller)
         gone = [item for item in items if not item.pinned]
@@ -204,7 +204,7 @@ async def find_forgotten(knowledge: Knowledge, service: MemoryService, resource_
 
 
 def _is_passage_in(item: Memory, texts: Iterable[str]) -> bool:
-    """Return True if a text has the words of a passage of a document."""
+    """Return True if a text has the words of a passage."""
     words = item.content.partition("\n\n")[2] if "heading" in item.metadata else item.content
     return is_passage(item) and "speaker" not in item.metadata and any(words in text for text in texts)
 
@@ -214,7 +214,7 @@ def _get_place(record: Resource) -> tuple[str, str]:
 
 
 async def _show_older(knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller) -> None:
-    """Make the version before a resource current again, or the one that a newer version replaces."""
+    """Make the version before a resource current again."""
     record = await knowledge.resources.get(resource_id)
     if record is not None and record.supersedes:
         newer = (await knowledge.resources.replaced_by([resource_id])).get(resource_id, "")
@@ -225,7 +225,7 @@ async def _show_older(knowledge: Knowledge, service: MemoryService, resource_id:
 
 
 async def drawn_from_alone(service: MemoryService, sources: Sequence[str], caller: Caller) -> list[Memory]:
-    """Return the items that some sources alone say; from those that others say, too, these sources are taken.
+    """Return items of these sources alone; remove the sources from others.
 
     Args:
         service: Where items are.
@@ -235,23 +235,23 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
     Raises:
         StorageError: Some may have lost a source; doing it again does the rest.
     """
-    found = [item for source in sources for item in reversed(await service.storage.linked_to(source)) if item.is_item]
+    items = [item for source in sources for item in reversed(await service.storage.linked_to(source)) if item.is_item]
     alone: list[Memory] = []
-    others: list[str] = []
-    for item in {one.id: one for one in found}.values():
+    changed: list[str] = []
+    for item in {candidate.id: candidate for candidate in items}.values():
         changes = without_sources(item, sources)
         if changes is None:
             alone.append(item)
         else:
             await service.update(item.id, changes, caller)
-            others.append(item.id)
-    if others:
-        await service.monitor.notify_watchers(others, caller)  # pages quote these sources
+            changed.append(item.id)
+    if changed:
+        await service.monitor.notify_watchers(changed, caller)  # pages quote these sources
     return alone
 
 
 async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
-    """Forget what repeats words of sources of which something was forgotten: relations and summaries.
+    """Forget relations and summaries of sources with forgotten parts.
 
     Summaries that are made from now on leave these sources out, and of where entities are named no words are shown.
 
@@ -275,7 +275,7 @@ async def get_forgotten_sources(knowledge: Knowledge) -> set[str]:
 
 
 async def find_turns_saying(texts: Collection[str], knowledge: Knowledge) -> list[str]:
-    """Return the IDs of turns that have all words of one of these texts.
+    """Return the IDs of turns with all words of a text.
 
     Raises:
         StorageError: They cannot be read.
@@ -289,35 +289,37 @@ async def find_turns_saying(texts: Collection[str], knowledge: Knowledge) -> lis
 
 
 def says_any(turn: Episode, texts: Iterable[set[str]]) -> bool:
-    """Return True if a turn has all words of one of the texts."""
+    """Return True if a turn has all words of a text."""
     words = set(query_terms(turn.content))
     return any(text and text <= words for text in texts)
 
 
 async def forget_titles(items: Sequence[Memory], knowledge: Knowledge) -> list[str]:
-    """Give conversations a title without words of items that were forgotten; return the ids of those that had some.
+    """Rename conversations with forgotten words in the title; return their IDs.
 
     Only those whose turns came one by one: they are called by when they began, as live ones are.
 
     Raises:
         StorageError: Some may have it; doing it again does the rest.
     """
-    said: dict[str, set[str]] = {}
+    terms_by_source: dict[str, set[str]] = {}
     for item in items:
         words = item.content.removeprefix(f"{item.metadata.get('speaker') or ''}: ")
         for source in list_source_ids(item):
-            said.setdefault(source, set()).update(query_terms(words))
-    turns = await knowledge.episodes.valid_among([one for one in said if one.startswith(EPISODE.prefix)])
+            terms_by_source.setdefault(source, set()).update(query_terms(words))
+    turns = await knowledge.episodes.valid_among(
+        [record_id for record_id in terms_by_source if record_id.startswith(EPISODE.prefix)]
+    )
     forgotten: dict[str, set[str]] = {}
-    for one, turn in turns.items():
+    for record_id, turn in turns.items():
         if turn.conversation:
-            forgotten.setdefault(turn.conversation, set()).update(said[one])
+            forgotten.setdefault(turn.conversation, set()).update(terms_by_source[record_id])
     renamed: list[str] = []
-    for one, record in (await knowledge.resources.valid_among([*forgotten])).items():
-        if not record.chars and forgotten[one].intersection(query_terms(record.title)):
+    for record_id, record in (await knowledge.resources.valid_among([*forgotten])).items():
+        if not record.chars and forgotten[record_id].intersection(query_terms(record.title)):
             title = f"{record.moment:%Y-%m-%d %H:%M}"
-            await knowledge.resources.update(one, redact_fields(RESOURCE, {"title": title, "content": title}))
-            renamed.append(one)
+            await knowledge.resources.update(record_id, redact_fields(RESOURCE, {"title": title, "content": title}))
+            renamed.append(record_id)
     return renamed
 
 
@@ -329,7 +331,7 @@ async def _forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
 
 
 async def forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
-    """Forget summaries, relations and mentions that rest on sources, and entities that nothing else names.
+    """Forget what rests on sources: summaries, relations, mentions, entities.
 
     Raises:
         StorageError: Some may be forgotten; doing it again does the rest.
@@ -337,33 +339,39 @@ async def forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
     if not (knowledge.folder.path / ENTITY.journal).exists():
         return
     await _forget_retold(sources, knowledge)
-    mentions = {each.id: each for source in sources for each in await knowledge.mentions.linked_to(source)}
-    known = await knowledge.entities.valid_among(sorted({one for each in mentions.values() for one in each.entities}))
-    theirs = [one for one, each in known.items() if each.is_item]
-    alone = [one for one in theirs if all(each.id in mentions for each in await knowledge.mentions.linked_to(one))]
+    mentions = {record.id: record for source in sources for record in await knowledge.mentions.linked_to(source)}
+    entities = await knowledge.entities.valid_among(
+        sorted({entity_id for record in mentions.values() for entity_id in record.entities})
+    )
+    theirs = [entity_id for entity_id, record in entities.items() if record.is_item]
+    alone = [
+        entity_id
+        for entity_id in theirs
+        if all(record.id in mentions for record in await knowledge.mentions.linked_to(entity_id))
+    ]
     # Entities first: who died in between would find none without what names them.
     await _forget(knowledge.entities, alone)
     await _forget(knowledge.mentions, [*mentions])
 
 
 async def _forget_linked(storage: RecordStorage[Any], sources: Sequence[str]) -> list[str]:
-    gone = {each.id: None for source in sources for each in await storage.linked_to(source)}
+    gone = {record.id: None for source in sources for record in await storage.linked_to(source)}
     await _forget(storage, [*gone])
     return [*gone]
 
 
 async def _forget(storage: RecordStorage[Any], ids: Sequence[str]) -> None:
-    """Forget records; those that somebody else forgot meanwhile are forgotten."""
+    """Forget records, also if another process forgot some."""
     if ids:
         with contextlib.suppress(UnknownIdError):
             await storage.forget_many(ids)
             return
-        if left := [one for one in ids if await storage.get(one) is not None]:
-            await storage.forget_many(left)
+        if remaining := [record_id for record_id in ids if await storage.get(record_id) is not None]:
+            await storage.forget_many(remaining)
 
 
 async def withdraw_given(service: MemoryService, record_ids: Collection[str], caller: Caller) -> None:
-    """Forget those of some records that are no memories, and take them from the items that others say, too.
+    """Forget the knowledge among purged records.
 
     Pages are made anew on which something stands that is gone. Doing it again does what is left.
 
@@ -379,7 +387,7 @@ async def withdraw_given(service: MemoryService, record_ids: Collection[str], ca
     if not (knowledge.folder.path / TOPIC.journal).exists():
         return
     try:
-        sources = [one for one in record_ids if one.startswith((EPISODE.prefix, RESOURCE.prefix))]
+        sources = [record_id for record_id in record_ids if record_id.startswith((EPISODE.prefix, RESOURCE.prefix))]
         await drawn_from_alone(service, sources, caller)
         await forget_retold(sources, knowledge)
         for storage in knowledge.storages:
@@ -388,7 +396,7 @@ async def withdraw_given(service: MemoryService, record_ids: Collection[str], ca
         pages = Pages(knowledge, service)
         for made in await pages.catch_up():
             await tell(service, made, caller)
-        named = [one for one in record_ids if one.startswith(TOPIC.prefix)]
+        named = [record_id for record_id in record_ids if record_id.startswith(TOPIC.prefix)]
         for topic in (await knowledge.topics.valid_among(named)).values():
             await pages.remove(topic)
         await _forget_live(knowledge.topics, record_ids)
@@ -399,6 +407,8 @@ async def withdraw_given(service: MemoryService, record_ids: Collection[str], ca
 
 
 async def _forget_live(storage: RecordStorage[Any], record_ids: Collection[str]) -> None:
-    live = await storage.valid_among([one for one in record_ids if one.startswith(storage.kind.prefix)])
+    live = await storage.valid_among(
+        [record_id for record_id in record_ids if record_id.startswith(storage.kind.prefix)]
+    )
     if live:
         await storage.forget_many([*live])

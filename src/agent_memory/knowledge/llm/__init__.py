@@ -1,1 +1,1 @@
-"""A language model as a port, whoever gives it, and whether what it says stands in what it was given."""
+"""Access to language models, within a budget."""

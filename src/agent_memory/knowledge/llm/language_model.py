@@ -1,4 +1,4 @@
-"""Language models: a callable of the program or the host's provider, asked within a budget.
+"""Language models of a program or host, asked within a budget.
 
 Texts go in as fenced data. An answer is JSON that is read leniently and checked. Without an answer the results of the
 rules remain.
@@ -215,7 +215,7 @@ class Asking:
         return ModelFailure(_FAILED.format(why=why, done=done), f"the model {why}", code)
 
     async def _answer(self, model: LanguageModel, prompt: str) -> tuple[str | None, str]:
-        """Return the answer, or None with the reason why the model was not asked."""
+        """Return the answer, or None with the reason for not asking."""
         for attempt in range(self.retries + 1):
             if attempt:
                 await self.sleep(self.backoff * 2 ** (attempt - 1))
@@ -276,7 +276,7 @@ def read_choice(answer: str, count: int) -> tuple[tuple[int, float], ...] | None
 
 
 def read_rows(answer: str, row: type[M]) -> tuple[list[M], int] | None:
-    """Return the rows of the JSON array in an answer and the number of wrong ones, or None.
+    """Return valid rows and the number of wrong ones, or None.
 
     Args:
         answer: Text with the array somewhere in it.

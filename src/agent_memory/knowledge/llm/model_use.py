@@ -1,4 +1,4 @@
-"""`ModelUse`: tokens that a background model used today, its results, and the user's yes. One small file per agent."""
+"""Daily use of a background model: tokens, results, and agreement."""
 
 from __future__ import annotations
 

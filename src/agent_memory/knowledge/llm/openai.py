@@ -1,4 +1,4 @@
-"""`OpenAIModel`: a language model behind OpenAI's API for chats, or behind any server that speaks it.
+"""Language model behind OpenAI's chat API or a compatible server.
 
 For programs; a session of the host asks its own provider. Needs the extra `openai`. Nothing here has a default model,
 and nothing uses it unless a program hands it over.
@@ -23,7 +23,7 @@ _OPTIONS: Final = {"max_tokens": 2_000}
 
 
 class OpenAIModel:
-    """Answers a prompt by one request; what fails is raised, and tried again by whoever asks.
+    """Answer a prompt by one request; errors are raised.
 
     Args:
         model: Name of a model for chats.
@@ -74,9 +74,9 @@ class OpenAIModel:
                 model=self._model, messages=[{"role": "user", "content": prompt}], **self._options
             )
         try:
-            said = answer.choices[0].message.content
+            text = answer.choices[0].message.content
         except (AttributeError, IndexError, TypeError):
-            said = None
-        if not isinstance(said, str):
+            text = None
+        if not isinstance(text, str):
             raise ValueError(f"the model {self._model} answered no text")  # noqa: TRY004 - it is not a caller's type
-        return said
+        return text

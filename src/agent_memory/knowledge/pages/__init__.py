@@ -1,1 +1,1 @@
-"""Pages of topics: where items are filed, and what a page says of them, as records and as files."""
+"""Pages of topics: filing of items, records and files."""

@@ -53,7 +53,7 @@ class Declared:
 
 
 def nearest(texts: Sequence[str], declared: Sequence[Declared], embed: Embed | None = None) -> list[str]:
-    """Return for each text the name of the declared topic that it belongs to, or an empty text."""
+    """Return the nearest declared topic of each text, or ""."""
     if not texts or not declared:
         return [""] * len(texts)
     if embed is None:
@@ -78,19 +78,25 @@ def build_name(title: str) -> str:
 
 def _by_meaning(texts: Sequence[str], declared: Sequence[Declared], embed: Embed) -> list[list[float]]:
     phrases = [topic.phrases for topic in declared]
-    vectors = embed([phrase for own in phrases for phrase in own])
+    vectors = embed([phrase for topic_phrases in phrases for phrase in topic_phrases])
     cosines = (embed(list(texts)) @ vectors.T).tolist()
-    starts = [sum(map(len, phrases[:at])) for at in range(len(phrases))]
+    starts = [sum(map(len, phrases[:count])) for count in range(len(phrases))]
     return [
-        [(row[start] + max(row[start + 1 : start + len(own)])) / 2 for start, own in zip(starts, phrases, strict=True)]
+        [
+            (row[start] + max(row[start + 1 : start + len(topic_phrases)])) / 2
+            for start, topic_phrases in zip(starts, phrases, strict=True)
+        ]
         for row in cosines
     ]
 
 
 def _by_words(texts: Sequence[str], declared: Sequence[Declared]) -> list[list[float]]:
     terms = [frozenset(index_terms(topic.phrases[0])) for topic in declared]
-    holders = Counter(term for own in terms for term in own)
-    return [[sum(1 / holders[term] for term in own & set(index_terms(text))) for own in terms] for text in texts]
+    holders = Counter(term for topic_terms in terms for term in topic_terms)
+    return [
+        [sum(1 / holders[term] for term in topic_terms & set(index_terms(text))) for topic_terms in terms]
+        for text in texts
+    ]
 
 
 _MOST_TITLE: Final = 300
@@ -139,24 +145,27 @@ def _build_filing(
     named: Mapping[str, str],
     sources: ItemSources,
 ) -> Filing:
-    """Return the items of all topics; `named` has the ID of the topic of memories."""
+    """Return the items of all topics."""
     members: dict[str, dict[str, Memory]] = {}
     for memory in memories:
         if memory.id in named:
             members.setdefault(named[memory.id], {})[memory.id] = memory
-    known = {(topic.source.detail or "", str(topic.metadata.get(KEY, ""))): topic for topic in topics}
+    topics_by_key = {(topic.source.detail or "", str(topic.metadata.get(KEY, ""))): topic for topic in topics}
     names, derived = _TopicNames(topics), list[Topic]()
     for subject in find_subjects(sources):
-        topic = _build_topic(knowledge, subject, known.get((subject.kind, subject.key)), names)
+        topic = _build_topic(knowledge, subject, topics_by_key.get((subject.kind, subject.key)), names)
         derived.append(topic)
         members.setdefault(topic.id, {}).update({memory.id: memory for memory in subject.members})
     places = {memory.id: place for place, memory in enumerate(memories)}
-    ordered = {name: sorted(own.values(), key=lambda memory: places[memory.id]) for name, own in members.items()}
+    ordered = {
+        name: sorted(topic_members.values(), key=lambda memory: places[memory.id])
+        for name, topic_members in members.items()
+    }
     return Filing(ordered, derived)
 
 
 async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
-    """Return how many items are on no page of these topics.
+    """Return the number of items on no page of the topics.
 
     Raises:
         StorageError: They cannot be read.
@@ -169,7 +178,7 @@ async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
 
 
 async def count_passages(service: MemoryService, name: str, group: str | None = None) -> int:
-    """Return how many passages have the words of a name."""
+    """Return the number of passages with a name."""
     words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
     if not words:
         return 0
@@ -195,14 +204,14 @@ async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence
 
 async def embed_of(service: MemoryService, texts: Sequence[str], declared: Sequence[Declared]) -> Embed | None:
     """Return a function for vectors of these texts, or None."""
-    every = list(dict.fromkeys([*texts, *(phrase for topic in declared for phrase in topic.phrases)]))
-    matrix = await service.storage.vectors_of(every)
+    all_texts = list(dict.fromkeys([*texts, *(phrase for topic in declared for phrase in topic.phrases)]))
+    matrix = await service.storage.vectors_of(all_texts)
     if matrix is None:
         return None
-    rows = {text: row for row, text in enumerate(every)}
+    rows = {text: row for row, text in enumerate(all_texts)}
 
-    def embed(some: list[str]) -> Matrix:
-        return matrix[[rows[text] for text in some]]
+    def embed(wanted: list[str]) -> Matrix:
+        return matrix[[rows[text] for text in wanted]]
 
     return embed
 
@@ -217,9 +226,9 @@ async def _guess_all(service: MemoryService, items: Sequence[Memory], topics: Se
     groups = {topic.group for topic in topics if topic.group and not is_derived(topic)}
     names = dict.fromkeys((item.id for item in items), "")
     for group in ("", *sorted(groups)):
-        own = [item for item in items if (item.belongs_to if item.belongs_to in groups else "") == group]
-        found = await guessed(service, [item.content for item in own], open_to(group, topics))
-        names |= dict(zip((item.id for item in own), found, strict=True))
+        group_items = [item for item in items if (item.belongs_to if item.belongs_to in groups else "") == group]
+        guesses = await guessed(service, [item.content for item in group_items], open_to(group, topics))
+        names |= dict(zip((item.id for item in group_items), guesses, strict=True))
     return [names[item.id] for item in items]
 
 
@@ -249,13 +258,13 @@ class _TopicNames:
         return free
 
 
-def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None, names: _TopicNames) -> Topic:
-    """Return the known topic of a subject as of now, or a new one.
+def _build_topic(knowledge: Knowledge, subject: PageSubject, stored: Topic | None, names: _TopicNames) -> Topic:
+    """Return the updated topic of a subject, or a new one.
 
     Args:
         knowledge: Records of the agent.
         subject: Subject of the topic.
-        known: Stored topic of the subject.
+        stored: Stored topic of the subject.
         names: Names of all topics.
     """
     fields: dict[str, Any] = {
@@ -264,10 +273,10 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
         "group": subject.group,
         "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key, FILE: subject.file},
     }
-    name = "" if known is not None else build_name(subject.name)
-    known = known or names.pop_legacy(name)
-    if known is not None:
-        return known.model_copy(update=fields)
+    name = "" if stored is not None else build_name(subject.name)
+    stored = stored or names.pop_legacy(name)
+    if stored is not None:
+        return stored.model_copy(update=fields)
     new_id, now = derived_id(TOPIC.prefix, subject.kind, subject.key), knowledge.clock()
     trust = lowest(*(memory.trust for memory in subject.members))
     name = names.take(subject.kind if not name or _is_secret(name) else name)

@@ -1,4 +1,4 @@
-"""Items of a topic as lines of its page, with the texts of their sources."""
+"""Items of a topic as lines of its page, with their sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Text of a resource, or of a turn that is part of one.
+    """Text of a resource or of a turn.
 
     Attributes:
         source, resource: ID of the text, and ID of its resource.
@@ -61,10 +61,12 @@ async def load_texts(knowledge: Knowledge, source_ids: Iterable[str]) -> dict[st
         StorageError: The records cannot be read; a long text that is missing or damaged counts as missing.
     """
     ids = list(dict.fromkeys(filter(None, source_ids)))
-    turns = await knowledge.episodes.valid_among([one for one in ids if one.startswith(EPISODE.prefix)])
-    whole = {turn.conversation for turn in turns.values() if turn.conversation}
+    turns = await knowledge.episodes.valid_among(
+        [source_id for source_id in ids if source_id.startswith(EPISODE.prefix)]
+    )
+    conversations = {turn.conversation for turn in turns.values() if turn.conversation}
     resources = await knowledge.resources.valid_among(
-        [*whole, *(one for one in ids if one.startswith(RESOURCE.prefix))]
+        [*conversations, *(source_id for source_id in ids if source_id.startswith(RESOURCE.prefix))]
     )
     texts: dict[str, SourceText | None] = {}
     for source in ids:
@@ -97,7 +99,7 @@ def page_of(
     now: datetime,
     saved: SavedPage | None = None,
 ) -> TopicConsolidation:
-    """Return the page of a topic made anew, and what of the page before is not on it, each with the reason.
+    """Return the rebuilt page of a topic, with dropped lines and reasons.
 
     Args:
         topic: With the page as it was rendered last.
@@ -116,7 +118,7 @@ def page_of(
 
 
 def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, SourceText | None]) -> Page:
-    """Return the page as it was rendered last, without what is gone: what a person's changes are told from."""
+    """Return the last rendered page without deleted items."""
     rendered = rendered_of(topic)
     on_it = set(rendered.items)
     items = build_items(topic, [memory for memory in memories if memory.id in on_it], sources)
@@ -139,7 +141,7 @@ def _keep_words(page: Page, rendered: Page) -> Page:
 
 
 def rendered_of(topic: Topic) -> Page:
-    """Return the page of a topic as it was rendered last; one without sections where it never was."""
+    """Return the last rendered page of a topic, or an empty one."""
     return parse(topic.body) if topic.body else Page(title_of(topic))
 
 
@@ -149,7 +151,7 @@ def unsaid(title: str) -> str:
 
 
 def title_of(topic: Topic) -> str:
-    """Return how a topic is written."""
+    """Return the title of a topic."""
     title = topic.metadata.get("title")
     return title if isinstance(title, str) and title else topic.name.replace("_", " ").title()
 
@@ -183,9 +185,9 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
         heading = flatten(path or note.label)
         if topic.source.detail == DOCUMENT:  # the title of the page is above all
             heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
-        own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
+        section = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
         order = PagePlace(DOCUMENTS, 0, note.source, note.start, place)
-        return TopicItem(memory.id, words or path, note, own, order=order, trust=memory.trust)
+        return TopicItem(memory.id, words or path, note, section, order=order, trust=memory.trust)
     is_dated = FILE_TIME not in memory.metadata
     heading = HEADINGS.get(memory.category, REST)
     if memory.is_item and memory.category == _NOTE:
@@ -216,7 +218,7 @@ def _note(memory: Memory, sources: Mapping[str, SourceText | None]) -> Footnote:
 
 
 def _place(memory: Memory, source: str, text: str) -> tuple[int, int]:
-    """Return where its words stand in the text of one of its sources."""
+    """Return the place of a memory's words in a source."""
     start, end = place_of(memory, source) or (0, 0)
     if 0 <= start < end:
         return start, end

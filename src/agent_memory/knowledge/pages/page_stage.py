@@ -62,7 +62,7 @@ class Publishing:
     async def backlog(self) -> Backlog:
         """See `Whole.backlog`."""
         waiting, _ = await self._waiting()
-        oldest = min((each.timestamp for each in waiting), default=None)
+        oldest = min((item.timestamp for item in waiting), default=None)
         return Backlog(self.name, self.source, len(waiting), oldest=oldest)
 
     async def portions(self) -> AsyncGenerator[tuple[int, int], None]:
@@ -96,7 +96,7 @@ class Publishing:
         if not is_soon:
             return await self._pages.catch_up()
         gone = await self._service.storage.gone_after(through) | {
-            each.supersedes for each in waiting if each.supersedes
+            item.supersedes for item in waiting if item.supersedes
         }
         filed = {item_id for topic in await self._pages.list_all() for item_id in topic.item_ids}
         return await self._pages.withdraw(gone & filed) if gone & filed else []
@@ -107,8 +107,8 @@ class Publishing:
         changed = await self._service.storage.changed_after(mark.through)
         if mark.through > changed.last:  # an older copy of the journal
             changed = await self._service.storage.changed_after(0)
-        found = await self._service.storage.valid_among([one for _, one in changed.records])
-        return [each for each in found.values() if each.is_item], changed.last
+        changed_items = await self._service.storage.valid_among([record_id for _, record_id in changed.records])
+        return [item for item in changed_items.values() if item.is_item], changed.last
 
     async def _every(self, *, is_older: bool) -> AsyncGenerator[bool, None]:
         """File everything and make due pages; yield for each whether made.
@@ -116,9 +116,9 @@ class Publishing:
         Args:
             is_older: An earlier version made the pages: make all again.
         """
-        known = {topic.id: topic for topic in await self._pages.list_all()}
-        filing = await file_all(self._knowledge, self._service, list(known.values()))
-        topics = known | {topic.id: await self._store(known.get(topic.id), topic) for topic in filing.derived}
+        stored = {topic.id: topic for topic in await self._pages.list_all()}
+        filing = await file_all(self._knowledge, self._service, list(stored.values()))
+        topics = stored | {topic.id: await self._store(stored.get(topic.id), topic) for topic in filing.derived}
         for topic in sorted(topics.values(), key=lambda topic: topic.name):
             members = filing.members.get(topic.id, ())
             if topic.source.detail == ENTITY:
@@ -131,14 +131,14 @@ class Publishing:
                 yield await self._make(topic, members)
         await self._pages.write_index()
 
-    async def _store(self, known: Topic | None, topic: Topic) -> Topic:
+    async def _store(self, stored: Topic | None, topic: Topic) -> Topic:
         """Store a derived topic if it is new or changed."""
-        if known is None:
+        if stored is None:
             await self._knowledge.topics.store(topic)
             return topic
         names = ("description", "source", "group", "metadata")
-        changes = {name: getattr(topic, name) for name in names if getattr(topic, name) != getattr(known, name)}
-        return await self._knowledge.topics.update(topic.id, changes) if changes else known
+        changes = {name: getattr(topic, name) for name in names if getattr(topic, name) != getattr(stored, name)}
+        return await self._knowledge.topics.update(topic.id, changes) if changes else stored
 
     async def _make(self, topic: Topic, members: Sequence[Memory]) -> bool:
         try:
@@ -163,24 +163,24 @@ async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[i
     if caller.may_hear is None:
         return made.items, len(made.body)
     members = (await service.storage.valid_among(made.topic.item_ids)).values()
-    own = sum(sees(caller.may_hear, each.facets) for each in members)
-    if not own and made.topic.group != caller.may_hear:
+    visible_count = sum(sees(caller.may_hear, member.facets) for member in members)
+    if not visible_count and made.topic.group != caller.may_hear:
         return None
-    return own, len(made.body) if own == len(members) else 0
+    return visible_count, len(made.body) if visible_count == len(members) else 0
 
 
 async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
     """Report a new page if the session may know it."""
-    told = await told_of(service, made, caller)
-    if told is None:
+    counts = await told_of(service, made, caller)
+    if counts is None:
         return
     await service.report(
         "memory:category_consolidated",
         caller,
         category_id=made.topic.id,
         name=made.topic.name,
-        item_count=told[0],
-        content_length=told[1],
+        item_count=counts[0],
+        content_length=counts[1],
         consolidation_time_ms=round(made.milliseconds, 3),
         by_model=0,
     )

@@ -1,4 +1,4 @@
-"""Pages of an agent's topics: built from items, stored as records and as files for people.
+"""Pages of topics: built from items, stored as records and files.
 
 The record of a topic has the items of its page and the last rendering. A file is that page to read; a person's changes
 in it stay, and the next rendering is written next to it as a proposal. The newer of both is shown.
@@ -115,13 +115,15 @@ class PageShortener:
         Raises:
             StorageError: The record is as it was.
         """
-        left = [item_id for item_id in topic.item_ids if item_id not in self._gone]
-        if not topic.body or not left or self._reworded.intersection(topic.item_ids):
+        remaining = [item_id for item_id in topic.item_ids if item_id not in self._gone]
+        if not topic.body or not remaining or self._reworded.intersection(topic.item_ids):
             return None
         body = await asyncio.to_thread(cut_rendered, topic.body, self._gone)
-        if body is None or not list_items(body).issuperset(left):
+        if body is None or not list_items(body).issuperset(remaining):
             return None
-        clean = await asyncio.to_thread(redact_fields, TOPIC, {"item_ids": left, "body": body}, OnlyNew(topic.body))
+        clean = await asyncio.to_thread(
+            redact_fields, TOPIC, {"item_ids": remaining, "body": body}, OnlyNew(topic.body)
+        )
         changed = await self._knowledge.topics.update(topic.id, clean)
         self._through += 1
         # Another process that wrote the page meanwhile removed other words, which this one has put back.
@@ -155,7 +157,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """What was made, as a text and as its record has it, whether the file is there.
+    """Consolidated page as text and as record body.
 
     A long page takes tens of milliseconds to render: all is a text before it comes to the event loop.
     """
@@ -213,7 +215,7 @@ class Pages:
             StorageError: Nothing was stored.
         """
         topic = declared.value
-        hidden = next((known for known in await self.list_all() if known.name == topic.name), None)
+        hidden = next((existing for existing in await self.list_all() if existing.name == topic.name), None)
         if hidden is None:
             await self._knowledge.topics.store(declared)
             return topic
@@ -232,27 +234,27 @@ class Pages:
         await self._knowledge.topics.update(topic.id, {"source": source})
 
     async def members_of(self, topic: Topic) -> list[Memory]:
-        """Return what a topic's page would be made of now: what it was made of and lives, and what names the topic."""
+        """Return the present items of a topic."""
         live = await self.service.storage.valid_among(topic.item_ids)
         filters = SearchFilters(topic=topic.name, include_items=True)
         named = (await self.service.storage.browse(Listing("oldest", filters))).records
-        found = live | {each.id: each for each in named}
-        return sorted(found.values(), key=lambda each: each.timestamp)
+        members = live | {member.id: member for member in named}
+        return sorted(members.values(), key=lambda member: member.timestamp)
 
     def is_due(self, topic: Topic, members: Collection[str]) -> bool:
-        """Tell whether the page of these items is to be made: it never was, one of it is gone, or enough are new."""
+        """Return True if a page must be rebuilt with these items."""
         if topic.edited_by:
             return False
-        known = set(topic.item_ids)
-        if topic.consolidated_at is None or known.difference(members):
-            return bool(members) or bool(known)
+        on_page = set(topic.item_ids)
+        if topic.consolidated_at is None or on_page.difference(members):
+            return bool(members) or bool(on_page)
         return self.has_enough(topic, members)
 
     def has_enough(self, topic: Topic, members: Collection[str]) -> bool:
-        """Tell whether enough of these are new."""
-        known = set(topic.item_ids)
-        enough = self._interval if self._interval <= 1 else max(self._interval, len(known) // _SHARE)
-        return len(set(members) - known) >= enough
+        """Return True if enough items are new."""
+        on_page = set(topic.item_ids)
+        enough = self._interval if self._interval <= 1 else max(self._interval, len(on_page) // _SHARE)
+        return len(set(members) - on_page) >= enough
 
     async def update_description(self, topic: Topic, members: Sequence[Memory]) -> Topic:
         """Describe a document by its present items, and return its topic."""
@@ -265,7 +267,7 @@ class Pages:
     # -- making -------------------------------------------------------------------------------------------------------
 
     async def make(self, topic: Topic, members: Sequence[Memory]) -> Made:
-        """Make a page of these, the oldest first, and write it; one that a person edited is proposed anew.
+        """Build and write a page; propose it next to an edited one.
 
         Args:
             topic: Whose page.
@@ -278,11 +280,11 @@ class Pages:
         async with self._making:
             for _ in range(_TRIES):
                 topic, body, saved = await self._written(topic, members)
-                live = await self.service.storage.valid_among([each.id for each in members])
+                live = await self.service.storage.valid_among([member.id for member in members])
                 if saved.done and len(live) == len(members):
                     break
                 # Somebody saved the file meanwhile, or forgot something that stands on the page now.
-                members = [each for each in members if each.id in live]
+                members = [member for member in members if member.id in live]
             else:
                 raise BusyError(f"The page of {topic.name} is being changed all the time. It will be made again.")
         return Made(topic, body, len(members), 1000 * (time.perf_counter() - began))
@@ -292,12 +294,12 @@ class Pages:
         saved = await asyncio.to_thread(self._saved, topic, members, sources)
         made = saved.made
         if made.dropped:
-            log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(one.reason for one in made.dropped)))
+            log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(line.reason for line in made.dropped)))
         if not saved.done:
             return topic, topic.body, saved
-        changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": saved.body}
+        changes: dict[str, Any] = {"item_ids": [member.id for member in members], "body": saved.body}
         if members and is_derived(topic):
-            changes["trust"] = lowest(*(each.trust for each in members))
+            changes["trust"] = lowest(*(member.trust for member in members))
         if not made.is_proposal:
             changes["consolidated_at"] = made.page.consolidated_at
         changes = {name: value for name, value in changes.items() if getattr(topic, name) != value}
@@ -330,7 +332,7 @@ class Pages:
         return await self.withdraw(gone) if gone else []
 
     async def withdraw(self, gone: Collection[str]) -> list[Made]:
-        """Take items that are gone or have another text off all pages; return the pages that have changed.
+        """Remove deleted or reworded items from all pages; return changed pages.
 
         Of a page that nobody changed the lines go that name them; else it is rebuilt.
 
@@ -372,7 +374,7 @@ class Pages:
     # -- showing ------------------------------------------------------------------------------------------------------
 
     async def kept(self, topic: Topic) -> PageFiles:
-        """Return where a topic's page lies.
+        """Return the files of a topic's page.
 
         Raises:
             StorageError: It cannot be read.
@@ -380,7 +382,7 @@ class Pages:
         return await asyncio.to_thread(self._files.kept, topic.name)
 
     async def shown(self, topic: Topic) -> str:
-        """Return the page of a topic as Markdown: as a person made it, or as it was rendered last.
+        """Return the page as edited, or as rendered last.
 
         Raises:
             StorageError: It cannot be read.
@@ -390,8 +392,8 @@ class Pages:
             return topic.body
         if saved.is_edited:
             return saved.text
-        at, made = saved.page.consolidated_at, topic.consolidated_at
-        is_newer = at is not None and (made is None or at >= made.replace(microsecond=0))
+        written_at, made = saved.page.consolidated_at, topic.consolidated_at
+        is_newer = written_at is not None and (made is None or written_at >= made.replace(microsecond=0))
         return await asyncio.to_thread(render, saved.page) if is_newer or not topic.body else topic.body
 
 
@@ -427,15 +429,15 @@ async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
 
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:
-    """Return a page of a topic made of these alone, which is written nowhere: for whom not everything is meant."""
+    """Return a page of these items alone, without storing it."""
     return await asyncio.to_thread(render, await drafted(knowledge, topic, members))
 
 
 async def drafted(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> Page:
-    """Return the page that rules make of these, whatever there was before, and write nothing."""
+    """Return the page of these items by rules, without storing it."""
     sources = await load_texts(knowledge, map(get_source_id, members))
-    own = topic.model_copy(update={"body": "", "item_ids": []})
-    return (await asyncio.to_thread(page_of, own, members, sources, knowledge.clock())).page
+    empty = topic.model_copy(update={"body": "", "item_ids": []})
+    return (await asyncio.to_thread(page_of, empty, members, sources, knowledge.clock())).page
 
 
 def _claims_of(topics: Sequence[Topic]) -> set[str]:

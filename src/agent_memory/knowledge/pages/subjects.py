@@ -89,7 +89,7 @@ class PageSubject:
 
     @property
     def name(self) -> str:
-        """Label for the name of the topic, with the kind before a date."""
+        """Label for the topic name, with the kind before a date."""
         label = self.stem or self.title
         return f"{self.kind} {label}" if label[:1].isdigit() else label
 
@@ -102,7 +102,7 @@ class PageSubject:
 
     @property
     def description(self) -> str:
-        """What the page covers."""
+        """Description of the page."""
         return describe(self.kind, self.title, self.members, [*self.speakers], self.file)
 
 
@@ -207,8 +207,8 @@ def find_subjects(sources: ItemSources) -> list[PageSubject]:
                 _add_item(subjects, item, resource, sources.first[resource.id], turn)
         if name := speaker_of(item):
             subjects.setdefault((PERSON, name), PageSubject(PERSON, name, name)).members.append(item)
-    found = [subject for subject in subjects.values() if subject.has_page]
-    return sorted(found, key=lambda subject: (DOCUMENT, TALK, PERSON).index(subject.kind))
+    with_page = [subject for subject in subjects.values() if subject.has_page]
+    return sorted(with_page, key=lambda subject: (DOCUMENT, TALK, PERSON).index(subject.kind))
 
 
 def _add_item(

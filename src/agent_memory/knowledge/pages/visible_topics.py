@@ -1,4 +1,4 @@
-"""Topics as a session of a group sees them: names, descriptions, items and pages.
+"""Topics as visible to a session of a group.
 
 A topic is one record for all that an agent serves. A group sees what is its own or belongs to none: one that another
 group declared, or that only items of others are filed under, does not exist for it.
@@ -56,11 +56,11 @@ class SeenTopics:
 
     async def topics(self) -> list[Topic]:
         """Return all, by name."""
-        every = await self.pages.list_shown()
+        all_topics = await self.pages.list_shown()
         if self.group is None:
-            return every
-        found = [(topic, await self.members_of(topic)) for topic in every]
-        return [self.view(topic, members) for topic, members in found if self._is_there(topic, members)]
+            return all_topics
+        with_members = [(topic, await self.members_of(topic)) for topic in all_topics]
+        return [self.view(topic, members) for topic, members in with_members if self._is_there(topic, members)]
 
     async def topic(self, name: str) -> Topic | None:
         """Return one by its name, None if there is none."""
@@ -78,66 +78,73 @@ class SeenTopics:
         """
         topic = await self.topic(name)
         if topic is None:
-            every = await self.topics()
-            theirs = await self.of_strangers(every)
+            topics = await self.topics()
+            theirs = await self.of_strangers(topics)
             passages = await count_passages(self.pages.service, name, self.group)
-            raise CategoryNotFoundError(name, [each.name for each in every if each.name not in theirs], passages)
+            raise CategoryNotFoundError(
+                name, [visible.name for visible in topics if visible.name not in theirs], passages
+            )
         return topic
 
     async def of_others(self, name: str) -> Topic | None:
-        """Return the record of a topic that is there, though not for who asks."""
+        """Return a topic that exists and is not visible, or None."""
         return await self.pages.get_by_name(name) if await self.topic(name) is None else None
 
     @property
     def trust(self) -> Trust:
-        """How far the words of who asks are trusted, the model's at most."""
+        """Trust of the session's words, at most medium."""
         return lowest(self._asking().trust, "medium")
 
     async def members_of(self, topic: Topic) -> list[Memory]:
-        """Return what is filed under a topic."""
-        return [each for each in await self.pages.members_of(topic) if sees(self.group, each.facets)]
+        """Return the visible items of a topic."""
+        return [member for member in await self.pages.members_of(topic) if sees(self.group, member.facets)]
 
     async def how_many(self, topics: Collection[Topic]) -> dict[str, int]:
-        """Return how many items are filed under each of some topics."""
-        return {each.name: len(await self.members_of(each)) for each in topics}
+        """Return the number of visible items by topic name."""
+        return {topic.name: len(await self.members_of(topic)) for topic in topics}
 
     async def of_strangers(self, topics: Collection[Topic]) -> set[str]:
-        """Return the names of those of some topics that strangers named, and of which they alone speak."""
-        found = set[str]()
+        """Return the names of topics that only untrusted sources mention."""
+        names = set[str]()
         for topic in topics:
-            if topic.trust == "low" and all(each.trust == "low" for each in await self.members_of(topic)):
-                found.add(topic.name)
-        return found
+            if topic.trust == "low" and all(member.trust == "low" for member in await self.members_of(topic)):
+                names.add(topic.name)
+        return names
 
     async def filed_under(self, name: str) -> frozenset[str]:
-        """Return the ids of the items of which the page of a topic is made; none where it is not there."""
+        """Return the IDs of the items on a topic's page."""
         topic = await self.topic(name)
         return frozenset(topic.item_ids if topic is not None else ())
 
     async def shown(self, topic: Topic) -> str:
-        """Return the page of a topic; where not all of it is there for who asks, one made of what is.
+        """Return the page of a topic, built of visible items if necessary.
 
         Lines that say a forgotten memory are left out.
 
         Raises:
             StorageError: It cannot be read.
         """
-        every = await self.pages.members_of(topic)
+        all_members = await self.pages.members_of(topic)
         record = await self.pages.get_by_name(topic.name)
-        members = [each for each in every if sees(self.group, each.facets)]
+        members = [member for member in all_members if sees(self.group, member.facets)]
         is_own = self.group is None or topic.group in {"", self.group}
-        if is_own and record is not None and len(members) == len(every) and set(record.item_ids) <= ids_of(members):
+        if (
+            is_own
+            and record is not None
+            and len(members) == len(all_members)
+            and set(record.item_ids) <= ids_of(members)
+        ):
             return await self._forgotten.filter_page(await self.pages.shown(record))
         return await self._forgotten.filter_page(await page_for(self._knowledge, topic, members)) if members else ""
 
     def view(self, topic: Topic, members: Collection[Memory]) -> Topic:
-        """Return a topic as it is told to who asks; `members` are those of its items that are there for them."""
+        """Return a topic as visible to the session."""
         if self.group is None:
             return topic
-        own = topic.description if is_derived(topic) or topic.group in {"", self.group} else ""
-        description = _described(topic).get(self.group) or own or unsaid(title_of(topic))
-        ids = [one for one in topic.item_ids if one in ids_of(members)]
-        body = topic.body if own and ids == topic.item_ids else ""
+        own_description = topic.description if is_derived(topic) or topic.group in {"", self.group} else ""
+        description = _described(topic).get(self.group) or own_description or unsaid(title_of(topic))
+        ids = [item_id for item_id in topic.item_ids if item_id in ids_of(members)]
+        body = topic.body if own_description and ids == topic.item_ids else ""
         return topic.model_copy(
             update={"description": description[:500], "item_ids": ids, "body": body, "metadata": _public(topic)}
         )
@@ -151,7 +158,7 @@ class SeenTopics:
 
 
 def described_for(topic: Topic, group: str, description: str) -> dict[str, Any]:
-    """Return what changes in a topic that a group declares which another one has declared before.
+    """Return changes by which a second group describes a topic.
 
     The last groups' descriptions are kept, as many as a record holds; a topic of which more is said is told to the
     others as one that nobody described.
@@ -188,7 +195,7 @@ def check_own(group: str | None, topic: Topic) -> None:
 
 
 def left_by(group: str | None, topic: Topic, members: Collection[Memory]) -> dict[str, Any]:
-    """Return what changes in a topic that a group gives up which is there for others, too; nothing if it is for none.
+    """Return changes by which a group gives up a shared topic.
 
     It then belongs to one of these. Each keeps its own description.
 
@@ -200,21 +207,21 @@ def left_by(group: str | None, topic: Topic, members: Collection[Memory]) -> dic
     described = {name: text for name, text in _described(topic).items() if name != group}
     if group is not None and topic.group != group:
         return {"metadata": {**_public(topic), _DESCRIBED: described}}
-    others = [*described, *(each.group for each in members if each.group and each.group != group)]
-    if group is None or not others:
+    groups = [*described, *(member.group for member in members if member.group and member.group != group)]
+    if group is None or not groups:
         return {}
-    text = described.pop(others[0], unsaid(title_of(topic)))
-    return {"group": others[0], "description": text, "metadata": {**_public(topic), _DESCRIBED: described}}
+    text = described.pop(groups[0], unsaid(title_of(topic)))
+    return {"group": groups[0], "description": text, "metadata": {**_public(topic), _DESCRIBED: described}}
 
 
 def ids_of(memories: Collection[Memory]) -> set[str]:
     """Return the ids of memories."""
-    return {each.id for each in memories}
+    return {memory.id for memory in memories}
 
 
 def _described(topic: Topic) -> dict[str, str]:
-    found = topic.metadata.get(_DESCRIBED)
-    return {name: str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+    stored = topic.metadata.get(_DESCRIBED)
+    return {name: str(text) for name, text in stored.items()} if isinstance(stored, dict) else {}
 
 
 def _public(topic: Topic) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Passages of talk: a turn with its speaker, and with the question or the proposal that it answers. Pure."""
+"""Passages of talk: a turn with the question that it answers. Pure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TalkExchange:
 
 
 def asks(text: str) -> bool:
-    """Return True if a text has a question mark at the end of a word."""
+    """Return True if a word of a text ends with a question mark."""
     return _QUESTION.search(text) is not None
 
 
@@ -88,7 +88,7 @@ def cut_turn(turn: SpokenTurn, before: Sequence[SpokenTurn] = ()) -> TalkExchang
 
 
 def split_turns(text: str) -> list[SpokenTurn]:
-    """Return the turns of a conversation that is one text, `Name: words` a line or more; else one turn without name."""
+    """Return the turns of a text with lines such as `Name: words`."""
     turns: list[SpokenTurn] = []
     for line in LINE.finditer(text):
         spoken = parse_turn(line[0]) if not line[0].lstrip().startswith("{") else None
@@ -98,12 +98,12 @@ def split_turns(text: str) -> list[SpokenTurn]:
         elif not turns:
             turns.append(SpokenTurn("", start=line.start()))
     ends = [_find_line(text, turn.start) for turn in turns[1:]] + [len(text)]
-    whole = [replace(turn, text=text[turn.start : end].rstrip()) for turn, end in zip(turns, ends, strict=True)]
-    return [turn for turn in whole if turn.text.strip()]
+    complete = [replace(turn, text=text[turn.start : end].rstrip()) for turn, end in zip(turns, ends, strict=True)]
+    return [turn for turn in complete if turn.text.strip()]
 
 
 def _label(turn: SpokenTurn) -> str:
-    """Return what precedes the words of a turn, or an empty string."""
+    """Return the label of a turn, or an empty string."""
     return f"{turn.speaker[:_MOST_NAME]}: " if turn.speaker else ""
 
 
@@ -134,7 +134,7 @@ def _is_short(turn: SpokenTurn) -> bool:
 
 
 def _shorten(text: str) -> str:
-    """Return a question as one line; of a long turn the sentences up to its last question."""
+    """Return a question as one line, shortened to its last question."""
     flat = _flatten(text)
     if len(flat) <= _MOST_ASKED:
         return flat

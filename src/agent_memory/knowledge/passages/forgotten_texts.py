@@ -1,4 +1,4 @@
-"""Turns, documents, items of talk and pages without what was forgotten of them."""
+"""Filters of texts by what was forgotten of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_FORGOTTEN: Final = 12
 
 
 class ForgottenTexts:
-    """Filter of turns, documents, items of talk and pages by what was forgotten of them.
+    """Filter of turns, documents, items and pages by forgotten texts.
 
     A restored memory counts no more for items and pages.
 
@@ -139,7 +139,7 @@ def list_forgotten_words(forgotten: Sequence[Memory]) -> list[str]:
 
 
 async def find_statements(storage: MemoryStorage, memories: Sequence[Memory]) -> tuple[Memory, ...]:
-    """Return statements made of passages among memories, except those that a person changed.
+    """Return unchanged statements that were made of passages among memories.
 
     Raises:
         StorageError: The memories cannot be read.

@@ -67,7 +67,7 @@ class ItemStage:
         began, failed = time.perf_counter(), dict[str, str]()
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
         texts = await self._texts(batch.records, failed)
-        has_documents = any(isinstance(each, Resource) for each in batch.records)
+        has_documents = any(isinstance(item, Resource) for item in batch.records)
         gone = [memory for memory, _ in await self._service.history.forgotten()] if has_documents else []
         sources = [
             (record, texts[record.id], await preceding.of(record) if isinstance(record, Episode) else [])
@@ -80,7 +80,7 @@ class ItemStage:
         drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
         drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
         stamp = {"timestamp": to_text(self._knowledge.clock())}
-        stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
+        stored = await self._store([{**stamp, **item} for item in drawn], batch.never)
         for record in batch.records:
             if isinstance(record, Resource) and record.id in texts:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
@@ -89,7 +89,7 @@ class ItemStage:
         return failed
 
     async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
-        """Return the whole texts of records by their ids; note why one cannot be read."""
+        """Return the whole texts of records by ID; note failures."""
         texts: dict[str, str] = {}
         for record in records:
             try:
@@ -115,50 +115,53 @@ class ItemStage:
         return new
 
     async def _store(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[Memory]:
-        """Keep what is new, what replaces something after what it replaces; return it."""
+        """Store new items, replacing ones after the replaced; return them."""
         stored: list[Memory] = []
         new = await self._with_more(drawn, never)
-        plain = [each for each in new if "supersedes" not in each]
+        plain = [item for item in new if "supersedes" not in item]
         if plain:
             stored += (await self._service.writer.store_items(plain, self._caller)).stored
-        for each in new:
-            if "supersedes" in each:
-                older = await self._service.storage.get(each["supersedes"])
-                own = {**each, "supersedes": older.id if older is not None else None}
-                stored += (await self._service.writer.store_items([own], self._caller)).stored
+        for item in new:
+            if "supersedes" in item:
+                older = await self._service.storage.get(item["supersedes"])
+                fields = {**item, "supersedes": older.id if older is not None else None}
+                stored += (await self._service.writer.store_items([fields], self._caller)).stored
         return stored
 
     async def _with_more(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[dict[str, Any]]:
-        """Give items that are known their new sources; return the others."""
+        """Add new sources to known items; return the new items."""
         new: list[dict[str, Any]] = []
         full: set[str] = set()
         waiting = joined(drawn, never)
         while waiting:
-            left: list[dict[str, Any]] = []
+            remaining: list[dict[str, Any]] = []
             changes: dict[str, dict[str, Any]] = {}
             stored = await self._service.storage.texts_of([item["id"] for item in waiting])
-            for each in waiting:
-                known = await self._service.storage.get(each["id"]) if each["id"] in stored else None
-                if known is None:
-                    new.append(each)
-                elif is_as_drawn(known):
-                    more, rest = with_sources(known, each)
-                    more = _show(known, more)
+            for waiting_item in waiting:
+                existing = await self._service.storage.get(waiting_item["id"]) if waiting_item["id"] in stored else None
+                if existing is None:
+                    new.append(waiting_item)
+                elif is_as_drawn(existing):
+                    more, rest = with_sources(existing, waiting_item)
+                    more = _show(existing, more)
                     if more:
-                        changes[known.id] = more
+                        changes[existing.id] = more
                     if rest:
-                        full.add(known.id)
-                        left += rest
+                        full.add(existing.id)
+                        remaining += rest
             await self._service.writer.update_items(changes, self._caller)
-            waiting = joined(left, never, full)
+            waiting = joined(remaining, never, full)
         return joined(new, never)
 
     async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
         """Report what was drawn, conversation by conversation."""
-        whole = {each.id: (each.conversation or each.id) if isinstance(each, Episode) else each.id for each in records}
+        homes = {
+            record.id: (record.conversation or record.id) if isinstance(record, Episode) else record.id
+            for record in records
+        }
         groups: dict[str, list[Memory]] = {}
         for item in stored:
-            groups.setdefault(whole[list_source_ids(item)[0]], []).append(item)
+            groups.setdefault(homes[list_source_ids(item)[0]], []).append(item)
         spent = round((time.perf_counter() - began) * 1000, 3)
         for resource_id, items in groups.items():
             if not all(sees(self._caller.may_hear, item.facets) for item in items):
@@ -175,12 +178,12 @@ class ItemStage:
             )
 
 
-def _show(known: Memory, changes: dict[str, Any]) -> dict[str, Any]:
+def _show(existing: Memory, changes: dict[str, Any]) -> dict[str, Any]:
     """Return changes that also show an item that was hidden."""
-    shown = shown_again(known)
+    shown = shown_again(existing)
     if not shown:
         return changes
-    metadata = without_key(changes.get("metadata", known.metadata), REPLACED_IN)
+    metadata = without_key(changes.get("metadata", existing.metadata), REPLACED_IN)
     return changes | shown | {"metadata": metadata}
 
 
@@ -193,7 +196,7 @@ def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
 def _draw_each(
     sources: Sequence[tuple[Resource | Episode, str, Sequence[Episode]]], forgotten: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the items of some records; each has its text and the turns before it."""
+    """Return the items of records with their texts and preceding turns."""
     return [item for record, text, before in sources for item in drawn_from(record, text, before, forgotten)]
 
 

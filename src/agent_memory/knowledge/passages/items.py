@@ -50,7 +50,7 @@ PART: Final = "part"
 
 
 def is_talk(record: Episode) -> bool:
-    """Tell whether a record is a turn of people or of an agent."""
+    """Return True for a turn of people or of an agent."""
     return record.role in _SAID and record.content_type == "message"
 
 
@@ -60,7 +60,7 @@ def is_passage(item: Memory) -> bool:
 
 
 def is_drawn_from(record: Resource | Episode) -> bool:
-    """Tell whether statements are drawn from a record: not from what tools answered, and not from a title."""
+    """Return True for talk and documents, not tool answers or titles."""
     return (
         is_talk(record) if isinstance(record, Episode) else record.resource_type != "conversation" or record.chars > 0
     )
@@ -88,7 +88,7 @@ def drawn_from(
         cut = cut_passages(text, is_settings=record.resource_type == "config")
         folded = fold(text) if forgotten else ""
         unwanted = [words for words in forgotten if fold(words) in folded]
-        passages = [left for passage in cut for left in leave_out(passage, text, unwanted)] if unwanted else cut
+        passages = [rest for passage in cut for rest in leave_out(passage, text, unwanted)] if unwanted else cut
         items = [_passage_item(record, passage, tags=list(record.tags), path=path) for passage in passages]
     return list({item["id"]: item for item in items}.values())
 
@@ -109,15 +109,15 @@ def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[
     earlier = [_spoken(turn, turn.content) for turn in before]
     trusts = {turn.id: turn.trust for turn in before}
     items: list[dict[str, Any]] = []
-    for own, start, end in _split_origins(record, text):
+    for origin, start, end in _split_origins(record, text):
         exchange = cut_turn(replace(_spoken(record, text[start:end]), start=start), earlier)
         answered = exchange.answered
-        trust = own.trust if answered is None else lowest(own.trust, trusts[answered.id])
+        trust = origin.trust if answered is None else lowest(origin.trust, trusts[answered.id])
         replaced = ""
-        if answered is not None and exchange.is_whole and (asks(answered.text) or trusts[answered.id] == own.trust):
+        if answered is not None and exchange.is_whole and (asks(answered.text) or trusts[answered.id] == origin.trust):
             replaced = answered.id
         more = {"speaker": exchange.speaker, REPLACES: replaced}
-        own_items = [_passage_item(own, passage, trust, **more) for passage in exchange.passages]
+        own_items = [_passage_item(origin, passage, trust, **more) for passage in exchange.passages]
         items += own_items if answered is None else [_with_asked(item, answered) for item in own_items]
     return items
 
@@ -140,7 +140,7 @@ def _cut_conversation(record: Resource, text: str) -> list[dict[str, Any]]:
         if exchange.answered is not None:
             answers.add(turn.start)
         items[turn.start] = [_passage_item(record, passage, speaker=exchange.speaker) for passage in exchange.passages]
-    return [item for own in items.values() for item in own]
+    return [item for turn_items in items.values() for item in turn_items]
 
 
 def _passage_item(
@@ -176,28 +176,28 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     pasted = record.model_copy(update={"trust": "medium"})
     parts: list[tuple[Episode, int, int]] = []
     for line in LINE.finditer(text):
-        own = record if " ".join(line[0].split()) in typed else pasted
+        origin = record if " ".join(line[0].split()) in typed else pasted
         if not line[0].strip() and parts:
-            own = parts[-1][0]
-        if parts and parts[-1][0] is own:
-            parts[-1] = (own, parts[-1][1], line.end())
+            origin = parts[-1][0]
+        if parts and parts[-1][0] is origin:
+            parts[-1] = (origin, parts[-1][1], line.end())
         else:
-            parts.append((own, line.start(), line.end()))
+            parts.append((origin, line.start(), line.end()))
     return parts
 
 
 def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
-    """Tell whether somebody forgot what an item says, from a source that was trusted as much or more."""
+    """Return True if the text was forgotten at this trust or above."""
     if not never:
         return False
-    own = TRUST_ORDER.index(item["trust"])
-    return any(_id_of({**item, "trust": trust}) in never for trust in TRUST_ORDER[own:])
+    rank = TRUST_ORDER.index(item["trust"])
+    return any(_id_of({**item, "trust": trust}) in never for trust in TRUST_ORDER[rank:])
 
 
 def item_of(
     record: Resource | Episode,
     content: str,
-    at: tuple[int, int],
+    place: tuple[int, int],
     rule: str,
     trust: Trust | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -209,7 +209,7 @@ def item_of(
         "source": {"kind": "extraction", "detail": rule},
         "trust": trust or record.trust,
         "links": [{"rel": FROM, "id": record.id}],
-        "metadata": {**(metadata or {"at": [*at]})},
+        "metadata": {**(metadata or {"at": [*place]})},
         "group": record.group,
     }
     if isinstance(record, Episode):
@@ -219,7 +219,7 @@ def item_of(
 
 
 def get_speaker(record: Episode) -> str:
-    """Return who spoke in a turn; without a name, in the agent's own sessions, the agent."""
+    """Return the name or role of the speaker of a turn."""
     if record.speaker:
         return record.speaker
     if record.role == "assistant" and record.source.kind == "assistant":
@@ -228,7 +228,7 @@ def get_speaker(record: Episode) -> str:
 
 
 def is_as_drawn(item: Memory) -> bool:
-    """Tell whether an item still says what was drawn, rather than what somebody made of it."""
+    """Return True if an item still has its original text."""
     if item.source.detail == DIGEST:
         return is_as_stated(item)
     sources = list_source_ids(item)
@@ -240,45 +240,45 @@ def list_source_ids(item: Memory) -> list[str]:
     return [link.id for link in item.links if link.rel == FROM]
 
 
-def with_sources(item: Memory, other: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the changes that give an item the sources of another one that says the same, and what finds no room.
+def with_sources(item: Memory, addition: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return changes that add sources to an item, and the rest.
 
     Args:
         item: As it is stored.
-        other: As `joined` returns it.
+        addition: As `joined` returns it.
 
     Returns:
         No changes where it has them all; for each source without room an item, for `joined`.
     """
     links, also = [link.model_dump() for link in item.links], _also(item.metadata)
-    left: list[dict[str, Any]] = []
-    for one in _each_source(other):
-        link = one["links"][0]
-        if link["id"] in {each["id"] for each in links}:
+    remaining: list[dict[str, Any]] = []
+    for single in _each_source(addition):
+        link = single["links"][0]
+        if link["id"] in {known_link["id"] for known_link in links}:
             continue
         if len(links) >= MOST_LINKS:
-            left.append(one)
+            remaining.append(single)
             continue
         links.append(link)
-        also[link["id"]] = one["metadata"]["at"]
+        also[link["id"]] = single["metadata"]["at"]
     if len(links) == len(item.links):
-        return {}, left
-    return {"links": links, "metadata": {**item.metadata, ALSO: also}}, left
+        return {}, remaining
+    return {"links": links, "metadata": {**item.metadata, ALSO: also}}, remaining
 
 
-def with_link(item: Memory, link: Mapping[str, str], at: object) -> dict[str, Any]:
-    """Return the changes that give an item one source more, with the place of its words there, if that is known."""
-    changes: dict[str, Any] = {"links": [*(each.model_dump() for each in item.links), dict(link)]}
-    if at is not None:
-        changes["metadata"] = {**item.metadata, ALSO: {**_also(item.metadata), link["id"]: at}}
+def with_link(item: Memory, link: Mapping[str, str], place: object) -> dict[str, Any]:
+    """Return changes that add one source to an item."""
+    changes: dict[str, Any] = {"links": [*(old_link.model_dump() for old_link in item.links), dict(link)]}
+    if place is not None:
+        changes["metadata"] = {**item.metadata, ALSO: {**_also(item.metadata), link["id"]: place}}
     return changes
 
 
 def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:
-    """Return the changes that take sources from an item; None where none would be left, so that it goes with them."""
+    """Return changes that remove sources, or None if none are left."""
     names = set(gone)
-    left = [source for source in list_source_ids(item) if source not in names]
-    return keep_sources(item, left) if left else None
+    remaining = [source for source in list_source_ids(item) if source not in names]
+    return keep_sources(item, remaining) if remaining else None
 
 
 def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
@@ -286,65 +286,66 @@ def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
     also = _also(item.metadata)
     first = list_source_ids(item)[0]
     places = {source: item.metadata.get("at") if source == first else also.get(source) for source in sources}
-    at = places.pop(sources[0])
+    own_place = places.pop(sources[0])
     also = {source: place for source, place in places.items() if place is not None}
-    own = {key: value for key, value in item.metadata.items() if key not in {ALSO, "at"}}
-    own |= {key: value for key, value in (("at", at), (ALSO, also)) if value}
-    others = [link.model_dump() for link in item.links if link.rel != FROM]
-    return {"links": [*({"rel": FROM, "id": source} for source in sources), *others], "metadata": own}
+    metadata = {key: value for key, value in item.metadata.items() if key not in {ALSO, "at"}}
+    metadata |= {key: value for key, value in (("at", own_place), (ALSO, also)) if value}
+    further_links = [link.model_dump() for link in item.links if link.rel != FROM]
+    return {"links": [*({"rel": FROM, "id": source} for source in sources), *further_links], "metadata": metadata}
 
 
 def joined(
     items: Iterable[Mapping[str, Any]], never: Collection[str] = (), full: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return items each once: what several sources say has them all, in as many items as have links for them.
+    """Return items without duplicates, with all their sources.
 
     Args:
         items: As they were drawn.
         never: Ids that were forgotten: of the items behind the first one they are left out.
         full: Ids of items that are stored and have room for no source more.
     """
-    found: dict[str, dict[str, Any]] = {}
+    by_id: dict[str, dict[str, Any]] = {}
     for item in items:
-        for one in _each_source(item):
-            while not _has_room(found.get(one["id"]), one) or one["id"] in full:
-                one = _next_part(one, never)  # noqa: PLW2901 - the same for the next item that says it
-            known = found.get(one["id"])
-            if known is None:
-                found[one["id"]] = one
-            elif one["links"][0] not in known["links"]:
-                known["links"] = [*known["links"], *one["links"]]
-                also = {**_also(known["metadata"]), one["links"][0]["id"]: one["metadata"]["at"]}
-                known["metadata"] = {**known["metadata"], ALSO: also}
-    return list(found.values())
+        for single in _each_source(item):
+            while not _has_room(by_id.get(single["id"]), single) or single["id"] in full:
+                single = _next_part(single, never)  # noqa: PLW2901 - the same for the next item that says it
+            existing = by_id.get(single["id"])
+            if existing is None:
+                by_id[single["id"]] = single
+            elif single["links"][0] not in existing["links"]:
+                existing["links"] = [*existing["links"], *single["links"]]
+                also = {**_also(existing["metadata"]), single["links"][0]["id"]: single["metadata"]["at"]}
+                existing["metadata"] = {**existing["metadata"], ALSO: also}
+    return list(by_id.values())
 
 
 def _each_source(item: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return an item once for each of its sources."""
     also = _also(item["metadata"])
-    own = {key: value for key, value in item["metadata"].items() if key != ALSO}
+    metadata = {key: value for key, value in item["metadata"].items() if key != ALSO}
     return [
-        {**item, "links": [link], "metadata": {**own, "at": also.get(link["id"], own["at"])}} for link in item["links"]
+        {**item, "links": [link], "metadata": {**metadata, "at": also.get(link["id"], metadata["at"])}}
+        for link in item["links"]
     ]
 
 
-def _has_room(known: Mapping[str, Any] | None, one: Mapping[str, Any]) -> bool:
-    return known is None or len(known["links"]) < MOST_LINKS or one["links"][0] in known["links"]
+def _has_room(existing: Mapping[str, Any] | None, single: Mapping[str, Any]) -> bool:
+    return existing is None or len(existing["links"]) < MOST_LINKS or single["links"][0] in existing["links"]
 
 
 def _next_part(item: Mapping[str, Any], never: Collection[str]) -> dict[str, Any]:
-    """Return an item as the next one that says the same, for sources that find no room in those before."""
+    """Return the item as a further one with the same text."""
     part, base = item["metadata"].get(PART, 1) + 1, _id_of(item)
     while _part_id(base, part) in never:
         part += 1
-    own = {key: value for key, value in item.items() if key != "supersedes"}
-    return {**own, "id": _part_id(base, part), "metadata": {**item["metadata"], PART: part}}
+    fields = {key: value for key, value in item.items() if key != "supersedes"}
+    return {**fields, "id": _part_id(base, part), "metadata": {**item["metadata"], PART: part}}
 
 
 def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
-    """Return where the words of an item stand in one of its sources."""
-    at = _also(item.metadata).get(source_id, item.metadata.get("at"))
-    match at:
+    """Return the place of an item's words in one of its sources."""
+    place = _also(item.metadata).get(source_id, item.metadata.get("at"))
+    match place:
         case [int(begin), int(end)]:
             return begin, end
     return None
@@ -358,22 +359,22 @@ def _id_of(values: Mapping[str, Any]) -> str:
         digest = hashlib.sha256(values["content"].encode()).hexdigest()
         return derived_id(MEMORY.prefix, PASSAGE, values["group"], values["trust"], day, digest)
     words = (word.strip(_AROUND) or word for word in values["content"].casefold().split())
-    said = " ".join(word for word in words if word not in _SAYS_NOTHING)
+    statement = " ".join(word for word in words if word not in _SAYS_NOTHING)
     day = values["observed_at"][:10] if is_turn or names_time(values["content"]) else ""
     return derived_id(
-        MEMORY.prefix, STAGE, values["group"], values["trust"], day, hashlib.sha256(said.encode()).hexdigest()
+        MEMORY.prefix, STAGE, values["group"], values["trust"], day, hashlib.sha256(statement.encode()).hexdigest()
     )
 
 
 def _base_id(item: Memory) -> str:
-    """Return the id of the first item that says what this one does."""
+    """Return the ID of the first item with the same text."""
     values = item.model_dump(mode="json")
     values["observed_at"] = to_text(item.moment)
     return _id_of(values)
 
 
 def _own_id(item: Memory) -> str:
-    """Return the id that an item has as long as it says what was drawn."""
+    """Return the ID of an item with its original text."""
     base, part = _base_id(item), item.metadata.get(PART)
     return base if part is None else _part_id(base, part)
 
@@ -383,7 +384,7 @@ def _part_id(base: str, part: object) -> str:
 
 
 def _first_id(source_id: str, content: str) -> str:
-    """Return the id that the first version of the stage gave: of the source and the very words."""
+    """Return the ID of the first version: source and exact words."""
     return derived_id(MEMORY.prefix, STAGE, source_id, hashlib.sha256(content.encode()).hexdigest())
 
 
@@ -393,7 +394,7 @@ def _also(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Preceding:
-    """Finds the turns before one: among those at hand, and where these begin with it, in the storage.
+    """Finder of preceding turns, in a batch or in the storage.
 
     Args:
         knowledge: Where the turns are.
@@ -411,7 +412,7 @@ class Preceding:
             turns.sort(key=lambda turn: turn.order)
 
     async def of(self, turn: Episode) -> list[Episode]:
-        """Return the few turns of the same conversation and group before one, the first first.
+        """Return the few preceding turns of the conversation, oldest first.
 
         Raises:
             StorageError: They cannot be read.
@@ -419,25 +420,25 @@ class Preceding:
         conversation = turn.conversation
         if not conversation:
             return []
-        found = self._before(turn, self._turns.get(conversation, ()))
-        if not found and turn.order and conversation not in self._whole:
+        preceding = self._before(turn, self._turns.get(conversation, ()))
+        if not preceding and turn.order and conversation not in self._whole:
             self._whole.add(conversation)
-            every = reversed(await self._knowledge.episodes.linked_to(conversation))
-            self._turns[conversation] = sorted(every, key=lambda each: each.order)
-            found = self._before(turn, self._turns[conversation])
-        return found
+            newest_last = reversed(await self._knowledge.episodes.linked_to(conversation))
+            self._turns[conversation] = sorted(newest_last, key=lambda earlier: earlier.order)
+            preceding = self._before(turn, self._turns[conversation])
+        return preceding
 
     @staticmethod
     def _before(turn: Episode, turns: Iterable[Episode]) -> list[Episode]:
         earlier: list[Episode] = []
-        for each in turns:
-            if each.id == turn.id or each.order > turn.order:
+        for candidate in turns:
+            if candidate.id == turn.id or candidate.order > turn.order:
                 break
-            if is_talk(each) and each.group == turn.group:
-                earlier.append(each)
+            if is_talk(candidate) and candidate.group == turn.group:
+                earlier.append(candidate)
         return earlier[-BEFORE:]
 
 
 def get_source_id(memory: Memory) -> str:
-    """Return the id of what an item was drawn from, empty where it names none."""
+    """Return the ID of an item's source, or ""."""
     return next((link.id for link in memory.links if link.rel in {FROM, SOURCE_DELETED}), "")

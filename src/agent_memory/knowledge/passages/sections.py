@@ -1,4 +1,4 @@
-"""Passages of a document: a section with its heading path, or a part of a long one. Pure.
+"""Passages of a document: sections with heading paths, or their parts. Pure.
 
 A list keeps its lead sentence, a table its first row, a part of a nested item the items above it. A part that was cut
 off repeats them, so that a reader sees whether a thing is allowed or forbidden.
@@ -81,7 +81,7 @@ def cut_passages(text: str, *, most: int = MOST_CHARS, is_settings: bool = False
 
 
 def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[TextPassage]:
-    """Return what is left of a passage without some texts.
+    """Return the rest of a passage without some texts.
 
     Args:
         passage: Passage of a document.
@@ -95,15 +95,15 @@ def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[
         return [passage]
     heading = f"{passage.heading}\n\n" if passage.heading else ""
     prefix = passage.text.removesuffix(words) if passage.text.endswith(words) else heading
-    left: list[TextPassage] = []
+    remaining: list[TextPassage] = []
     for start, end in ((passage.start, match.start()), (match.end(), passage.end)):
-        own = text[start:end]
-        if any(map(str.isalnum, own)):  # not the dash of a list item alone
-            place = start + len(own) - len(own.lstrip())
-            own = own.strip()
-            part = TextPassage(f"{prefix}{own}", place, place + len(own), passage.heading)
-            left += leave_out(part, text, unwanted)
-    return left
+        rest = text[start:end]
+        if any(map(str.isalnum, rest)):  # not the dash of a list item alone
+            place = start + len(rest) - len(rest.lstrip())
+            rest = rest.strip()
+            part = TextPassage(f"{prefix}{rest}", place, place + len(rest), passage.heading)
+            remaining += leave_out(part, text, unwanted)
+    return remaining
 
 
 def compile_words(words: str) -> re.Pattern[str]:
@@ -112,7 +112,7 @@ def compile_words(words: str) -> re.Pattern[str]:
 
 
 def find_cut(text: str, start: int, end: int) -> int:
-    """Return where to cut `text[start:end]`: behind a paragraph, sentence, line or word in its second half."""
+    """Return a cut in the second half, after a paragraph or sentence."""
     half = start + (end - start) // 2
     paragraph, line, word = (text.rfind(mark, half, end) + len(mark) for mark in ("\n\n", "\n", " "))
     sentence = max(find_breaks(text, start, end, is_wrapped=True), default=0)
@@ -126,18 +126,18 @@ def _is_markup(text: str, passage: TextPassage) -> bool:
 
 
 def _join_path(titles: Sequence[str]) -> str:
-    """Return a heading path, without the outer headings for which there is no room."""
+    """Return a heading path, without outer headings beyond the limit."""
     path = ""
     for title in reversed(titles):
-        own = title[:_MOST_TITLE].strip()
-        if path and len(own) + len(SEPARATOR) + len(path) > _MOST_PATH:
+        heading = title[:_MOST_TITLE].strip()
+        if path and len(heading) + len(SEPARATOR) + len(path) > _MOST_PATH:
             break
-        path = f"{own}{SEPARATOR}{path}" if path else own
+        path = f"{heading}{SEPARATOR}{path}" if path else heading
     return path
 
 
 def _cut_section(text: str, blocks: Sequence[TextBlock], path: str, most: int) -> Iterator[TextPassage]:
-    """Yield the passages of one section: as many blocks together as fit, a lead always with what it leads to."""
+    """Yield the passages of one section, as long as possible."""
     room = most - len(path) - 2
     start, end = blocks[0].start, blocks[0].start
     for unit in _join_leads(blocks):
@@ -156,7 +156,7 @@ def _cut_section(text: str, blocks: Sequence[TextBlock], path: str, most: int) -
 
 
 def _join_leads(blocks: Sequence[TextBlock]) -> Iterator[list[TextBlock]]:
-    """Yield blocks, a list, a table and code each with the paragraph above."""
+    """Yield blocks, with the paragraph above a list, table or code."""
     unit: list[TextBlock] = []
     for block in blocks:
         if unit and not (unit[-1].kind == "text" and block.kind != "text"):
@@ -168,7 +168,7 @@ def _join_leads(blocks: Sequence[TextBlock]) -> Iterator[list[TextBlock]]:
 
 
 def _cut_unit(text: str, unit: Sequence[TextBlock], room: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the parts of a unit without room in one passage: context, start and end of each."""
+    """Yield context, start and end of parts of a long unit."""
     block = unit[-1]
     if block.kind == "text":
         for begin, stop in _cut_words(text, block.start, block.end, room):
@@ -190,7 +190,7 @@ def _cut_unit(text: str, unit: Sequence[TextBlock], room: int) -> Iterator[tuple
 
 
 def _get_lead(text: str, block: TextBlock) -> str:
-    """Return the lead sentence of a list, table or code: the end of the paragraph above."""
+    """Return the lead sentence: the end of the paragraph above."""
     start = max(block.start, block.end - _MOST_LEAD)
     if start > block.start:
         start = next(find_breaks(text, start, block.end, is_wrapped=True), start)
@@ -198,7 +198,7 @@ def _get_lead(text: str, block: TextBlock) -> str:
 
 
 def _cut_rows(text: str, block: TextBlock, room: int) -> Iterator[tuple[str, int, int]]:
-    """Yield parts of a list, a table or code, cut between its rows; with what stands above each row."""
+    """Yield parts of a block cut between rows, with the rows above."""
     above, start, end = "", block.start, block.start
     for row_above, begin, stop in _find_rows(text, block):
         if stop - start <= room:
@@ -216,7 +216,7 @@ def _cut_rows(text: str, block: TextBlock, room: int) -> Iterator[tuple[str, int
 
 
 def _find_rows(text: str, block: TextBlock) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of a block: items of a list with their continuation, else lines."""
+    """Yield the rows of a block: list items, or lines."""
     if block.kind != "list":
         first = LINE.match(text, block.start, block.end)
         above = first[0].strip()[:_MOST_ABOVE] if first is not None else ""
@@ -240,7 +240,7 @@ def _find_rows(text: str, block: TextBlock) -> Iterator[tuple[str, int, int]]:
 
 
 def _join_above(outer: Sequence[tuple[int, str]]) -> str:
-    """Return the items above a nested one, without the outer ones for which there is no room."""
+    """Return the items above a nested one, up to the limit."""
     lines: list[str] = []
     size = 0
     for _, line in reversed(outer):
@@ -265,12 +265,12 @@ def _make(text: str, path: str, context: str, start: int, end: int) -> TextPassa
     words = words.strip("\n").rstrip()
     end = start + len(words)
     words = without_comments(words)
-    own = f"{context}\n{words}" if context and words else words
-    return TextPassage("\n\n".join(filter(None, (path, own))), start, end, path)
+    content = f"{context}\n{words}" if context and words else words
+    return TextPassage("\n\n".join(filter(None, (path, content))), start, end, path)
 
 
 def without_comments(words: str) -> str:
-    """Return a text without comments that its reader is not shown: `<!-- -->`, and lines in `%%`."""
+    """Return a text without comments in `<!-- -->` or `%%`."""
     if "```" in words or "~~~" in words:
         return words
     for opening, closing in (("<!--", "-->"), ("\n%%", "%%")):

@@ -1,4 +1,4 @@
-"""Blocks of a document, and places of words. Pure, linear in the length of the text."""
+"""Blocks of a document, and places of words. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEY: Final = re.compile(r"(?:\s|#[^\n]*\n)*+[^\s:#|-][^\n:]*:(?=\s)")
 
 @dataclass(slots=True)
 class TextBlock:
-    """A block of a document, `text[start:end]`; of a heading also its level and title."""
+    """Block of a document, `text[start:end]`, with level and title of headings."""
 
     kind: BlockKind
     start: int
@@ -54,7 +54,7 @@ def find_body(text: str) -> int:
 
 
 def parse_blocks(text: str) -> list[TextBlock]:
-    """Return the blocks of a Markdown or plain text in their order, without front matter."""
+    """Return the blocks of a Markdown or plain text in order."""
     reader = _BlockReader()
     for line in LINE.finditer(text, find_body(text)):
         reader.read(line[0], line.start(), line.end())
@@ -62,7 +62,7 @@ def parse_blocks(text: str) -> list[TextBlock]:
 
 
 def parse_settings(text: str) -> Iterator[TextBlock]:
-    """Yield the blocks of a settings file: its tables' names as headings, and lines by indentation as lists."""
+    """Yield the blocks of a settings file: table names and lines."""
     block: TextBlock | None = None
     for line in LINE.finditer(text):
         name = _TABLE_NAME.fullmatch(line[0].rstrip("\n"))
@@ -108,7 +108,7 @@ class _BlockReader:
             self._read_text(line, start, end)
 
     def _read_mark(self, line: str, start: int, end: int) -> bool:
-        """Read a line that a mark sets apart; return False for any other."""
+        """Read a line with a mark; return False for any other."""
         last = self.blocks[-1] if self._is_open and not self._has_gap else None
         if (fence := _FENCE.match(line)) is not None:
             self._fence = fence[1]
@@ -130,7 +130,7 @@ class _BlockReader:
         return True
 
     def _read_below(self, last: TextBlock, line: str, end: int) -> bool:
-        """Read a line that makes the one above it a heading or the first row of a table."""
+        """Read an underline or table delimiter below a line."""
         bare = line.rstrip("\n")
         if _UNDERLINE.fullmatch(bare) is not None:
             last.kind, last.level = "heading", 1 if "=" in bare else 2
@@ -143,13 +143,13 @@ class _BlockReader:
 
     def _read_text(self, line: str, start: int, end: int) -> None:
         kind = self.blocks[-1].kind if self._is_open else None
-        own: BlockKind = "list" if _BULLET.match(line) else "table" if _ROW.match(line) else "text"
-        is_next = kind == own or (kind == "table" and "|" in line) or kind == "list"
-        is_list = kind == "list" and (own == "list" or _INDENTED.match(line) is not None)
+        line_kind: BlockKind = "list" if _BULLET.match(line) else "table" if _ROW.match(line) else "text"
+        is_next = kind == line_kind or (kind == "table" and "|" in line) or kind == "list"
+        is_list = kind == "list" and (line_kind == "list" or _INDENTED.match(line) is not None)
         if is_list or (is_next and not self._has_gap):
             self._grow(end)
         else:
-            self._begin(TextBlock(own, start, end, title=" ".join(line.split()) if own == "text" else ""))
+            self._begin(TextBlock(line_kind, start, end, title=" ".join(line.split()) if line_kind == "text" else ""))
 
     def _begin(self, block: TextBlock) -> None:
         self.blocks.append(block)
@@ -162,7 +162,7 @@ class _BlockReader:
 
 
 def find_words(quote: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-    """Return where words stand in a text, whatever white space is between them; None where they do not.
+    """Return the place of words, ignoring white space, or None.
 
     Args:
         quote: The words.
@@ -176,5 +176,5 @@ def find_words(quote: str, text: str, start: int = 0, end: int | None = None) ->
     wanted = r"\s+".join(map(re.escape, words))
     if quote.isascii():  # whole words: "oor" stands in no text that says "door"; not all scripts part words
         wanted = rf"(?<!\w){wanted}(?!\w)"
-    found = re.compile(wanted).search(text, start, len(text) if end is None else end)
-    return found.span() if found else None
+    match = re.compile(wanted).search(text, start, len(text) if end is None else end)
+    return match.span() if match else None

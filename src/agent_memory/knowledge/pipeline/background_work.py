@@ -1,4 +1,4 @@
-"""Background work of an agent: its stages in order, and a rebuild by the present rules."""
+"""Background work of an agent: its stages, and a rebuild."""
 
 from __future__ import annotations
 
@@ -102,20 +102,20 @@ async def rebuild(
         StorageError: Some may be read; a second call reads the rest.
     """
     marks = Marks(knowledge.marks)
-    own = StageCheckpoint(
+    checkpoint = StageCheckpoint(
         agent_id=knowledge.agent_id, id=derived_id(MARK.prefix, _NAME), stage=_NAME, source_kind="item"
     )
-    known = await knowledge.marks.get(own.id)
-    if known is None or not known.through:
+    stored = await knowledge.marks.get(checkpoint.id)
+    if stored is None or not stored.through:
         for stage in (*runner.stages, *runner.last):
             mark = await marks.of(stage)
             await marks.keep(mark.model_copy(update={"version": 1, "through": 0}))
-        await marks.keep(own.model_copy(update={"through": 1}))  # a rebuild is under way
+        await marks.keep(checkpoint.model_copy(update={"through": 1}))  # a rebuild is under way
     before, due = await service.storage.count(), sum(backlog.due for backlog in await runner.backlog())
     ran = await runner.run(progress=lambda so_far: progress(sum(so_far.done.values()), due))
     if ran.is_busy:
         return RebuildResult(is_busy=True)
     new = await service.storage.count() - before
-    await marks.keep(own)
+    await marks.keep(checkpoint)
     totals = [(await storage.browse(Listing(limit=0))).total for storage in (knowledge.resources, knowledge.episodes)]
     return RebuildResult(sum(totals), new, ran.failed)

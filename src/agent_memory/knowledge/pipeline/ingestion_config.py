@@ -10,7 +10,7 @@ from agent_memory.settings import Settings
 
 
 class EntityExtractionConfig(Settings):
-    """How entities are drawn from episodes.
+    """Settings of the extraction of entities.
 
     `llm_provider`, `model`, `max_tokens` and `temperature` are accepted and change nothing: whoever gives a language
     model has chosen it. Without one entities are drawn by rules, and nobody is asked.
@@ -29,7 +29,7 @@ class EntityExtractionConfig(Settings):
 
 
 class EntityDeduplicationConfig(Settings):
-    """Which stages compare a new entity with those that are known, and from which likeness on."""
+    """Enabled stages of comparing entities, and their thresholds."""
 
     exact_match_enabled: bool = True
     fuzzy_match_enabled: bool = True
@@ -72,7 +72,7 @@ class MetaConfig(Settings):
 
 
 class SummarizationConfig(Settings):
-    """How conversations are summarised."""
+    """Settings of summaries."""
 
     enabled: bool = True
     window: WindowConfig = Field(default_factory=WindowConfig)
@@ -80,7 +80,7 @@ class SummarizationConfig(Settings):
 
 
 class MemoryIngestionConfig(Settings):
-    """What is made of what is taken in."""
+    """Settings of ingestion."""
 
     enabled: bool = True
     embedding_enabled: bool = True

@@ -1,4 +1,4 @@
-"""What ingestion counts, by the names of its contract; see `agent_memory.logs`."""
+"""Metrics of ingestion; see `agent_memory.logs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Runner`: does what is due, step by step, in portions; one process at a time, and any process may go on.
+"""Runner of background work: stages in order, batch by batch.
 
 What is due is what changed after a step's mark, and what failed. A portion is done when what was made of it is on the
 disk; then its mark moves. A process that dies in between does that portion again, which makes nothing twice. Nothing
@@ -137,22 +137,25 @@ class Runner:
         return Ran(done, failed, is_over=True)
 
     async def backlog(self) -> list[Backlog]:
-        """Return how much each step has to do. Reads; needs no lock.
+        """Return the backlog of each stage. Needs no lock.
 
         Raises:
             StorageError: The records cannot be read.
         """
-        of_all = [await each.backlog() for each in self.last]
-        return [*[await self._backlog_of(stage) for stage in self.stages], *(each for each in of_all if each.due)]
+        of_all = [await backlog.backlog() for backlog in self.last]
+        return [
+            *[await self._backlog_of(stage) for stage in self.stages],
+            *(backlog for backlog in of_all if backlog.due),
+        ]
 
     def _steps(self) -> Iterator[tuple[str, Callable[[], AsyncGenerator[tuple[int, int], None]]]]:
         for stage in self.stages:
             yield stage.name, partial(self._each, stage)
-        for each in self.last:
-            yield each.name, each.portions
+        for whole_stage in self.last:
+            yield whole_stage.name, whole_stage.portions
 
     async def _each(self, stage: Stage) -> AsyncGenerator[tuple[int, int], None]:
-        """Do one step, a portion at a time; yields how many were done, and how many failed."""
+        """Run one stage batch by batch; yield done and failed counts."""
         source = self._source(stage.source)
         last_mark = await self._marks.of(stage)
         mark = begun(last_mark, stage, (await source.changed_after(last_mark.through)).last)
@@ -233,9 +236,9 @@ class Runner:
             log.warning("record_quarantined", stage=stage.name, record_id=record_id, reason=error.reason)
             return {record_id: make_code(error.reason)}
 
-    async def _before(self, source: RecordStorage[Any], some: Portion) -> list[Any]:
-        """Return the records that changed just before a portion; none for records that are tried again."""
-        first = some[0][0]
+    async def _before(self, source: RecordStorage[Any], batch: Portion) -> list[Any]:
+        """Return the records that changed just before a batch."""
+        first = batch[0][0]
         if first <= 1:
             return []
         earlier = (await source.changed_after(max(0, first - 1 - _BEFORE))).records
@@ -270,15 +273,15 @@ class Runner:
         )
 
 
-def _portions(again: Portion, due: Portion, at_once: int) -> Iterator[Portion]:
-    """Yield what is to be done in portions; those of one change stay together, or its number would say too much."""
-    for at in range(0, len(again), at_once):
-        yield again[at : at + at_once]
-    some: Portion = []
-    for seq, one in due:
-        if len(some) >= at_once and seq != some[-1][0]:
-            yield some
-            some = []
-        some.append((seq, one))
-    if some:
-        yield some
+def _portions(retries: Portion, due: Portion, at_once: int) -> Iterator[Portion]:
+    """Yield batches; records of one change stay together."""
+    for start in range(0, len(retries), at_once):
+        yield retries[start : start + at_once]
+    batch: Portion = []
+    for seq, record_id in due:
+        if len(batch) >= at_once and seq != batch[-1][0]:
+            yield batch
+            batch = []
+        batch.append((seq, record_id))
+    if batch:
+        yield batch

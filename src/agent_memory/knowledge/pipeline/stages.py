@@ -108,7 +108,7 @@ class Batch:
 
 
 class Marked(Protocol):
-    """What a mark says how far it is.
+    """Stage with a checkpoint.
 
     Attributes:
         name: Of the step, as its mark has it.
@@ -122,10 +122,10 @@ class Marked(Protocol):
 
 
 class Stage(Marked, Protocol):
-    """One step. Doing it again for the same records makes nothing twice: what it makes has ids made of its sources."""
+    """Stage that works on records in batches. Idempotent."""
 
     async def gone(self) -> Collection[str]:
-        """Return the ids of what it made and somebody forgot, as far as that is still known."""
+        """Return the IDs of its results that were forgotten."""
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """Work on some records; results are on disk when this returns.
@@ -139,17 +139,17 @@ class Stage(Marked, Protocol):
 
 
 class Whole(Marked, Protocol):
-    """A step that looks at all there is, behind those that work record by record; what it makes is there once, too."""
+    """Stage that scans everything, after the others. Idempotent."""
 
     def portions(self) -> AsyncGenerator[tuple[int, int], None]:
-        """Do what is due, some of it at a time; yield how much was done and how much failed, when it is on the disk.
+        """Work on due records; yield done and failed counts.
 
         Raises:
             StorageError: What was done before is done; the next run does the rest.
         """
 
     async def backlog(self) -> Backlog:
-        """Return how much there is to do."""
+        """Return the backlog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run did.
+    """Outcome of a run.
 
     Attributes:
         done: Records that were worked on, by the step's name.
@@ -214,29 +214,29 @@ class Marks:
         self._storage = storage
 
     async def of(self, stage: Marked) -> StageCheckpoint:
-        """Return the mark of a stage, a new one before its first run."""
+        """Return the checkpoint of a stage, new before its first run."""
         return await self.of_name(stage.name, stage.source, stage.version)
 
     async def of_name(self, name: str, source: str, version: int = 1) -> StageCheckpoint:
-        """Return the mark of a stage by the names of the stage and its source."""
-        own = derived_id(MARK.prefix, name, source)
-        known = await self._storage.get(own)
+        """Return the checkpoint of a stage by its names."""
+        mark_id = derived_id(MARK.prefix, name, source)
+        stored = await self._storage.get(mark_id)
         agent_id = self._storage.agent_id
-        return known or StageCheckpoint(agent_id=agent_id, id=own, stage=name, version=version, source_kind=source)
+        return stored or StageCheckpoint(agent_id=agent_id, id=mark_id, stage=name, version=version, source_kind=source)
 
     async def keep(self, mark: StageCheckpoint) -> None:
-        """Put a mark in the place of the one with its id; one that says the same is not written."""
-        known = await self._storage.get(mark.id)
-        if known is None:
+        """Store a changed checkpoint."""
+        stored = await self._storage.get(mark.id)
+        if stored is None:
             await self._storage.store(mark)
-        elif known != mark:
+        elif stored != mark:
             fields = ("version", "through", "failures", "never")
-            changes = {name: getattr(mark, name) for name in fields if getattr(known, name) != getattr(mark, name)}
+            changes = {name: getattr(mark, name) for name in fields if getattr(stored, name) != getattr(mark, name)}
             await self._storage.update(mark.id, redact_fields(MARK, changes))
 
 
 def begun(mark: StageCheckpoint, stage: Stage, last: int) -> StageCheckpoint:
-    """Return the mark with which a run begins: anew for a new version, and where the journal is an older copy.
+    """Return the checkpoint with which a run starts.
 
     Earlier versions noted records for a language model, which have the result of rules; these are left out.
 
@@ -275,14 +275,14 @@ def moved(
 
 
 def with_never(mark: StageCheckpoint, gone: Collection[str]) -> StageCheckpoint:
-    """Return a mark that knows what was forgotten of what its step made."""
+    """Return a checkpoint with further forgotten IDs."""
     new = sorted(set(gone) - set(mark.never))
     return mark.model_copy(update={"never": [*mark.never, *new][-_MOST_NEVER:]}) if new else mark
 
 
 def without_never(mark: StageCheckpoint, restored: Collection[str]) -> StageCheckpoint:
     """Return a mark that does not know restored records as forgotten."""
-    return mark.model_copy(update={"never": [one for one in mark.never if one not in restored]})
+    return mark.model_copy(update={"never": [record_id for record_id in mark.never if record_id not in restored]})
 
 
 def is_to_be_tried(failure: StageFailure, now: datetime) -> bool:

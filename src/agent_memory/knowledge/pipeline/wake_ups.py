@@ -1,4 +1,4 @@
-"""Wake-ups of the background work in this process or, over Redis, between processes.
+"""Wake-ups of the background work, in this process or over Redis.
 
 The journal is the backlog. A lost wake-up costs a pause, no work.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Queue(Protocol):
-    """Tells of work. A call that is lost costs a pause, and no work: whoever works looks again after a while."""
+    """Wake-ups. A lost one costs a pause, no work."""
 
     async def tell(self) -> None:
-        """Say that there is work; never raises what keeps it from being heard."""
+        """Report new work; never raises."""
 
     async def wait(self, seconds: float) -> bool:
-        """Return True when somebody told since the last call, False after so many seconds."""
+        """Return True after a wake-up, False after the timeout."""
 
     async def close(self) -> None:
         """End it. May be called more than once."""
@@ -70,7 +70,7 @@ _PAUSE: Final = 1.0
 
 
 class RedisQueue:
-    """A wake-up channel, and nothing else: a word that is lost costs a pause, no work.
+    """Wake-ups between processes over a Redis server.
 
     A server that is not there is logged once, and whoever works looks for work by itself until it is there again.
 
@@ -113,12 +113,12 @@ class RedisQueue:
     async def wait(self, seconds: float) -> bool:
         """See `Queue.wait`."""
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
+        while (remaining := until - time.monotonic()) > 0:
             if (pause := self._asked_again_at - time.monotonic()) > 0:
-                await asyncio.sleep(min(pause, left))
+                await asyncio.sleep(min(pause, remaining))
                 continue
             try:
-                if await self._heard(min(left, _SECONDS / 2)):
+                if await self._heard(min(remaining, _SECONDS / 2)):
                     return True
             except (self._redis.RedisError, OSError) as error:
                 self._failed(error)
@@ -132,7 +132,7 @@ class RedisQueue:
         await self._client.aclose()
 
     async def _heard(self, seconds: float) -> bool:
-        """Return True for one word or more; what else is waiting is taken, too."""
+        """Return True after one or more wake-ups."""
         if self._listening is None:
             listening = self._client.pubsub(ignore_subscribe_messages=True)
             await listening.subscribe(self._channel)
@@ -169,7 +169,7 @@ LOOK_AGAIN_SECONDS: Final = 5.0
 
 
 class Background:
-    """What works for one `MemoryIngestor`.
+    """Background work of one `MemoryIngestor`.
 
     Args:
         knowledge: What was taken in.
@@ -201,7 +201,7 @@ class Background:
         self._told = 0
 
     async def tell(self) -> None:
-        """Say that something was taken in: it is worked on behind the caller, or before this returns.
+        """Report ingested texts; work on them at once if configured.
 
         Raises:
             StorageError: It was to be worked on at once, and the disk refused; what was taken in is there.
@@ -216,12 +216,12 @@ class Background:
         await self._queue.tell()
 
     async def settle(self) -> None:
-        """Wait until nothing is left to be done, or something keeps it from being done, as `trouble` says then."""
+        """Wait until nothing is due, or an error is in `trouble`."""
         if self._task is not None:
             await self._is_over.wait()
 
     async def backlog(self) -> list[Backlog]:
-        """Return how much each step has to do.
+        """Return the backlog of each stage.
 
         Raises:
             StorageError: The records cannot be read.
@@ -229,7 +229,7 @@ class Background:
         return await self._runner.backlog()
 
     async def close(self) -> None:
-        """Stop; a portion that is cut short is done again by whoever works next, and nothing is there twice by it."""
+        """Stop; an interrupted batch is done again later."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -239,14 +239,14 @@ class Background:
     async def _work(self) -> None:
         while True:
             await self._queue.wait(LOOK_AGAIN_SECONDS)
-            told = self._told
+            reported = self._told
             try:
                 is_over = (await self._runner.run()).is_over
                 self.trouble = ""
             except AgentMemoryError as error:
                 is_over, self.trouble = True, error.code
                 log.warning("background_failed", error=error.code, cause=type(error).__name__)
-            if is_over and told == self._told:  # else something came in meanwhile
+            if is_over and reported == self._told:  # else something came in meanwhile
                 self._is_over.set()
 
 

@@ -143,7 +143,7 @@ def quotes_of(passages: Sequence[SummaryTurn], most: int) -> list[Quote]:
     chosen: list[_Sentence] = []
     quoted: dict[int, int] = {}
     covered: set[str] = set()
-    left = most
+    remaining = most
 
     def get_rank(sentence: _Sentence) -> float:
         value = get_value(sentence.weights, covered, sentence.end - sentence.start)
@@ -157,12 +157,15 @@ def quotes_of(passages: Sequence[SummaryTurn], most: int) -> list[Quote]:
         if (now := get_rank(best)) > rank:  # its words, or its turn, were quoted since it was weighed
             if now < 0:
                 heapq.heappush(waiting, (now, place))
-        elif (cost := _get_cost(passages, best, is_first=best.turn not in quoted)) <= left:
+        elif (cost := _get_cost(passages, best, is_first=best.turn not in quoted)) <= remaining:
             chosen.append(best)
             quoted[best.turn] = quoted.get(best.turn, 0) + 1
             covered |= best.weights.keys()
-            left -= cost
-    return [Quote(passages[turn], start, end) for turn, start, end, _ in sorted(chosen, key=lambda one: one[:2])]
+            remaining -= cost
+    return [
+        Quote(passages[turn], start, end)
+        for turn, start, end, _ in sorted(chosen, key=lambda chosen_sentence: chosen_sentence[:2])
+    ]
 
 
 def as_lines(quotes: Iterable[Quote]) -> str:
@@ -186,11 +189,11 @@ def lines_of(summaries: Sequence[str], most: int) -> str:
     ranked = sorted(range(len(lines)), key=lambda place: -_get_line_value(lines[place][1]))
     first = {lines[place][0]: place for place in reversed(ranked)}.values()
     chosen = set(first)
-    left = most - sum(len(lines[place][1]) + 1 for place in chosen)
+    remaining = most - sum(len(lines[place][1]) + 1 for place in chosen)
     for place in ranked:
-        if place not in chosen and len(lines[place][1]) + 1 <= left:
+        if place not in chosen and len(lines[place][1]) + 1 <= remaining:
             chosen.add(place)
-            left -= len(lines[place][1]) + 1
+            remaining -= len(lines[place][1]) + 1
     return "\n".join(lines[place][1] for place in sorted(chosen))
 
 
@@ -206,7 +209,7 @@ def _cut_turn(passages: Sequence[SummaryTurn], turn: int, speakers: Collection[s
 
 
 def _get_cost(passages: Sequence[SummaryTurn], sentence: _Sentence, *, is_first: bool) -> int:
-    """Return how many characters a sentence adds, who speaks included."""
+    """Return the characters that a sentence adds, with its speaker."""
     speaker = passages[sentence.turn].speaker
     return sentence.end - sentence.start + 1 + (len(speaker) + 2 if is_first and speaker else 0)
 

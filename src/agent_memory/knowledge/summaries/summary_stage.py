@@ -60,24 +60,26 @@ class Summaries:
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
         turns: dict[str, list[Episode]] = {}
-        for each in batch.records:
-            if each.conversation is not None and each.content_type == "message":
-                turns.setdefault(each.conversation, []).append(each)
+        for record in batch.records:
+            if record.conversation is not None and record.content_type == "message":
+                turns.setdefault(record.conversation, []).append(record)
         for conversation, new in turns.items():
-            known = self._open.get(conversation)
-            if known is not None:
-                known.add(new)
+            uncovered = self._open.get(conversation)
+            if uncovered is not None:
+                uncovered.add(new)
             elif await self._may_be_due(conversation, new):
-                known = self._open[conversation] = await UncoveredTurns.read(self._knowledge, conversation, batch.never)
-            if known is not None:
-                await known.summarise(self._knowledge, self._config, batch.run)
+                uncovered = self._open[conversation] = await UncoveredTurns.read(
+                    self._knowledge, conversation, batch.never
+                )
+            if uncovered is not None:
+                await uncovered.summarise(self._knowledge, self._config, batch.run)
         return {}
 
     async def _may_be_due(self, conversation: str, new: Sequence[Episode]) -> bool:
         """Return True if enough turns follow the last summary."""
-        known = await self._knowledge.summaries.linked_to(conversation)
-        through = max((_through(each) for each in known), default=-1)
-        return max(each.order for each in new) - through >= self._config.window.turns_per_summary
+        summaries = await self._knowledge.summaries.linked_to(conversation)
+        through = max((_through(record) for record in summaries), default=-1)
+        return max(record.order for record in new) - through >= self._config.window.turns_per_summary
 
 
 class UncoveredTurns:
@@ -92,10 +94,12 @@ class UncoveredTurns:
     def __init__(
         self, turns: Iterable[Episode], summaries: Sequence[Summary], never: Collection[str] = frozenset()
     ) -> None:
-        self._covered = {*never, *(one for each in summaries for one in each.covers)}
+        self._covered = {*never, *(covered_id for summary in summaries for covered_id in summary.covers)}
         self._waiting: dict[str, Episode] = {}
         self._count = 0
-        self._windows = [each for each in summaries if each.level == "window" and each.id not in self._covered]
+        self._windows = [
+            summary for summary in summaries if summary.level == "window" and summary.id not in self._covered
+        ]
         self.add(turns)
 
     @classmethod
@@ -106,14 +110,14 @@ class UncoveredTurns:
             StorageError: It cannot be read.
         """
         turns = await knowledge.episodes.linked_to(conversation)
-        known = await knowledge.summaries.linked_to(conversation)
-        return cls([each for each in turns if each.content_type == "message"], known, never)
+        summaries = await knowledge.summaries.linked_to(conversation)
+        return cls([turn for turn in turns if turn.content_type == "message"], summaries, never)
 
     def add(self, turns: Iterable[Episode]) -> None:
         """Note turns that came in."""
-        for each in turns:
-            if each.id not in self._covered and each.id not in self._waiting:
-                self._waiting[each.id] = each
+        for turn in turns:
+            if turn.id not in self._covered and turn.id not in self._waiting:
+                self._waiting[turn.id] = turn
                 self._count += 1
 
     async def summarise(
@@ -130,21 +134,23 @@ class UncoveredTurns:
         size = config.window.turns_per_summary
         new: list[Summary] = []
         waiting = sorted(self._waiting.values(), key=_order)
-        for at in range(0, len(waiting) - size + 1, size):
-            covered = waiting[at : at + size]
+        for start in range(0, len(waiting) - size + 1, size):
+            covered = waiting[start : start + size]
             made = await _kept(knowledge, await window(knowledge, covered, config, is_due=True, run=run))
-            self._covered |= {each.id for each in covered}
-            self._waiting = {one: each for one, each in self._waiting.items() if one not in self._covered}
+            self._covered |= {record.id for record in covered}
+            self._waiting = {
+                turn_id: record for turn_id, record in self._waiting.items() if turn_id not in self._covered
+            }
             self._windows += made
             new += made
         if self._count + len(self._covered) < config.meta.enabled_at_turn_count:
             return new
-        self._windows.sort(key=lambda each: (each.moment, each.id))
+        self._windows.sort(key=lambda record: (record.moment, record.id))
         count = config.meta.summaries_per_meta
         while len(self._windows) >= count:
-            some, self._windows = self._windows[:count], self._windows[count:]
-            new += await _kept(knowledge, await meta(knowledge, some, config))
-            self._covered |= {each.id for each in some}
+            windows, self._windows = self._windows[:count], self._windows[count:]
+            new += await _kept(knowledge, await meta(knowledge, windows, config))
+            self._covered |= {record.id for record in windows}
         return new
 
 
@@ -170,7 +176,7 @@ async def window(
         StorageError: A text cannot be read.
     """
     with _told("window", len(episodes)):
-        texts = [await _text_of(knowledge, each) for each in episodes]
+        texts = [await _text_of(knowledge, episode) for episode in episodes]
         passages = passages_of(episodes, texts)
         most = most_of(texts, WINDOW_SHARE, config.window.max_tokens)
         content = await _quote(passages, most, run)
@@ -195,7 +201,7 @@ async def meta(knowledge: Knowledge, summaries: Sequence[Summary], config: Summa
         SummarizationError: They are of several groups.
     """
     with _told("meta", len(summaries)):
-        texts = [each.content for each in summaries]
+        texts = [summary.content for summary in summaries]
         most = most_of(texts, META_SHARE, config.meta.max_tokens)
         content = lines_of(texts, most)
         return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock())
@@ -262,7 +268,10 @@ RULES: Final = "quotes"
 
 def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[SummaryTurn]:
     """Return turns as what is read, given the whole text of each."""
-    return [SummaryTurn(each.id, text, each.speaker or each.role) for each, text in zip(episodes, texts, strict=True)]
+    return [
+        SummaryTurn(episode.id, text, episode.speaker or episode.role)
+        for episode, text in zip(episodes, texts, strict=True)
+    ]
 
 
 def most_of(texts: Sequence[str], share: float, max_tokens: int) -> int:
@@ -292,8 +301,8 @@ def made(
         SummarizationError: It says nothing, or is of several groups.
     """
     group = _group_of(level, covered, content)
-    moments = [each.moment for each in covered]
-    orders = [each.order for each in covered if isinstance(each, Episode)]
+    moments = [covered_record.moment for covered_record in covered]
+    orders = [covered_record.order for covered_record in covered if isinstance(covered_record, Episode)]
     values: dict[str, Any] = {
         "level": level,
         "content": content,
@@ -301,7 +310,7 @@ def made(
         "timestamp": now,
         "observed_at": max(moments),
         "source": {"kind": "extraction", "detail": RULES},
-        "trust": lowest(*(each.trust for each in covered)),
+        "trust": lowest(*(covered_record.trust for covered_record in covered)),
         "links": _links_of(covered),
         "metadata": {
             "since": to_text(min(moments)),
@@ -312,12 +321,12 @@ def made(
         },
     }
     record = make_record(SUMMARY, values, covered[0].agent_id)
-    return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(each.id for each in covered)))
+    return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(covered_record.id for covered_record in covered)))
 
 
 def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:
     """Return the group of the covered records; raises as `made`."""
-    groups = {each.group for each in covered}
+    groups = {record.group for record in covered}
     group = next(iter(groups), "")
     if not content or len(groups) > 1:
         what = "has nothing that states anything" if not content else "is of several groups"
@@ -333,8 +342,8 @@ def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content:
 
 def _links_of(covered: Sequence[Episode | Summary]) -> list[dict[str, str]]:
     """Return links to the first conversations and all covered records."""
-    conversations = dict.fromkeys(link.id for each in covered for link in each.links if link.rel == PART_OF)
+    conversations = dict.fromkeys(link.id for record in covered for link in record.links if link.rel == PART_OF)
     return [
-        *({"rel": PART_OF, "id": one} for one in [*conversations][:_MOST_CONVERSATIONS]),
-        *({"rel": COVERS, "id": each.id} for each in covered),
+        *({"rel": PART_OF, "id": conversation} for conversation in [*conversations][:_MOST_CONVERSATIONS]),
+        *({"rel": COVERS, "id": record.id} for record in covered),
     ]

@@ -1,1 +1,1 @@
-"""Topics: which items belong together, and the page of each with the words it rests on."""
+"""Topics: their pages as values, as Markdown and as files."""

@@ -104,7 +104,7 @@ TAKEN_OUT: Final = "taken out by hand"
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Something of the page before, or an item, that is not on the page; `item` is empty for a line by hand."""
+    """Line or item that is not on the page; `item` may be empty."""
 
     text: str
     item: str
@@ -113,7 +113,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class TopicConsolidation:
-    """What became of a page.
+    """Result of rebuilding a page.
 
     Attributes:
         page: The rebuilt page, whole; `split` makes parts of it.
@@ -152,7 +152,7 @@ def consolidate(
         before = _with_edits(before, rendered)
     live = {item.id: item for item in items if item.id not in before.taken_out}
     dropped = [Dropped(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
-    kept, by_hand = _kept_by_hand(before, live, dropped)
+    own_lines, by_hand = _kept_by_hand(before, live, dropped)
     ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
     claims = [(item.heading, _make_claim(item)) for item in ordered]
     places = [(item.heading, item.order) for item in ordered]
@@ -163,7 +163,7 @@ def consolidate(
             for item in claim.items
             if item not in live and item not in before.taken_out and not claim.is_by_hand
         ]
-    lines = _arranged(kept, claims, partial(rank_of, sections=sections))
+    lines = _arranged(own_lines, claims, partial(rank_of, sections=sections))
     page = with_lines(replace(before, about=about, consolidated_at=now.replace(microsecond=0)), lines)
     was = {*before.items, *before.taken_out}
     added = tuple(item for item in page.items if item not in was)
@@ -171,7 +171,7 @@ def consolidate(
 
 
 def _with_edits(edited: Page, rendered: Page) -> Page:
-    """Return what a person made of a page, with what they changed or took out marked so."""
+    """Return an edited page with changed and removed lines marked."""
     was = {claim.notes: claim for claim in rendered.claims}
     lines: list[tuple[str, Line]] = []
     for title, line in edited.lines():
@@ -190,18 +190,18 @@ def _with_edits(edited: Page, rendered: Page) -> Page:
 def _kept_by_hand(
     before: Page, live: Mapping[str, TopicItem], dropped: list[Dropped]
 ) -> tuple[list[tuple[str, Line]], set[str]]:
-    """Return a person's lines, and the items that these speak of; footnotes whose item is gone are dropped."""
-    kept: list[tuple[str, Line]] = []
+    """Return a person's lines, and the items of their footnotes."""
+    own_lines: list[tuple[str, Line]] = []
     items: set[str] = set()
     for title, line in before.lines():
         if isinstance(line, OwnText):
-            kept.append((title, line))
+            own_lines.append((title, line))
         elif line.is_by_hand:
             notes = tuple(note for note in line.notes if not note.item or note.item in live)
             dropped += [Dropped(note.quote, note.item, GONE) for note in line.notes if note not in notes]
             items |= {note.item for note in notes}
-            kept.append((title, replace(line, notes=notes)))
-    return kept, items
+            own_lines.append((title, replace(line, notes=notes)))
+    return own_lines, items
 
 
 def _order(item: TopicItem) -> tuple[tuple[int | float | str, ...], str]:
@@ -209,21 +209,21 @@ def _order(item: TopicItem) -> tuple[tuple[int | float | str, ...], str]:
 
 
 def _make_claim(item: TopicItem) -> PageClaim:
-    said = item.said_at.date() if item.said_at else None
-    return PageClaim(item.line, (item.note,), said, is_untrusted=item.trust == "low")
+    day = item.said_at.date() if item.said_at else None
+    return PageClaim(item.line, (item.note,), day, is_untrusted=item.trust == "low")
 
 
 def _arranged(
-    kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]], rank: Callable[[str], int]
+    own_lines: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]], rank: Callable[[str], int]
 ) -> list[tuple[str, Line]]:
-    """Return the lines under their headings, a person's lines first in their section."""
+    """Return the lines by heading, a person's lines first."""
     # A person's lines keep their section; those without a heading stand first.
-    titles = list(dict.fromkeys(title for title, _ in kept))
+    titles = list(dict.fromkeys(title for title, _ in own_lines))
     for title in sorted(dict.fromkeys(title for title, _ in claims), key=rank):
         if title not in titles:
-            later = [place for place, known in enumerate(titles) if known and rank(known) > rank(title)]
+            later = [place for place, heading in enumerate(titles) if heading and rank(heading) > rank(title)]
             titles.insert(later[0] if later else len(titles), title)
     lines: dict[str, list[Line]] = {title: [] for title in titles}
-    for title, line in (*kept, *claims):
+    for title, line in (*own_lines, *claims):
         lines[title].append(line)
     return [(title, line) for title in titles for line in lines[title]]

@@ -45,7 +45,7 @@ _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
 
 @lru_cache(maxsize=_REMEMBERED)
 def escaped(text: str) -> str:
-    """Return `text` as one line of Markdown that `unescaped` turns into the same text."""
+    """Return a text as one line of Markdown."""
     line = _BREAK.join(map(_escape_line, text.split("\n")))
     if line[:1].isspace():
         line = f"&#x{ord(line[0]):X};{line[1:]}"
@@ -66,16 +66,16 @@ def fold(page: str) -> str:
 
 def unescaped(line: str) -> str:
     """Return the text that `line` shows."""
-    return _ESCAPED.sub(lambda found: found[1] or _character(found[2]), line)
+    return _ESCAPED.sub(lambda match: match[1] or _character(match[2]), line)
 
 
 def _escape_line(text: str) -> str:
     return _OPENS.sub(r"\1\2\\", _SPECIAL.sub(_escape, text), count=1)
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
-    if found["coded"] is None:
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if match["coded"] is None:
         return f"\\{character}"
     return character if _JOINED.fullmatch(character) else f"&#x{ord(character):X};"
 
@@ -122,12 +122,12 @@ def render(page: Page) -> str:
 
 
 def tokens_of(page: Page) -> int:
-    """Return how many tokens the page takes at most."""
+    """Return the estimated tokens of a page."""
     return estimate_tokens(render(page))
 
 
 def split(page: Page, max_tokens: int = MAX_TOKENS) -> list[Page]:
-    """Return the page in parts that fit, in order; together they hold all of it.
+    """Return the page in parts that fit, in order.
 
     A single claim that is too long stands in a part of its own.
     """
@@ -137,15 +137,17 @@ def split(page: Page, max_tokens: int = MAX_TOKENS) -> list[Page]:
     lines = _weighed(page)
     most = max_tokens - frame
     parts = _packed(lines, most)
-    least = sum(each.cost for each in lines) // len(parts)
+    least = sum(line.cost for line in lines) // len(parts)
     while least < most:  # the smallest bound that needs no more parts: the last one is not left with a line
         bound = (least + most) // 2
-        some = _packed(lines, bound)
-        if len(some) > len(parts):
+        packed = _packed(lines, bound)
+        if len(packed) > len(parts):
             least = bound + 1
         else:
-            most, parts = bound, some
-    made = [with_lines(replace(page, part=at, parts=len(parts)), lines) for at, lines in enumerate(parts, start=1)]
+            most, parts = bound, packed
+    made = [
+        with_lines(replace(page, part=number, parts=len(parts)), lines) for number, lines in enumerate(parts, start=1)
+    ]
     # What a person took out is said once.
     return [made[0], *(replace(part, taken_out=()) for part in made[1:])]
 
@@ -161,40 +163,40 @@ class _Weighed:
 
 
 def _weighed(page: Page) -> list[_Weighed]:
-    found, number = list[_Weighed](), 0
+    weighed, number = list[_Weighed](), 0
     for title, line in page.lines():
-        found.append(_Weighed(title, line, _cost(line, number), estimate_tokens(f"## {escaped(title)}\n\n")))
+        weighed.append(_Weighed(title, line, _cost(line, number), estimate_tokens(f"## {escaped(title)}\n\n")))
         number += len(line.notes) if isinstance(line, PageClaim) else 0
-    return found
+    return weighed
 
 
 def _packed(lines: Sequence[_Weighed], most: int) -> list[list[tuple[str, Line]]]:
-    """Return the lines in parts that cost no more than this, with the headings that each part repeats."""
+    """Return the lines in parts of limited cost."""
     parts: list[list[tuple[str, Line]]] = [[]]
-    left, titles = most, set[str]()
-    for each in lines:
-        whole = each.cost + (0 if each.title in titles else each.heading)
-        if parts[-1] and whole > left:
+    remaining, titles = most, set[str]()
+    for line in lines:
+        total = line.cost + (0 if line.title in titles else line.heading)
+        if parts[-1] and total > remaining:
             parts.append([])
-            left, titles = most, set()
-            whole = each.cost + each.heading
-        parts[-1].append((each.title, each.line))
-        titles.add(each.title)
-        left -= whole
+            remaining, titles = most, set()
+            total = line.cost + line.heading
+        parts[-1].append((line.title, line.line))
+        titles.add(line.title)
+        remaining -= total
     return parts
 
 
 def joined(parts: Sequence[Page]) -> Page:
     """Return the page of which these are the parts."""
-    taken_out = tuple(dict.fromkeys(each for part in parts for each in part.taken_out))
-    whole = replace(parts[0], part=1, parts=1, taken_out=taken_out)
-    return with_lines(whole, [line for part in parts for line in part.lines()])
+    taken_out = tuple(dict.fromkeys(item_id for part in parts for item_id in part.taken_out))
+    page = replace(parts[0], part=1, parts=1, taken_out=taken_out)
+    return with_lines(page, [line for part in parts for line in part.lines()])
 
 
 def _cost(line: Line, number: int) -> int:
     if isinstance(line, OwnText):
         return estimate_tokens(line.text + "\n\n")
-    notes = "".join(_render_note(number + at, note) + "\n" for at, note in enumerate(line.notes, start=1))
+    notes = "".join(_render_note(number + position, note) + "\n" for position, note in enumerate(line.notes, start=1))
     return estimate_tokens(_render_claim(line, iter(range(number + 1, number + 99))) + "\n") + estimate_tokens(notes)
 
 
@@ -262,7 +264,7 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass
 class _Reading:
-    """Sections so far, and lines of a person that are not yet one text."""
+    """State of parsing: sections, and pending lines of a person."""
 
     notes: dict[int, Footnote]
     sections: dict[str, list[Line]] = field(default_factory=dict)
@@ -301,11 +303,12 @@ def parse(text: str) -> Page:
     reading = _Reading(notes)
     lines = [*lines, "", *rest]
     fenced = _fenced(lines)
-    for at, line in enumerate(lines):
-        _read(line, reading, is_code=at in fenced)
+    for position, line in enumerate(lines):
+        _read(line, reading, is_code=position in fenced)
     reading.end_own()
     sections = tuple(
-        Section(title, tuple(own)) for title, own in sorted(reading.sections.items(), key=lambda each: each[0] != "")
+        Section(title, tuple(section_lines))
+        for title, section_lines in sorted(reading.sections.items(), key=lambda section: section[0] != "")
     )
     return Page(
         title=title,
@@ -320,38 +323,38 @@ def parse(text: str) -> Page:
 
 def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, re.Match[str] | None]:
     """Return the text without the last place where the pattern stands."""
-    found = next(reversed(list(pattern.finditer(text))), None)
-    return (text[: found.start()] + text[found.end() :], found) if found else (text, None)
+    match = next(reversed(list(pattern.finditer(text))), None)
+    return (text[: match.start()] + text[match.end() :], match) if match else (text, None)
 
 
 def _sources(text: str) -> tuple[str, dict[int, Footnote], list[str]]:
-    """Return what stands before the list of sources, the footnotes, and all other lines of the list."""
+    """Return the body, the footnotes, and other lines of the list."""
     heads = list(_SOURCES.finditer(text))
     if not heads:
         return text, {}, []
     notes: dict[int, Footnote] = {}
     rest = []
     for line in text[heads[-1].end() :].split("\n"):
-        found = _NOTE.fullmatch(line.rstrip())
-        if found and int(found[5]) <= int(found[6]) and int(found[1]) not in notes:
-            notes[int(found[1])] = _footnote(found)
+        match = _NOTE.fullmatch(line.rstrip())
+        if match and int(match[5]) <= int(match[6]) and int(match[1]) not in notes:
+            notes[int(match[1])] = _footnote(match)
         else:
             rest.append(line)
     return text[: heads[-1].start()], notes, rest
 
 
-def _footnote(found: re.Match[str]) -> Footnote:
-    _, label, resource, source, start, end, item, quote = found.groups()
+def _footnote(match: re.Match[str]) -> Footnote:
+    _, label, resource, source, start, end, item, quote = match.groups()
     return Footnote(
         source, int(start), int(end), unescaped(quote or ""), unescaped(label or ""), resource or "", item or ""
     )
 
 
 def _title(lines: list[str]) -> tuple[str, list[str]]:
-    for at, line in enumerate(lines):
+    for position, line in enumerate(lines):
         if line.strip():
-            found = re.fullmatch(r"#(?: (.*))?", line.rstrip())
-            return (unescaped(found[1] or ""), lines[at + 1 :]) if found else ("", lines)
+            match = re.fullmatch(r"#(?: (.*))?", line.rstrip())
+            return (unescaped(match[1] or ""), lines[position + 1 :]) if match else ("", lines)
     return "", []
 
 
@@ -365,18 +368,18 @@ def _read_first(lines: list[str], pattern: re.Pattern[str]) -> tuple[re.Match[st
 
 
 def _fenced(lines: list[str]) -> set[int]:
-    """Return which lines stand within fences, these included. One that is never closed is none, and hides no claim."""
-    found: set[int] = set()
+    """Return the numbers of lines within closed fences."""
+    numbers: set[int] = set()
     opened, mark = 0, ""
-    for at, line in enumerate(lines):
+    for position, line in enumerate(lines):
         if (fence := _FENCE.match(line)) is None:
             continue
         if not mark:
-            opened, mark = at, fence[1]
+            opened, mark = position, fence[1]
         elif fence[1].startswith(mark):
-            found.update(range(opened, at + 1))
+            numbers.update(range(opened, position + 1))
             mark = ""
-    return found
+    return numbers
 
 
 def _read(line: str, reading: _Reading, *, is_code: bool) -> None:
@@ -394,23 +397,23 @@ def _read(line: str, reading: _Reading, *, is_code: bool) -> None:
 
 
 def _parse_claim(line: str, notes: dict[int, Footnote]) -> PageClaim | None:
-    found = _CLAIM.fullmatch(line.rstrip())
-    if found is None:
+    match = _CLAIM.fullmatch(line.rstrip())
+    if match is None:
         return None
-    day, text, untrusted, numbers, edited = found.groups()
+    day, text, untrusted, numbers, edited = match.groups()
     is_untrusted = untrusted is not None
     try:
-        said = date.fromisoformat(day) if day else None
+        said_on = date.fromisoformat(day) if day else None
     except ValueError:
         return None
-    own = tuple(notes[number] for each in _NUMBER.findall(numbers or "") if (number := int(each)) in notes)
-    if numbers and not own:
+    own_notes = tuple(notes[number] for digits in _NUMBER.findall(numbers or "") if (number := int(digits)) in notes)
+    if numbers and not own_notes:
         return None
     shown = unescaped(text)
-    if not own:
-        return PageClaim(text, (), said, is_edited=edited is not None, is_untrusted=is_untrusted)
+    if not own_notes:
+        return PageClaim(text, (), said_on, is_edited=edited is not None, is_untrusted=is_untrusted)
     is_edited = edited is not None or escaped(shown) != text
-    return PageClaim(text if is_edited else shown, own, said, is_edited=is_edited, is_untrusted=is_untrusted)
+    return PageClaim(text if is_edited else shown, own_notes, said_on, is_edited=is_edited, is_untrusted=is_untrusted)
 
 
 def _moment(text: str) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Page of a topic: sections of claims, each with footnotes that name its sources. Pure."""
+"""Page of a topic: sections of claims with footnotes. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCES: Final = "Sources"
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """Where the words of a claim stand.
+    """Place of the words of a claim.
 
     Attributes:
         source: Id of the episode or resource: `its text[start:end]` is the quote.
@@ -53,7 +53,7 @@ class Footnote:
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """The source and the characters in it: the same for the same words."""
+        """Source and characters, equal for the same words."""
         return self.source, self.start, self.end
 
 
@@ -97,7 +97,7 @@ class PageClaim:
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """Lines that a person wrote on the page and that are no claim; kept as they are."""
+    """Lines of a person that are not claims, kept unchanged."""
 
     text: str
 
@@ -107,7 +107,7 @@ Line = PageClaim | OwnText
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it; the first section of a page may have no heading."""
+    """Heading with its lines; only the first may be empty."""
 
     title: str
     lines: tuple[Line, ...] = ()
@@ -173,7 +173,7 @@ class Page:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What its words come from, each once: resources, or the source itself where it is part of none."""
+        """IDs of resources, or of sources without a resource."""
         return tuple(dict.fromkeys(note.resource or note.source for note in self.notes))
 
     def lines(self) -> Iterator[tuple[str, Line]]:
@@ -184,8 +184,10 @@ class Page:
 
 
 def with_lines(page: Page, lines: list[tuple[str, Line]]) -> Page:
-    """Return `page` with these lines instead, under the titles they come with; a section stays where it begins."""
+    """Return a page with other lines, grouped by section title."""
     grouped: dict[str, list[Line]] = {}
     for title, line in lines:
         grouped.setdefault(title, []).append(line)
-    return replace(page, sections=tuple(Section(title, tuple(own)) for title, own in grouped.items()))
+    return replace(
+        page, sections=tuple(Section(title, tuple(section_lines)) for title, section_lines in grouped.items())
+    )

@@ -63,8 +63,8 @@ def cut_rendered(text: str, gone: Collection[str]) -> str | None:
     lines = fold(text).split("\n")
     notes = _notes(lines)
     lost = {number for number, note in notes.items() if note[4] in gone}
-    left = {number: note for number, note in notes.items() if number not in lost}
-    if not left or _NOTHING in text:
+    remaining = {number: note for number, note in notes.items() if number not in lost}
+    if not remaining or _NOTHING in text:
         return None
     kept_lines = list[str]()
     for line in lines:
@@ -76,8 +76,8 @@ def cut_rendered(text: str, gone: Collection[str]) -> str | None:
                 return None
             kept_lines.append(_NOTHING)
     text = _EMPTY_BLOCK.sub("", _EMPTY_SECTION.sub("", "\n".join(kept_lines))).replace(f"{_NOTHING}\n", "")
-    items = {note[4] for note in left.values() if note[4]}
-    resources = {note[2] or note[3] for note in left.values()}
+    items = {note[4] for note in remaining.values() if note[4]}
+    resources = {note[2] or note[3] for note in remaining.values()}
     return unfold(_FOOTER.sub(f"*Items: {len(items)} | Resources: {len(resources)}*", text))
 
 
@@ -96,8 +96,8 @@ def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> s
     numbers = {note[1] for note in notes.values() if note[2] in gone}
     if not numbers:
         return text
-    left = (line for line in lines if line not in notes or notes[line][1] not in numbers)
-    cut_lines = (_cut_line(line, numbers, rendered) for line in left)
+    remaining = (line for line in lines if line not in notes or notes[line][1] not in numbers)
+    cut_lines = (_cut_line(line, numbers, rendered) for line in remaining)
     return unfold("\n".join(line for line in cut_lines if line is not None))
 
 
@@ -134,31 +134,31 @@ _RENDERED: Final = re.compile(r"^rendered: ([0-9a-f]{16})\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """What a page's file says: the page, and whether it is as it was rendered."""
+    """Page of a file, and whether a person edited it."""
 
     page: Page
     is_edited: bool
 
 
 def file_name(topic: str, part: int = 1) -> str:
-    """Return the name of the file of one part of a topic's page."""
+    """Return the file name of a part of a page."""
     stem = f"{topic}_" if topic in _RESERVED else topic
     return f"{stem}.md" if part == 1 else f"{stem}-{part}.md"
 
 
 def proposal_name(topic: str) -> str:
-    """Return the name of the file with what would be rendered if nobody had changed the page."""
+    """Return the file name of a proposed page."""
     return file_name(topic).removesuffix(".md") + PROPOSED
 
 
 def topic_of(name: str) -> str:
-    """Return the topic that a file's name is made of; empty if it is no page's."""
-    found = _NAME.fullmatch(name)
-    return found[1] if found else ""
+    """Return the topic of a file name, or ""."""
+    match = _NAME.fullmatch(name)
+    return match[1] if match else ""
 
 
 def body_of(text: str) -> str:
-    """Return what a file says without its front matter."""
+    """Return the text of a file without front matter."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT.match(text)
     return text[front.end() :] if front else text
@@ -178,7 +178,7 @@ def _marked(text: str) -> str:
 
 
 def read_page_file(text: str) -> PageFile:
-    """Return what a file says. Without its checksum it counts as edited."""
+    """Return the page of a file; edited without its checksum."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT.match(text)
     mark = _RENDERED.search(front[0]) if front else None
@@ -215,7 +215,9 @@ def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:
 def _quoted(text: str) -> str:
     """Return a text as YAML writes it between quotes, in one line."""
     shown = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(each if each.isprintable() else f"\\U{ord(each):08X}" for each in shown) + '"'
+    return (
+        '"' + "".join(character if character.isprintable() else f"\\U{ord(character):08X}" for character in shown) + '"'
+    )
 
 
 def _checksum(text: str) -> str:
@@ -292,7 +294,7 @@ class TopicFiles:
         return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
 
     def kept(self, topic: str) -> PageFiles:
-        """Return where a topic's page lies.
+        """Return the files of a topic's page.
 
         Raises:
             StorageError: It cannot be read.
@@ -319,10 +321,10 @@ class TopicFiles:
                 replace_file(self._folder / proposal_name(topic), text.encode(), durable=False)
             return True
         (self._folder / proposal_name(topic)).unlink(missing_ok=True)
-        known = dict(read.contents) if read else {}
+        contents = dict(read.contents) if read else {}
         parts = {file_name(topic, part.part): page_file(part, description) for part in split(made.page)}
-        done = [self._replace(name, text.encode(), known.pop(name, None)) for name, text in parts.items()]
-        done += [self._remove(name, content) for name, content in known.items()]
+        done = [self._replace(name, text.encode(), contents.pop(name, None)) for name, text in parts.items()]
+        done += [self._remove(name, content) for name, content in contents.items()]
         return all(done)
 
     def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
@@ -356,12 +358,12 @@ class TopicFiles:
         Raises:
             StorageError: A file cannot be read or written.
         """
-        found: dict[str, bool] = {}
+        results: dict[str, bool] = {}
         contents: dict[str, bytes] = {}
         for path in _pages_in(self._folder):
             with contextlib.suppress(FileNotFoundError):
                 contents[path.name] = self._content(path.name)
-        named = [name for name, content in contents.items() if any(one.encode() in content for one in gone)]
+        named = [name for name, content in contents.items() if any(item_id.encode() in content for item_id in gone)]
         for name in named:
             text, topic, is_out = contents[name].decode("utf-8", "replace"), topic_of(name), False
             if name.endswith(PROPOSED):
@@ -370,8 +372,8 @@ class TopicFiles:
                 is_out = self._replace(name, short.encode(), contents[name])
             elif _is_changed(topic, contents):  # no part of such a page is rendered anew
                 self._replace(name, cut_edited(text, gone, rendered()).encode(), contents[name])
-            found[topic] = found.get(topic, True) and is_out
-        return found
+            results[topic] = results.get(topic, True) and is_out
+        return results
 
     def _replace(self, name: str, content: bytes, expected: bytes | None) -> bool:
         path, new = self._folder / name, self._came_out(name)
@@ -401,12 +403,12 @@ class TopicFiles:
             return self._settle(name, (expected,), [old])
         return True
 
-    def _settle(self, name: str, known: Collection[bytes | None], olds: Sequence[Path]) -> bool:
+    def _settle(self, name: str, expected: Collection[bytes | None], olds: Sequence[Path]) -> bool:
         """Remove a moved file if its content was known, else restore it."""
         nothing_else = True
         for old in filter(Path.exists, olds):
             content = self._content(old.name)
-            if content in known:
+            if content in expected:
                 old.unlink(missing_ok=True)
                 continue
             nothing_else = False
@@ -440,15 +442,15 @@ class TopicFiles:
         stem = re.escape(file_name(topic).removesuffix(".md"))
         pattern = re.compile(rf"\.?({stem}(?:-(\d+))?\.md)(?:\.[0-9a-f]{{8}}\{_CAME_OUT})?")
         with contextlib.suppress(FileNotFoundError):
-            found = [match for each in self._folder.iterdir() if (match := pattern.fullmatch(each.name))]
-            olds = {match[1] for match in found if match[0] != match[1]}
-            return {match[1]: match[1] in olds for match in sorted(found, key=lambda match: int(match[2] or 1))}
+            matches = [match for path in self._folder.iterdir() if (match := pattern.fullmatch(path.name))]
+            olds = {match[1] for match in matches if match[0] != match[1]}
+            return {match[1]: match[1] in olds for match in sorted(matches, key=lambda match: int(match[2] or 1))}
         return {}
 
     def _olds(self, name: str) -> list[Path]:
         pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\{_CAME_OUT}")
         with contextlib.suppress(FileNotFoundError):
-            return [each for each in self._folder.iterdir() if pattern.fullmatch(each.name)]
+            return [path for path in self._folder.iterdir() if pattern.fullmatch(path.name)]
         return []
 
     def _came_out(self, name: str) -> Path:
@@ -470,7 +472,7 @@ def _move_away(path: Path) -> None:
 
 def _pages_in(folder: Path) -> list[Path]:
     with contextlib.suppress(FileNotFoundError):
-        return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != PAGE_INDEX)
+        return sorted(path for path in folder.iterdir() if path.suffix == ".md" and path.name != PAGE_INDEX)
     return []
 
 
@@ -485,7 +487,7 @@ def _is_edited(content: bytes) -> bool:
 
 
 def put_page(folder: Path, topic: str, text: str) -> bool:
-    """Write a page as a person made it, where there is none; tell whether there was none, and pages may be written.
+    """Write an edited page if none exists; return True if written.
 
     Raises:
         StorageError: It could not be written.

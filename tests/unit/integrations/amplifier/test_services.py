@@ -8,7 +8,7 @@ from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.settings import ServiceSettings
 
@@ -24,7 +24,7 @@ async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
     for order, what in enumerate(("piano", "canoe", "cello", "bicycle", "kettle", "violin", "ladder")):
         turn = ReceivedTurn(f"I sold the old {what} in Bergen last week.", speaker="Lea" if order else "Tom")
         await Ingest(knowledge).turn(turn, conversation=talk.record.id, order=order)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     pages = [tmp_path / "bob" / "topics" / f"{name}.md" for name in ("lea", "sales")]
     assert all("kettle" in page.read_text() for page in pages)
     item = next(each for each in await service.searcher.list_all() if "kettle" in each.content)

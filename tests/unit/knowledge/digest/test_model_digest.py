@@ -19,7 +19,7 @@ from agent_memory.knowledge.digest.model_digest import (
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
 from agent_memory.models import MARK, Memory, StageCheckpoint, StageFailure, derived_id
@@ -73,7 +73,7 @@ async def work(
 ) -> list[str]:
     """Do all background work; return the statements."""
     asking = Asking(model, retries=0)
-    await runner_of(knowledge, service, asking=asking, permission=permission).run()
+    await runner_of(knowledge, service, asking=asking, permission=permission, config=ITEMS_ONLY).run()
     return sorted(item.content for item in await service.searcher.list_all() if item.source.detail == "digest")
 
 
@@ -230,11 +230,13 @@ async def test_runner_drops_records_that_waited_for_model(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     own = derived_id(MARK.prefix, "items", "resource")
     failure = StageFailure(id="res-000000000001", attempts=7, code="model_silent", at=1)
     await knowledge.marks.update(own, {"failures": [failure]})
-    (backlog, *_) = [each for each in await runner_of(knowledge, service).backlog() if each.source == "resource"]
+    (backlog, *_) = [
+        each for each in await runner_of(knowledge, service, config=ITEMS_ONLY).backlog() if each.source == "resource"
+    ]
     assert (backlog.due, backlog.failed) == (0, 0)
 
 

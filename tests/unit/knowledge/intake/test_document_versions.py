@@ -14,7 +14,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import taken_from, undo, undo_version
 from agent_memory.knowledge.passages.replaced_items import PROPOSED
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.memory import NOBODY, open_service
@@ -54,7 +54,7 @@ class Library:
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
         done = await self.ingest.file(file, caller=caller, group=group)
-        await runner_of(self.knowledge, self.service).run()
+        await runner_of(self.knowledge, self.service, config=ITEMS_ONLY).run()
         return done
 
     async def shown(self) -> dict[str, Memory]:
@@ -106,7 +106,7 @@ async def test_versions_given_at_once_end_with_the_last(library: Library) -> Non
     for time in ("9:00", "10:30", "9:00", "11:15"):
         (library.folder / "ferry.md").write_text(FERRY.format(time=time))
         await library.ingest.file(library.folder / "ferry.md")
-    await runner_of(library.knowledge, library.service).run()
+    await runner_of(library.knowledge, library.service, config=ITEMS_ONLY).run()
     assert (await library.shown()).keys() == {at("11:15"), BAR}
 
 
@@ -332,7 +332,7 @@ async def test_date_of_a_document_is_that_of_its_front_matter_or_file(library: L
     file.write_text("The mast is of wood.")
     os.utime(file, (86_400, 86_400))
     await library.ingest.file(file)
-    await runner_of(library.knowledge, library.service).run()
+    await runner_of(library.knowledge, library.service, config=ITEMS_ONLY).run()
     assert (await library.shown())["The mast is of wood."].observed_at == datetime(1970, 1, 2, tzinfo=UTC)
 
 
@@ -356,7 +356,7 @@ async def test_document_said_day_is_never_file_time(library: Library, name: str,
     written = datetime(2026, 2, 20, 12, tzinfo=UTC).timestamp()
     os.utime(file, (written, written))
     await library.ingest.file(file)
-    await runner_of(library.knowledge, library.service).run()
+    await runner_of(library.knowledge, library.service, config=ITEMS_ONLY).run()
     item = next(item for words, item in (await library.shown()).items() if "Friday" in words or "gate" in words)
     assert describe_said_day(item, item.content) == day
     assert brief_memory(item).get("said", "") == day

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages.page_watcher import keep_pages
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
@@ -45,7 +45,7 @@ async def test_page_of_talk_without_times_has_its_order(
     talk = await ingest.conversation("s-1", title="piers")
     turns = [ReceivedTurn(text, "person", "Kim") for text in texts]
     await ingest.turns(turns, conversation=talk.record.id)
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     page = (folder / "piers.md").read_text()
     places = [page.index(text) for text in texts]
     assert places == sorted(places)
@@ -65,7 +65,7 @@ async def test_a_stranger_rewords_nobody_on_a_page_and_is_marked(
         agent_id="bob", name="reports", description="Invoice reports: to whom in accounting they go, and when."
     )
     await knowledge.topics.store(topic)
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
 
     page = read_page_file((folder / "reports.md").read_text()).page
     assert {

@@ -11,7 +11,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
@@ -61,7 +61,7 @@ async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> Async
 
 
 async def make_topics(knowledge: Knowledge, service: MemoryService) -> dict[str, Topic]:
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     return {topic.name: topic for topic in await Pages(knowledge, service).list_shown()}
 
 
@@ -220,7 +220,7 @@ async def test_mentions_are_passages_with_all_words_of_a_name(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     await ingest.resource("We run on Kubernetes.\n\n# Old\n\nThe kubernetes-cluster is blue.\n\n# Else\n\nA kubernet.")
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert await count_passages(service, "Kubernetes") == 2
     assert await count_passages(service, "kubernetes_cluster") == 1
     assert await count_passages(service, "?!") == 0

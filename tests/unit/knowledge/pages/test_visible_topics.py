@@ -11,7 +11,7 @@ from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, Reso
 from agent_memory.knowledge import MemoryManager, tool_answers
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
@@ -131,7 +131,7 @@ async def test_person_has_a_page_for_groups_that_see_enough(
             text = f"They paid for room {order} of the {group.partition(':')[2]} house in Lyon yesterday."
             turn = ReceivedTurn(text, speaker="Lyon")
             await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     await knowledge.close()
     assert "lyon" in {each.name for each in await managers[None].list_categories()}
     assert "lyon" in {each.name for each in await managers[ADA].list_categories()}
@@ -143,7 +143,7 @@ async def test_a_session_of_one_group_works_on_what_another_one_gave(service: Me
     knowledge, said = Knowledge("bob", service.settings), "The harbour of Lyon opens in May."
     for text in (said, f"{said}\n\n# Ferry\n\nThe ferry to Bern is painted green."):
         await Ingest(knowledge).resource(text, group=ADA)
-        ran = await runner_of(knowledge, service, replace(NOBODY, group=BOB)).run()
+        ran = await runner_of(knowledge, service, replace(NOBODY, group=BOB), config=ITEMS_ONLY).run()
         assert ran.failed == 0
     [item] = [each for each in await service.searcher.list_all() if each.content == said]
     assert (len(item.links), item.group) == (2, ADA)
@@ -213,7 +213,7 @@ async def test_a_topic_of_an_entity_of_others_is_listed_once_a_group_declares_it
         await Ingest(knowledge).turn(
             ReceivedTurn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
         )
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     await knowledge.close()
     assert await managers[BOB].list_categories() == []
     name = (await managers[ADA].list_categories())[0].name
@@ -232,12 +232,12 @@ async def test_a_session_is_told_of_no_page_that_is_not_there_for_it(service: Me
         await Ingest(knowledge).turn(
             ReceivedTurn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
         )
-    await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
+    await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True, config=ITEMS_ONLY).run()
     assert heard == []
     await Ingest(knowledge).turn(
         ReceivedTurn("On Monday Zeppelin Works painted a shed for Bob.", speaker="Lea"), group=BOB
     )
-    await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
+    await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True, config=ITEMS_ONLY).run()
     await knowledge.close()
     told = dict(heard)
     assert told["memory:items_extracted"]["item_count"] == 1

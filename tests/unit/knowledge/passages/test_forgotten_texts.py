@@ -10,7 +10,7 @@ from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.memory.service import open_service
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ async def service(knowledge: Knowledge) -> AsyncIterator[MemoryService]:
 async def ingest_talk(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
     talk = await ingest.conversation("s", title="Chat of Monday")
     await ingest.turns([ReceivedTurn(text, "person", "Lea") for text in SAID], conversation=talk.record.id)
-    await runner_of(knowledge, service, at_once=True).run()
+    await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
 
 
 async def list_shown(manager: MemoryManager) -> list[str]:

@@ -13,7 +13,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.passages import items as passage_items
 from agent_memory.knowledge.passages.item_stage import ItemStage
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.pipeline.stages import Backlog
 from agent_memory.memories import FileStorage
 from agent_memory.memory import Caller, MemoryService
@@ -55,7 +55,7 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     await ingest.turn(
         ReceivedTurn("A page that says much about many things.", "tool"), conversation=talk.record.id, order=2
     )
-    ran = await runner_of(knowledge, service, Caller("s-1")).run()
+    ran = await runner_of(knowledge, service, Caller("s-1"), config=ITEMS_ONLY).run()
     assert (ran.done, ran.failed) == ({"items": 4, "pages": 1}, 0)
     items = {item.content: item for item in await items_of(service)}
     assert items.keys() == {f"Ada: {ROUTER}", f"Garden\n\n{CABLE}"}
@@ -71,7 +71,10 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
         "s-1",
     )
     assert (cable.trust, cable.group) == ("medium", "")
-    assert await runner_of(knowledge, service).backlog() == [Backlog("items", "resource"), Backlog("items", "episode")]
+    assert await runner_of(knowledge, service, config=ITEMS_ONLY).backlog() == [
+        Backlog("items", "resource"),
+        Backlog("items", "episode"),
+    ]
 
 
 async def test_item_of_turn_with_offset_has_the_day_of_its_speaker(
@@ -82,17 +85,17 @@ async def test_item_of_turn_with_offset_has_the_day_of_its_speaker(
     await ingest.turn(
         ReceivedTurn("I bought the boat yesterday.", "user", "Noa", said_at=said_at), conversation=talk.record.id
     )
-    await runner_of(knowledge, service, Caller("s-1")).run()
+    await runner_of(knowledge, service, Caller("s-1"), config=ITEMS_ONLY).run()
     (item,) = await items_of(service)
     assert f"{item.said_at:%Y-%m-%d %H:%M %z}" == "2025-03-31 23:15 -0600"
 
 
 async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
     page = await ingest.resource(f"# Router\n\n{ROUTER}\n\n# Cable\n\n{CABLE}")
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     before = await items_of(service)
     await knowledge.resources.update(page.record.id, {"title": "Network"})
-    assert (await runner_of(knowledge, service).run()).done == {"items": 1}
+    assert (await runner_of(knowledge, service, config=ITEMS_ONLY).run()).done == {"items": 1}
     assert await items_of(service) == before
     assert len(before) == 2
 
@@ -101,16 +104,16 @@ async def test_what_a_person_edited_or_forgot_is_not_made_again(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = await ingest.resource(f"# Router\n\n{ROUTER}\n\n# Cable\n\n{CABLE}")
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     items = {item.content: item.id for item in await items_of(service)}
     router, cable = items[f"Router\n\n{ROUTER}"], items[f"Cable\n\n{CABLE}"]
     await service.update(router, {"content": "The router stands in the cellar."})
     await service.forget(cable)
     await knowledge.resources.update(page.record.id, {"title": "Network"})
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     await service.writer.compact(timedelta(0))  # nothing else knows now that it was there
     monkeypatch.setattr(ItemStage, "version", 2)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert [(each.id, each.content) for each in await items_of(service)] == [
         (router, "The router stands in the cellar.")
     ]
@@ -128,7 +131,7 @@ async def test_statements_of_an_earlier_version_stay_next_to_passages(
         agent_id="bob", id=derived_id("mrk-", "items", "resource"), stage="items", source_kind="resource"
     )
     await knowledge.marks.store(mark.model_copy(update={"through": 1}))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert {each.content: each.supersedes for each in await items_of(service)} == {
         ROUTER: None, f"{ROUTER} It is old.": None,
     }  # fmt: skip
@@ -161,8 +164,8 @@ async def test_an_answer_is_one_passage_with_its_question(
         for at in range(portion // 20):
             await ingest.turn(ReceivedTurn(f"Other {order} {at}.", "tool"), conversation=other, order=10 * order + at)
         if portion == 1:
-            await runner_of(knowledge, service).run()
-    await runner_of(knowledge, service).run()
+            await runner_of(knowledge, service, config=ITEMS_ONLY).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     [item] = (await service.storage.valid_among([each.id for each in await items_of(service)])).values()
     asker, name = speakers[0] or "Assistant", speakers[1] or "User"
     assert item.content == f"{asker}: How long have you had the flat?\n{name}: Yes, since May."
@@ -176,7 +179,7 @@ async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
     for order, turn in enumerate([ReceivedTurn(ROUTER, "user"), ReceivedTurn(CABLE, "assistant")]):
         await ingest.turn(turn, conversation=talk, order=order, is_live=True)
     await ingest.turn(ReceivedTurn("The engine was serviced in June.", "assistant"), conversation=talk, order=3)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     said = {item.content: item.metadata["speaker"] for item in await items_of(service)}
     assert said[ROUTER] == "the user"
     assert said[CABLE] == "bob"
@@ -196,7 +199,7 @@ async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
     await ingest.turn(ReceivedTurn(f"{ROUTER}\n\n{pasted}", "user"), conversation=talk, order=1, is_live=True)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     trusts = {item.content: item.trust for item in await items_of(service)}
     own = next(content for content in trusts if content.startswith(ROUTER))
     assert trusts.pop(own) == "high"
@@ -223,7 +226,7 @@ async def test_what_has_the_words_of_a_question_is_trusted_no_more_than_who_aske
     for order, (turn, trust) in enumerate([(asked, asker), (answered, answerer), (moved, answerer)]):
         said = await ingest.turn(turn, conversation=talk, order=order, is_live=True)
         await knowledge.episodes.update(said.record.id, {"trust": trust})
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     items = await items_of(service)
     assert {item.trust for item in items if "Mallory" in item.content} == {lowest(asker, answerer)}
     assert {item.trust for item in items if "Mallory" not in item.content} == {answerer}
@@ -235,7 +238,7 @@ async def test_a_question_of_another_group_is_nobodys_context(
     talk = (await ingest.conversation("s-1")).record.id
     await ingest.turn(ReceivedTurn("Where is the safe?", speaker="Ann"), conversation=talk, order=1, group="acme:1")
     await ingest.turn(ReceivedTurn("In Basel.", speaker="Bob"), conversation=talk, order=2, group="acme:2")
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert [item.group for item in await items_of(service) if "safe" in item.content] == ["acme:1"]
 
 
@@ -245,7 +248,7 @@ async def test_the_same_statement_of_two_sources_is_one_item_that_leads_to_both(
     sources = []
     for text in (ROUTER, f"{ROUTER}\n\n# Age\n\nIt is old.", "# Network\n\nthe router is new"):
         sources.append((await ingest.resource(text)).record.id)
-        await runner_of(knowledge, service).run()
+        await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     one, *others = sorted(await items_of(service), key=lambda item: len(item.links), reverse=True)
     assert (one.content, [link.id for link in one.links]) == (ROUTER, sources[:2])
     assert (one.metadata["at"], one.metadata["also_at"]) == ([0, 40], {sources[1]: [0, 40]})
@@ -272,7 +275,7 @@ async def test_a_number_a_denial_or_another_order_make_another_item(
     await ingest.resource(ROUTER)
     await ingest.resource(other)
     await ingest.resource(ROUTER, group="acme:s-1")
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert len(await items_of(service)) == 3
 
 
@@ -282,9 +285,9 @@ async def test_a_long_text_that_is_gone_fails_alone_and_says_why(
     long = await ingest.resource(f"{ROUTER} " * 400)
     await ingest.resource(CABLE)
     (knowledge.folder.blobs / long.record.blob).unlink()
-    ran = await runner_of(knowledge, service).run()
+    ran = await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert (ran.done, ran.failed) == ({"items": 1, "pages": 1}, 1)
-    assert (await runner_of(knowledge, service).backlog())[0].codes == ("blob_missing",)
+    assert (await runner_of(knowledge, service, config=ITEMS_ONLY).backlog())[0].codes == ("blob_missing",)
     assert [each.content for each in await items_of(service)] == [CABLE]
 
 
@@ -296,5 +299,5 @@ async def test_long_texts_that_nobody_names_go_after_the_work_when_they_are_old(
     os.utime(knowledge.folder.blobs / old, (0, 0))
     kept = (await ingest.resource(f"{ROUTER} " * 400)).record.blob
     os.utime(knowledge.folder.blobs / kept, (0, 0))
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     assert knowledge.blobs.names().keys() == {new, kept}

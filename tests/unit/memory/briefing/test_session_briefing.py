@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.page_watcher import keep_pages
-from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.models import SearchFilters
@@ -47,7 +47,7 @@ async def test_conversations_that_were_taken_in_are_quoted_until_they_are_forgot
 
 async def test_briefing_quotes_no_turn_of_a_forgotten_item(service: MemoryService, tmp_path: Path) -> None:
     knowledge = await taken_in(service, tmp_path)
-    await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     keep_pages(service)
     briefings = SessionBriefing(service)
     made = await briefings.make(ASKED)

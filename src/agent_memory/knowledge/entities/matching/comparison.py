@@ -1,4 +1,4 @@
-"""Comparison of two descriptions: evidence for one entity, against it, and what it forbids.
+"""Comparison of two descriptions by evidence for and against one entity.
 
 The weights are natural logarithms of odds, set by hand and rounded. On the training parts of the sets of
 `benchmarks.deduplication` a quarter more or less of any weight of a name changes F1 of no set by more than .04, except
@@ -89,74 +89,74 @@ _OF_PEOPLE: Final[dict[Kinship, NameEvidence]] = {
 }
 
 
-def weigh_names(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> list[NameEvidence]:
+def weigh_names(first: Name, second: Name, ours: Profile, theirs: Profile, weights: Weights) -> list[NameEvidence]:
     """Return the evidence of two names in different spelling."""
-    return list(_of_people(one, other)) or [*_of_things(one, other, ours, theirs, weights)]
+    return list(_of_people(first, second)) or [*_of_things(first, second, ours, theirs, weights)]
 
 
-def _of_people(one: Name, other: Name) -> Iterator[NameEvidence]:
-    kinds = {one.kind, other.kind}
-    if one.mailbox or other.mailbox:
-        if one.form == other.form:
+def _of_people(first: Name, second: Name) -> Iterator[NameEvidence]:
+    kinds = {first.kind, second.kind}
+    if first.mailbox or second.mailbox:
+        if first.form == second.form:
             yield NameEvidence("the same e-mail address", 6.0)
-        elif one.mailbox and other.mailbox:
+        elif first.mailbox and second.mailbox:
             yield NameEvidence("another e-mail address", -6.0, "conflict")
         else:
-            found = owns(one.mailbox, other.words) if one.mailbox else owns(other.mailbox, one.words)
-            if found == "full":
+            ownership = owns(first.mailbox, second.words) if first.mailbox else owns(second.mailbox, first.words)
+            if ownership == "full":
                 yield NameEvidence("an e-mail address that is made of the whole name", 5.5)
-            elif found == "short":
+            elif ownership == "short":
                 yield NameEvidence("an e-mail address that may be made of the name", 0.5, "unsure")
         return
     if kinds == {"person"}:
-        yield _OF_PEOPLE[kinship(one.words, other.words)]
-    elif kinds <= {"person", ""} and not one.marks & other.marks and _given(one, other):
-        stand = kinship(one.words, other.words)
+        yield _OF_PEOPLE[kinship(first.words, second.words)]
+    elif kinds <= {"person", ""} and not first.marks & second.marks and _given(first, second):
+        stand = kinship(first.words, second.words)
         if stand not in {"", "misspelt"}:
             yield _OF_PEOPLE[stand]
 
 
-def _given(one: Name, other: Name) -> bool:
+def _given(first: Name, second: Name) -> bool:
     """Return True if one of two names begins with a given name."""
-    return any(name.words and known_given_name(name.words[0]) for name in (one, other))
+    return any(name.words and known_given_name(name.words[0]) for name in (first, second))
 
 
-def _of_things(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
-    found = overlap(one.words, other.words, weights)
-    only_marks = _only_marks(one, other, found)
+def _of_things(first: Name, second: Name, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
+    common = overlap(first.words, second.words, weights)
+    only_marks = _only_marks(first, second, common)
     if only_marks:
         yield NameEvidence(only_marks, -6.0, "all")
-    elif _abbreviates(one.words, other.words) or _abbreviates(other.words, one.words):
+    elif _abbreviates(first.words, second.words) or _abbreviates(second.words, first.words):
         yield NameEvidence("the first letters of the other name", 0.7, "unsure")
         return
-    _meet(found.ours_alone, theirs, found, weights, mirrored=False)
-    _meet(found.theirs_alone, ours, found, weights, mirrored=True)
-    weight = _NOTHING_SHARED + _COVERED * found.covered + _SHARED * found.shared
-    weight += _PER_WEIGHT * min(_MOST_WEIGHT, found.ours_met, found.theirs_met)
-    alone = [max(map(weights.of, words), default=0.0) for words in (found.ours_alone, found.theirs_alone)]
+    _meet(common.ours_alone, theirs, common, weights, mirrored=False)
+    _meet(common.theirs_alone, ours, common, weights, mirrored=True)
+    weight = _NOTHING_SHARED + _COVERED * common.covered + _SHARED * common.shared
+    weight += _PER_WEIGHT * min(_MOST_WEIGHT, common.ours_met, common.theirs_met)
+    alone = [max(map(weights.of, words), default=0.0) for words in (common.ours_alone, common.theirs_alone)]
     weight += _EACH_ALONE * min(alone)
-    if min(len(one.words), len(other.words)) == 1 and _names_more(one, other, found, weights):
+    if min(len(first.words), len(second.words)) == 1 and _names_more(first, second, common, weights):
         weight += _UNNAMED
-    yield NameEvidence(f"{round(100 * found.shared)} % of the words are shared, by how much they tell", weight)
-    yield from _codes(one, other, found, weights)
-    yield from _numbers(one, other, found)
+    yield NameEvidence(f"{round(100 * common.shared)} % of the words are shared, by how much they tell", weight)
+    yield from _codes(first, second, common, weights)
+    yield from _numbers(first, second, common)
 
 
-def _names_more(one: Name, other: Name, found: Overlap, weights: Weights) -> bool:
-    """Return True if one name alone has a rare word, not a number."""
-    words = {*found.ours_alone, *found.theirs_alone} - one.marks - other.marks
+def _names_more(first: Name, second: Name, common: Overlap, weights: Weights) -> bool:
+    """Return True if only one name has a rare word."""
+    words = {*common.ours_alone, *common.theirs_alone} - first.marks - second.marks
     return any(weights.of(word) > _SHORT_TELLING for word in words)
 
 
-def _only_marks(one: Name, other: Name, found: Overlap) -> str:
+def _only_marks(first: Name, second: Name, common: Overlap) -> str:
     """Describe a difference in numbers, letters, negations or opposites alone, else ""."""
-    ours, theirs = found.ours_alone, found.theirs_alone
+    ours, theirs = common.ours_alone, common.theirs_alone
     if any(word in NEGATIONS for word in (*ours, *theirs)) and not (set(ours + theirs) - NEGATIONS):
         return "one name says what the other denies"
     if not ours or not theirs:
         return ""
     rest_ours, rest_theirs = set(ours) - opposed(ours, theirs), set(theirs) - opposed(theirs, ours)
-    if rest_ours and rest_theirs and not (rest_ours <= one.marks and rest_theirs <= other.marks):
+    if rest_ours and rest_theirs and not (rest_ours <= first.marks and rest_theirs <= second.marks):
         return ""
     if bool(rest_ours) != bool(rest_theirs):
         return ""
@@ -167,26 +167,26 @@ def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
     return len(short) == 1 and len(long) > 1 and len(short[0]) == len(long) > 1 and short[0] == initials(long)
 
 
-def _meet(alone: list[str], other: Profile, found: Overlap, weights: Weights, *, mirrored: bool) -> None:
+def _meet(alone: list[str], profiled: Profile, common: Overlap, weights: Weights, *, mirrored: bool) -> None:
     """Count words of a name in values of the other description."""
     for word in list(alone):
-        share = 1.0 if word in other.beside else _TOLD if word in other.told else 0.0
+        share = 1.0 if word in profiled.beside else _TOLD if word in profiled.told else 0.0
         if share == 1.0:
             alone.remove(word)
         if mirrored:
-            found.theirs_met += share * weights.of(word)
+            common.theirs_met += share * weights.of(word)
         else:
-            found.ours_met += share * weights.of(word)
+            common.ours_met += share * weights.of(word)
 
 
-def _codes(one: Name, other: Name, found: Overlap, weights: Weights) -> Iterator[NameEvidence]:
-    ours, theirs = (codes.difference(*found.changed) for codes in (one.codes, other.codes))
-    if one.codes & other.codes:
-        yield from same_code(one, other, weights)
-    elif one.joined == other.joined:
+def _codes(first: Name, second: Name, common: Overlap, weights: Weights) -> Iterator[NameEvidence]:
+    ours, theirs = (codes.difference(*common.changed) for codes in (first.codes, second.codes))
+    if first.codes & second.codes:
+        yield from same_code(first, second, weights)
+    elif first.joined == second.joined:
         return
     elif ours and theirs:
-        if any(variant(each, its) for each in ours for its in theirs):
+        if any(variant(our_code, its) for our_code in ours for its in theirs):
             yield NameEvidence("model numbers of which one goes on where the other ends", 2.0, "unsure")
         else:
             yield NameEvidence("another model or article number", -1.5, "conflict")
@@ -194,34 +194,34 @@ def _codes(one: Name, other: Name, found: Overlap, weights: Weights) -> Iterator
         yield NameEvidence("a model or article number in one name only", -0.5, "unsure")
 
 
-def same_code(one: Name, other: Name, weights: Weights) -> Iterator[NameEvidence]:
+def same_code(first: Name, second: Name, weights: Weights) -> Iterator[NameEvidence]:
     """Yield evidence if both names have a model or article number."""
-    shared = one.codes & other.codes
+    shared = first.codes & second.codes
     if shared:
         rarest = min(_RAREST_CODE, max(map(weights.of, shared)))
         strong = any(map(is_rich, shared))
         yield NameEvidence("the same model or article number", _CODE * rarest, strong=strong)
 
 
-def _numbers(one: Name, other: Name, found: Overlap) -> Iterator[NameEvidence]:
-    ours, theirs = one.numbers - other.numbers, other.numbers - one.numbers
+def _numbers(first: Name, second: Name, common: Overlap) -> Iterator[NameEvidence]:
+    ours, theirs = first.numbers - second.numbers, second.numbers - first.numbers
     if ours and theirs:
         yield NameEvidence("each name has a number that the other lacks", -2.0, "conflict")
     elif ours or theirs:
         yield NameEvidence("a number in one name only", 0.0, "unsure")
-    elif one.numbers:
+    elif first.numbers:
         yield NameEvidence("the same numbers", 0.3)
-    if one.measures - other.measures and other.measures - one.measures:
+    if first.measures - second.measures and second.measures - first.measures:
         yield NameEvidence("another size or amount", -1.0, "conflict")
-    if opposed(found.ours_alone, found.theirs_alone):
+    if opposed(common.ours_alone, common.theirs_alone):
         yield NameEvidence("opposite words", -2.0, "conflict")
-    if any(word in NEGATIONS for word in (*found.ours_alone, *found.theirs_alone)):
+    if any(word in NEGATIONS for word in (*common.ours_alone, *common.theirs_alone)):
         yield NameEvidence("a negation in one name only", -1.0, "conflict")
 
 
-def alike(one: Name, other: Name) -> float:
+def alike(first: Name, second: Name) -> float:
     """Return the similarity of two spellings, 0 to 1."""
-    return likeness(one.form, other.form)
+    return likeness(first.form, second.form)
 
 
 _PHONE_DIGITS: Final = 7
@@ -237,31 +237,31 @@ _PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
 
 def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
     """Yield the evidence of attributes that both descriptions have."""
-    found = set()
+    strong_kinds = set()
     for key, value in ours.values.items():
-        other = theirs.values.get(key)
-        if other is not None and other.kind == value.kind:
-            evidence = _BY_KIND[value.kind](key, value, other, weights)
+        second_value = theirs.values.get(key)
+        if second_value is not None and second_value.kind == value.kind:
+            evidence = _BY_KIND[value.kind](key, value, second_value, weights)
             if evidence is not None:
-                found.add((value.kind, evidence.strong))
+                strong_kinds.add((value.kind, evidence.strong))
                 yield evidence
     for kind in _BY_ANY_NAME:
-        if (kind, True) not in found:
+        if (kind, True) not in strong_kinds:
             yield from _by_another_name(kind, ours, theirs, weights)
 
 
 def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
     """Yield evidence of equal values under other names, as `phone` and `mobile`."""
-    for one in ours.of_kind(kind):
-        for other in theirs.of_kind(kind):
-            evidence = _BY_KIND[kind](kind, one, other, weights)
+    for first in ours.of_kind(kind):
+        for second in theirs.of_kind(kind):
+            evidence = _BY_KIND[kind](kind, first, second, weights)
             if evidence is not None and evidence.strong:
                 yield evidence
                 return
 
 
-def _phone(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
-    ours, theirs = (_NOT_A_DIGIT.sub("", value.text) for value in (one, other))
+def _phone(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+    ours, theirs = (_NOT_A_DIGIT.sub("", value.text) for value in (first, second))
     if min(len(ours), len(theirs)) < _PHONE_DIGITS:
         return None
     if ours.endswith(theirs[1:]) or theirs.endswith(ours[1:]):
@@ -269,46 +269,46 @@ def _phone(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) 
     return NameEvidence(f"another {key}", -2.0)
 
 
-def _email(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
+def _email(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
     """Weigh equal addresses; another one is no evidence, since people have several."""
-    return NameEvidence(f"the same {key}", 6.0, strong=True) if one.text == other.text else None
+    return NameEvidence(f"the same {key}", 6.0, strong=True) if first.text == second.text else None
 
 
-def _url(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
-    return NameEvidence(f"the same {key}", 4.0, strong=True) if _bare(one) == _bare(other) else None
+def _url(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+    return NameEvidence(f"the same {key}", 4.0, strong=True) if _bare(first) == _bare(second) else None
 
 
 def _bare(value: ProfileValue) -> str:
     return _SCHEME.sub("", value.text)
 
 
-def _year(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
-    if one.number is None or other.number is None:
+def _year(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+    if first.number is None or second.number is None:
         return None
-    if one.number == other.number:
+    if first.number == second.number:
         return NameEvidence(f"the same {key}", 0.5)
     return NameEvidence(f"another {key}", -8.0, "all")
 
 
-def _price(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
-    if not one.number or not other.number:
+def _price(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+    if not first.number or not second.number:
         return None
-    apart = abs(math.log(one.number / other.number))
+    apart = abs(math.log(first.number / second.number))
     weight = max(_PRICE_LEAST, _PRICE_EQUAL + _PRICE_SLOPE * max(0.0, apart - _PRICE_WITHIN))
     return NameEvidence(f"{'about the same' if weight > 0 else 'another'} {key}", weight)
 
 
-def _id(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence:
-    if one.words == other.words:
+def _id(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence:
+    if first.words == second.words:
         return NameEvidence(f"the same {key}", 6.0, strong=True)
     return NameEvidence(f"another {key}", -6.0, "all")
 
 
-def _people(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
-    ours, theirs = sorted((people_in(value.text)[:_MOST_PEOPLE] for value in (one, other)), key=len)
+def _people(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+    ours, theirs = sorted((people_in(value.text)[:_MOST_PEOPLE] for value in (first, second)), key=len)
     if not ours:
         return None
-    met = sum(any(compatible(person, each) for each in theirs) for person in ours)
+    met = sum(any(compatible(person, candidate) for candidate in theirs) for person in ours)
     if met >= _MOSTLY * len(ours) and met >= _HALF * len(theirs):
         return NameEvidence(f"the same {key}", 2.0, strong=True)
     if met >= _PARTLY * len(ours):
@@ -316,9 +316,9 @@ def _people(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights)
     return NameEvidence(f"other {key}", -4.0, "conflict")
 
 
-def _address(key: str, one: ProfileValue, other: ProfileValue, weights: Weights) -> NameEvidence | None:
-    ours, theirs = (set(_NUMBER.findall(value.text)) for value in (one, other))
-    shared = overlap(one.words, other.words, weights)
+def _address(key: str, first: ProfileValue, second: ProfileValue, weights: Weights) -> NameEvidence | None:
+    ours, theirs = (set(_NUMBER.findall(value.text)) for value in (first, second))
+    shared = overlap(first.words, second.words, weights)
     if ours & theirs and shared.covered >= _HALF:
         return NameEvidence(f"the same {key}", 3.5, strong=True)
     if ours and theirs and not ours & theirs:
@@ -326,19 +326,19 @@ def _address(key: str, one: ProfileValue, other: ProfileValue, weights: Weights)
     return None
 
 
-def _text(key: str, one: ProfileValue, other: ProfileValue, weights: Weights) -> NameEvidence | None:
-    ours, theirs = ({word: weights.of(word) for word in value.words} for value in (one, other))
+def _text(key: str, first: ProfileValue, second: ProfileValue, weights: Weights) -> NameEvidence | None:
+    ours, theirs = ({word: weights.of(word) for word in value.words} for value in (first, second))
     met = sum(weight for word, weight in ours.items() if word in theirs)
     shared = met / max(1.0, min(sum(ours.values()), sum(theirs.values())))
     return NameEvidence(f"a {key} of like words", 1.5 * shared) if shared >= _PARTLY else None
 
 
-def _label(key: str, one: ProfileValue, other: ProfileValue, weights: Weights) -> NameEvidence | None:
-    if not one.words or not other.words:
+def _label(key: str, first: ProfileValue, second: ProfileValue, weights: Weights) -> NameEvidence | None:
+    if not first.words or not second.words:
         return None
-    if one.words == other.words or _acronym(one.words, other.words) or _acronym(other.words, one.words):
+    if first.words == second.words or _acronym(first.words, second.words) or _acronym(second.words, first.words):
         return NameEvidence(f"the same {key}", 1.0)
-    shared = overlap(one.words, other.words, weights).covered
+    shared = overlap(first.words, second.words, weights).covered
     if shared >= _MOSTLY:
         return NameEvidence(f"nearly the same {key}", 0.7)
     return NameEvidence(f"another {key}", -0.5) if shared < _PARTLY else None
@@ -391,49 +391,51 @@ class Comparison:
     @property
     def excludes(self) -> bool:
         """True if they may not even be suggested as one."""
-        return any(each.blocks == "all" for each in self.evidence)
+        return any(reason.blocks == "all" for reason in self.evidence)
 
     @property
     def may_merge(self) -> bool:
         """True if nothing forbids to merge them."""
-        return not any(each.blocks for each in self.evidence)
+        return not any(reason.blocks for reason in self.evidence)
 
     @property
     def conflicts(self) -> bool:
         """True if they contradict each other, so that no cluster has both."""
-        return any(each.contradicts for each in self.evidence)
+        return any(reason.contradicts for reason in self.evidence)
 
     @property
     def says(self) -> tuple[str, ...]:
         """Evidence in words, the strongest first."""
-        return tuple(each.says for each in sorted(self.evidence, key=lambda each: -abs(each.weight)))
+        return tuple(reason.says for reason in sorted(self.evidence, key=lambda reason: -abs(reason.weight)))
 
 
 def compare(ours: Profile, theirs: Profile, weights: Weights) -> Comparison:
     """Weigh two descriptions against each other, in any order."""
-    one, other, names = _best_names(ours, theirs, weights)
-    same = _same(one, other)
+    first, second, names = _best_names(ours, theirs, weights)
+    same = _same(first, second)
     values = list(weigh_attributes(ours, theirs, weights))
-    if any(each.strong and each.weight >= _ALONE for each in values):
-        names = [replace(each, blocks="") if each.blocks == "unsure" else each for each in names]
+    if any(reason.strong and reason.weight >= _ALONE for reason in values):
+        names = [replace(reason, blocks="") if reason.blocks == "unsure" else reason for reason in names]
     evidence = [*names, *values]
-    strong = any(each.strong for each in evidence)
-    if same and not strong and not any(each.weight <= _AGAINST for each in evidence):
+    strong = any(reason.strong for reason in evidence)
+    if same and not strong and not any(reason.weight <= _AGAINST for reason in evidence):
         evidence.append(NameEvidence("the same name", _SAME_NAME))
     evidence += [
         *_kinds(ours.kind, theirs.kind),
-        *_legal(one, other),
-        *_offers(ours, theirs, one, other, told=any(each.strong for each in values)),
+        *_legal(first, second),
+        *_offers(ours, theirs, first, second, is_told=any(reason.strong for reason in values)),
     ]
-    if not strong and not same and not any(each.weight >= _SURE for each in names):
+    if not strong and not same and not any(reason.weight >= _SURE for reason in names):
         evidence.append(NameEvidence("nothing but names that are like each other", 0.0, "unsure"))
-    if not any(each.strong and each.weight >= _ALONE for each in evidence):
-        evidence += _bearers(one, other, weights)
-    return Comparison(sum(each.weight for each in evidence), tuple(evidence), same, 1.0 if same else alike(one, other))
+    if not any(reason.strong and reason.weight >= _ALONE for reason in evidence):
+        evidence += _bearers(first, second, weights)
+    return Comparison(
+        sum(reason.weight for reason in evidence), tuple(evidence), same, 1.0 if same else alike(first, second)
+    )
 
 
-def _same(one: Name, other: Name) -> bool:
-    return one.form == other.form or one.joined == other.joined or one.known == other.known
+def _same(first: Name, second: Name) -> bool:
+    return first.form == second.form or first.joined == second.joined or first.known == second.known
 
 
 def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name, Name, list[NameEvidence]]:
@@ -442,21 +444,23 @@ def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name,
     What excludes any two of their names is kept, unless the other has one of the two, too: an alias that two things
     share does not make one of them, but who has two names that differ in a number is known by both.
     """
-    found = []
+    weighed = []
     excluded: set[NameEvidence] = set()
-    for one in _compared(ours, theirs):
-        for other in _compared(theirs, ours):
-            if one.form != other.form and _same(one, other):
-                apart = one.joined != other.joined
-                said = [NameEvidence("a name that is known to stand for the other" if apart else _TOGETHER, _SURE)]
-                said += same_code(one, other, weights)
+    for first in _compared(ours, theirs):
+        for second in _compared(theirs, ours):
+            if first.form != second.form and _same(first, second):
+                apart = first.joined != second.joined
+                reasons = [NameEvidence("a name that is known to stand for the other" if apart else _TOGETHER, _SURE)]
+                reasons += same_code(first, second, weights)
             else:
-                said = weigh_names(one, other, ours, theirs, weights)
-            found.append((sum(each.weight for each in said), one, other, said))
-            if one.form not in theirs.forms and other.form not in ours.forms:
-                excluded.update(each for each in said if each.blocks == "all")
-    _, one, other, said = max(found, key=lambda each: (round(each[0], 9), *sorted((each[1].form, each[2].form))))
-    return one, other, [*said, *sorted(excluded.difference(said), key=lambda each: each.says)]
+                reasons = weigh_names(first, second, ours, theirs, weights)
+            weighed.append((sum(item.weight for item in reasons), first, second, reasons))
+            if first.form not in theirs.forms and second.form not in ours.forms:
+                excluded.update(item for item in reasons if item.blocks == "all")
+    _, first, second, reasons = max(
+        weighed, key=lambda item: (round(item[0], 9), *sorted((item[1].form, item[2].form)))
+    )
+    return first, second, [*reasons, *sorted(excluded.difference(reasons), key=lambda item: item.says)]
 
 
 def _compared(ours: Profile, theirs: Profile) -> list[Name]:
@@ -473,28 +477,28 @@ def _kinds(ours: str, theirs: str) -> Iterator[NameEvidence]:
         yield NameEvidence(f"one is a {ours}, the other a {theirs}", -6.0, "all")
 
 
-def _legal(one: Name, other: Name) -> Iterator[NameEvidence]:
-    if one.legal and other.legal and not one.legal & other.legal:
+def _legal(first: Name, second: Name) -> Iterator[NameEvidence]:
+    if first.legal and second.legal and not first.legal & second.legal:
         yield NameEvidence("another legal form", -2.0, "conflict")
 
 
-def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, told: bool) -> Iterator[NameEvidence]:
+def _offers(ours: Profile, theirs: Profile, first: Name, second: Name, *, is_told: bool) -> Iterator[NameEvidence]:
     """Yield doubt for products: one title may have several editions.
 
-    Only a maker's model number tells which thing of a title it is, or an attribute that does (`told`).
+    Only a maker's model number tells which thing of a title it is, or an attribute that does (`is_told`).
     """
     if ours.is_offer or theirs.is_offer:
-        if not EDITION_WORDS.isdisjoint((*one.words, *other.words)):
+        if not EDITION_WORDS.isdisjoint((*first.words, *second.words)):
             yield NameEvidence("software that is sold may come in editions of one title", 0.0, "unsure")
-        elif not told and not one.models & other.models:
+        elif not is_told and not first.models & second.models:
             yield NameEvidence("what is sold under one title need not be one thing", 0.0, "unsure")
 
 
-def _bearers(one: Name, other: Name, weights: Weights) -> Iterator[NameEvidence]:
+def _bearers(first: Name, second: Name, weights: Weights) -> Iterator[NameEvidence]:
     """Yield doubt if several known entities have a name.
 
     Examples are `Alice` in two teams, and `Editorial` in each volume.
     """
-    bearers = max(weights.bearers(one.form), weights.bearers(other.form))
+    bearers = max(weights.bearers(first.form), weights.bearers(second.form))
     if bearers > 1:
         yield NameEvidence(f"{bearers} known ones have this name", _PER_BEARER * math.log(bearers), "unsure")

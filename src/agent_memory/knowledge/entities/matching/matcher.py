@@ -1,4 +1,4 @@
-"""Search of the known description that a new one is of, in four stages."""
+"""Search for the known description of an entity, in four stages."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _name_keys(name: Name) -> Iterator[str]:
         elif len(word) >= _TRIGRAM and word[1:-1].isdecimal():
             yield f"n{word}"
     joined = f" {name.joined} "
-    yield from (f"t{joined[at : at + _TRIGRAM]}" for at in range(len(joined) - _TRIGRAM + 1))
+    yield from (f"t{joined[start : start + _TRIGRAM]}" for start in range(len(joined) - _TRIGRAM + 1))
     if 1 < len(name.words) <= _LONGEST_ACRONYM:
         yield f"i{initials(name.words)}"
         yield f"m{name.words[0][0]}{name.words[-1]}"
@@ -153,7 +153,7 @@ class NamePostings:
         lists = [(len(having), key) for key in keys if (having := self._having.get(key))]
         shared: defaultdict[int, float] = defaultdict(float)
         visits = 0
-        for length, key in sorted(lists, key=lambda each: (each[1][0] != EXACT, each)):
+        for length, key in sorted(lists, key=lambda entry: (entry[1][0] != EXACT, entry)):
             if key[0] != EXACT and (length > most or visits > _VISITS):
                 continue
             visits += length
@@ -227,8 +227,8 @@ class Matcher:
 
         The decision is `suggest` if two known ones are as likely.
         """
-        found = self.likely(described, limit=2)
-        return found[0] if found else None
+        matches = self.likely(described, limit=2)
+        return matches[0] if matches else None
 
     def likely(self, described: Described, *, limit: int = 5) -> tuple[Match, ...]:
         """Return at most `limit` matches, the most likely first."""
@@ -241,7 +241,7 @@ class Matcher:
             match = self._match(known_id, compared, None if known_id in by_keys else near[known_id])
             if match is not None:
                 weighed.append((compared.weight, match))
-        weighed.sort(key=lambda each: (-each[0], each[1].id))
+        weighed.sort(key=lambda entry: (-entry[0], entry[1].id))
         if len(weighed) > 1 and weighed[0][0] - weighed[1][0] < _AS_LIKELY:
             weighed[0] = weighed[0][0], _in_doubt(weighed[0][1])
         return tuple(match for _, match in weighed[:limit])
@@ -266,15 +266,15 @@ class Matcher:
         """
         return compare(self._profiles[one_id], self._profiles[other_id], self._weights).conflicts
 
-    def contradict(self, one: Described, other: Described) -> bool:
+    def contradict(self, first: Described, second: Described) -> bool:
         """Return True if two descriptions contradict each other."""
-        return compare(Profile(one), Profile(other), self._weights).conflicts
+        return compare(Profile(first), Profile(second), self._weights).conflicts
 
     def _near(self, name: str) -> dict[str, float]:
         if self._vectors is None or not self._config.embedding_match_enabled:
             return {}
-        found = self._vectors(name, self._config.embedding_threshold)
-        return {known_id: cosine for known_id, cosine in found if known_id in self._profiles}
+        nearest = self._vectors(name, self._config.embedding_threshold)
+        return {known_id: cosine for known_id, cosine in nearest if known_id in self._profiles}
 
     def _match(self, known_id: str, compared: Comparison, cosine: float | None) -> Match | None:
         stage = self._stage(compared, cosine)

@@ -18,11 +18,11 @@ _WORDS: Final[dict[str, Any]] = load_patterns("agent_memory.knowledge.entities.m
 
 
 def _lines_of(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
-    found: dict[str, set[int]] = {}
+    numbers_by_word: dict[str, set[int]] = {}
     for number, line in enumerate(lines):
         for word in line:
-            found.setdefault(word, set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in found.items()}
+            numbers_by_word.setdefault(word, set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in numbers_by_word.items()}
 
 
 TITLES: Final = frozenset[str](_WORDS["titles"])
@@ -125,11 +125,11 @@ def name_words(name: str, kind: str = "") -> list[str]:
     if is_email(name):
         return [fold(name).strip()]
     if kind in _COMPANIES:
-        name = _DOTTED_FORMS.sub(lambda found: re.sub(r"[.\s]", "", found[0]) + " ", fold(name))
+        name = _DOTTED_FORMS.sub(lambda match: re.sub(r"[.\s]", "", match[0]) + " ", fold(name))
     words = words_of(name)
-    surname, comma, given = name.partition(",")
-    if kind == "person" and comma and not GENERATIONS.intersection(words_of(given)):
-        words = [*words_of(given), *words_of(surname)]
+    surname, comma, given_name = name.partition(",")
+    if kind == "person" and comma and not GENERATIONS.intersection(words_of(given_name)):
+        words = [*words_of(given_name), *words_of(surname)]
     if kind in _COMPANIES:
         while len(words) > 1 and words[-1] in LEGAL_FORMS:
             words.pop()
@@ -150,11 +150,11 @@ def legal_forms(name: str, kind: str = "") -> frozenset[str]:
     """Return the legal forms at the end of a company name."""
     if kind not in _COMPANIES:
         return frozenset()
-    text = _DOTTED_FORMS.sub(lambda found: re.sub(r"[.\s]", "", found[0]) + " ", fold(name))
-    words, found = words_of(text), set()
+    text = _DOTTED_FORMS.sub(lambda forms: re.sub(r"[.\s]", "", forms[0]) + " ", fold(name))
+    words, forms = words_of(text), set()
     while len(words) > 1 and words[-1] in LEGAL_FORMS:
-        found.add(LEGAL_FORMS[words.pop()])
-    return frozenset(found - {""})
+        forms.add(LEGAL_FORMS[words.pop()])
+    return frozenset(forms - {""})
 
 
 def has_digit(word: str) -> bool:
@@ -173,15 +173,15 @@ def known_form(form: str) -> str:
 
 
 def _known_words(words: Sequence[str]) -> list[str]:
-    found, at = [], 0
-    while at < len(words):
-        for length in range(min(_LONGEST, len(words) - at), 0, -1):
-            known = _SHORT_FORMS.get(" ".join(words[at : at + length]))
-            if known is not None:
-                found.append(known)
-                at += length
+    result, place = [], 0
+    while place < len(words):
+        for length in range(min(_LONGEST, len(words) - place), 0, -1):
+            short_form = _SHORT_FORMS.get(" ".join(words[place : place + length]))
+            if short_form is not None:
+                result.append(short_form)
+                place += length
                 break
         else:
-            found.append(words[at])
-            at += 1
-    return found
+            result.append(words[place])
+            place += 1
+    return result

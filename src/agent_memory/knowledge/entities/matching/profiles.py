@@ -53,16 +53,16 @@ _LONGEST_LETTERS: Final = 4
 _SHORTEST_CODE, _SHORTEST_NUMBER, _FEWEST_DIGITS = 4, 5, 2
 
 
-def opposite(one: str, other: str) -> bool:
+def opposite(first: str, second: str) -> bool:
     """Return True if two words exclude each other, as left and right."""
-    shared = OPPOSED.get(one, frozenset()) & OPPOSED.get(other, frozenset())
-    return bool(shared) and SPELLINGS[one] != SPELLINGS[other]
+    shared = OPPOSED.get(first, frozenset()) & OPPOSED.get(second, frozenset())
+    return bool(shared) and SPELLINGS[first] != SPELLINGS[second]
 
 
 def opposed(ours: Iterable[str], theirs: Iterable[str]) -> set[str]:
     """Return our words that have an opposite among theirs."""
-    others = [word for word in theirs if word in OPPOSED]
-    return {word for word in ours if word in OPPOSED and any(opposite(word, each) for each in others)}
+    candidates = [word for word in theirs if word in OPPOSED]
+    return {word for word in ours if word in OPPOSED and any(opposite(word, candidate) for candidate in candidates)}
 
 
 def marks_of(words: Iterable[str]) -> frozenset[str]:
@@ -99,13 +99,13 @@ def _is_mixed(part: str) -> bool:
 
 def _codes(chunk: str) -> Iterable[str]:
     parts = _SEPARATOR.split(chunk)
-    whole = "".join(parts)
+    joined = "".join(parts)
     if len(parts) == 1:
         parts = []
     elif _DATE_OR_VERSION.fullmatch(chunk):
         return
-    if _is_code(whole) and all(_may_be_of_a_code(part) for part in parts):
-        yield whole
+    if _is_code(joined) and all(_may_be_of_a_code(part) for part in parts):
+        yield joined
     yield from filter(_is_code, parts)
 
 
@@ -124,9 +124,9 @@ def is_rich(code: str) -> bool:
     return len(_DIGITS.findall(code)) >= _FEWEST_DIGITS
 
 
-def variant(one: str, other: str) -> bool:
+def variant(first: str, second: str) -> bool:
     """Return True if one code begins or ends with the other."""
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((first, second), key=len)
     return len(short) >= _SHORTEST_CODE and short != long and (long.startswith(short) or long.endswith(short))
 
 
@@ -352,7 +352,7 @@ class Weights:
         self._forms.subtract(profile.forms)
 
     def bearers(self, form: str) -> int:
-        """Return how many descriptions have a name of this normal form."""
+        """Return the number of descriptions with a normal form."""
         return self._forms[form]
 
     def seen(self, word: str) -> int:
@@ -369,7 +369,7 @@ class Weights:
 
 @dataclass(slots=True)
 class Overlap:
-    """What two lists of words share.
+    """Shared and unshared words of two lists.
 
     Attributes:
         ours: Weight of all words of the first.
@@ -392,8 +392,8 @@ class Overlap:
     @property
     def shared(self) -> float:
         """Share of the weight that both have, 0 to 1."""
-        whole = self.ours + self.theirs
-        return (self.ours_met + self.theirs_met) / whole if whole else 0.0
+        total = self.ours + self.theirs
+        return (self.ours_met + self.theirs_met) / total if total else 0.0
 
     @property
     def covered(self) -> float:
@@ -405,54 +405,54 @@ class Overlap:
 
 def overlap(ours: Sequence[str], theirs: Sequence[str], weights: Weights) -> Overlap:
     """Compare two lists of words: equal, written together, then near."""
-    found = Overlap(sum(map(weights.of, ours)), sum(map(weights.of, theirs)))
-    left = Counter(theirs)
+    result = Overlap(sum(map(weights.of, ours)), sum(map(weights.of, theirs)))
+    remaining = Counter(theirs)
     for word in ours:
-        if left[word] > 0:
-            left[word] -= 1
-            found.ours_met += weights.of(word)
-            found.theirs_met += weights.of(word)
+        if remaining[word] > 0:
+            remaining[word] -= 1
+            result.ours_met += weights.of(word)
+            result.theirs_met += weights.of(word)
         else:
-            found.ours_alone.append(word)
-    found.theirs_alone = list(left.elements())
-    if found.ours_alone and found.theirs_alone:
-        _joined(found, ours, weights, mirrored=False)
-        _joined(found, theirs, weights, mirrored=True)
-        _near(found, weights)
-    elif found.ours_alone or found.theirs_alone:
-        _joined(found, ours, weights, mirrored=False)
-        _joined(found, theirs, weights, mirrored=True)
-    return found
+            result.ours_alone.append(word)
+    result.theirs_alone = list(remaining.elements())
+    if result.ours_alone and result.theirs_alone:
+        _joined(result, ours, weights, mirrored=False)
+        _joined(result, theirs, weights, mirrored=True)
+        _near(result, weights)
+    elif result.ours_alone or result.theirs_alone:
+        _joined(result, ours, weights, mirrored=False)
+        _joined(result, theirs, weights, mirrored=True)
+    return result
 
 
-def _joined(found: Overlap, words: Sequence[str], weights: Weights, *, mirrored: bool) -> None:
+def _joined(common: Overlap, words: Sequence[str], weights: Weights, *, mirrored: bool) -> None:
     """Match two neighbours of one side with one word of the other."""
-    parts, wholes = (found.theirs_alone, found.ours_alone) if mirrored else (found.ours_alone, found.theirs_alone)
+    parts, wholes = (common.theirs_alone, common.ours_alone) if mirrored else (common.ours_alone, common.theirs_alone)
     if not parts or not wholes:
         return
     for first, second in pairwise(words):
-        whole = first + second
-        if whole in wholes and first in parts and second in parts:
-            wholes.remove(whole)
+        joined = first + second
+        if joined in wholes and first in parts and second in parts:
+            wholes.remove(joined)
             parts.remove(first)
             parts.remove(second)
-            of_parts, of_whole = weights.of(first) + weights.of(second), weights.of(whole)
-            found.ours_met += of_whole if mirrored else of_parts
-            found.theirs_met += of_parts if mirrored else of_whole
+            of_parts, of_whole = weights.of(first) + weights.of(second), weights.of(joined)
+            common.ours_met += of_whole if mirrored else of_parts
+            common.theirs_met += of_parts if mirrored else of_whole
 
 
-def _near(found: Overlap, weights: Weights) -> None:
+def _near(common: Overlap, weights: Weights) -> None:
     """Match the remaining words of both sides, the nearest first."""
     pairs: list[tuple[float, str, str, str, str]] = [
-        (-near, min(one, other), max(one, other), one, other)
-        for one in set(found.ours_alone[:_MOST_COMPARED])
-        for other in set(found.theirs_alone[:_MOST_COMPARED])
-        if one[0] == other[0] and (near := nearness(one, other))
+        (-near, min(first, second), max(first, second), first, second)
+        for first in set(common.ours_alone[:_MOST_COMPARED])
+        for second in set(common.theirs_alone[:_MOST_COMPARED])
+        if first[0] == second[0] and (near := nearness(first, second))
     ]
-    for less, _, _, one, other in sorted(pairs):
-        while one in found.ours_alone and other in found.theirs_alone:
-            found.ours_alone.remove(one)
-            found.theirs_alone.remove(other)
-            found.changed.append((one, other))
-            found.ours_met -= less * weights.of(one)
-            found.theirs_met -= less * weights.of(other)
+    for less, _, _, first, second in sorted(pairs):
+        while first in common.ours_alone and second in common.theirs_alone:
+            common.ours_alone.remove(first)
+            common.theirs_alone.remove(second)
+            common.changed.append((first, second))
+            common.ours_met -= less * weights.of(first)
+            common.theirs_met -= less * weights.of(second)

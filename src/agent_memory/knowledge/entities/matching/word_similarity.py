@@ -16,47 +16,47 @@ _LEAST_SHARE: Final = 0.4
 _NUMERONYM: Final = 3
 
 
-def distance(one: str, other: str) -> int:
+def distance(first: str, second: str) -> int:
     """Return the Damerau-Levenshtein distance, each letter swapped at most once.
 
-    Bit-parallel, one step a letter of `other`: H. Hyyrö, A bit-vector algorithm for computing Levenshtein and
+    Bit-parallel, one step a letter of `second`: H. Hyyrö, A bit-vector algorithm for computing Levenshtein and
     Damerau edit distances, Nordic Journal of Computing 10 (2003).
     """
-    if one == other:
+    if first == second:
         return 0
-    if not one:
-        return len(other)
+    if not first:
+        return len(second)
     places: dict[str, int] = {}
-    for number, letter in enumerate(one):
+    for number, letter in enumerate(first):
         places[letter] = places.get(letter, 0) | 1 << number
-    every, last = (1 << len(one)) - 1, 1 << len(one) - 1
-    plus, minus, diagonal, before, changes = every, 0, 0, 0, len(one)
-    for letter in other:
+    full, last = (1 << len(first)) - 1, 1 << len(first) - 1
+    plus, minus, diagonal, before, changes = full, 0, 0, 0, len(first)
+    for letter in second:
         here = places.get(letter, 0)
         swapped = ((~diagonal & here) << 1) & before
         diagonal = (((here & plus) + plus) ^ plus) | here | minus | swapped
         rise, fall = minus | ~(diagonal | plus), plus & diagonal
         changes += bool(rise & last) - bool(fall & last)
         rise, fall = rise << 1 | 1, fall << 1
-        plus, minus, before = (fall | ~(diagonal | rise)) & every, rise & diagonal & every, here
+        plus, minus, before = (fall | ~(diagonal | rise)) & full, rise & diagonal & full, here
     return changes
 
 
-def likeness(one: str, other: str) -> float:
+def likeness(first: str, second: str) -> float:
     """Return the similarity of two strings: 1 - distance / longer length."""
-    longest = max(len(one), len(other))
-    return 1 - distance(one, other) / longest if longest else 1.0
+    longest = max(len(first), len(second))
+    return 1 - distance(first, second) / longest if longest else 1.0
 
 
 @lru_cache(maxsize=65_536)
-def nearness(one: str, other: str) -> float:
-    """Return the probability that two words are the same one, 0 to 1.
+def nearness(first: str, second: str) -> float:
+    """Return the probability of two words being the same, 0 to 1.
 
     A word may be shortened, misspelt or without some letters. Words with digits are near only to themselves.
     """
-    if one == other:
+    if first == second:
         return 1.0
-    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    short, long = (first, second) if len(first) <= len(second) else (second, first)
     if numeronym(short, long):
         return 0.9
     if len(short) < _SHORTEST_START or short[0] != long[0] or has_digit(short) or has_digit(long):
@@ -69,16 +69,16 @@ def nearness(one: str, other: str) -> float:
     return 0.7 if shortened else 0.0
 
 
-def misspelt(one: str, other: str) -> bool:
+def misspelt(first: str, second: str) -> bool:
     """Return True if two words differ by a typing error.
 
     It is one change from five letters on, two from nine on; never in the first letter.
     """
-    shortest = min(len(one), len(other))
+    shortest = min(len(first), len(second))
     most = 0 if shortest < _ONE_CHANGE_FROM else 1 if shortest < _TWO_CHANGES_FROM else 2
-    if not most or abs(len(one) - len(other)) > most or one[0] != other[0] or has_digit(one + other):
+    if not most or abs(len(first) - len(second)) > most or first[0] != second[0] or has_digit(first + second):
         return False
-    return distance(one, other) <= most
+    return distance(first, second) <= most
 
 
 def numeronym(short: str, long: str) -> bool:
@@ -111,9 +111,9 @@ _NEARNESS: Final[tuple[Kinship, ...]] = ("same", "nickname", "initial", "misspel
 _GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
 
 
-def nickname(one: str, other: str) -> bool:
-    """Return True if two given names are used for one, as bob and robert."""
-    return bool(GIVEN_NAMES.get(one, frozenset()) & GIVEN_NAMES.get(other, frozenset()))
+def nickname(first: str, second: str) -> bool:
+    """Return True if two given names stand for each other."""
+    return bool(GIVEN_NAMES.get(first, frozenset()) & GIVEN_NAMES.get(second, frozenset()))
 
 
 def nicknames_of(word: str) -> frozenset[int]:
@@ -132,7 +132,7 @@ def compatible(ours: Sequence[str], theirs: Sequence[str]) -> bool:
 
 
 def kinship(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
-    """Return how two names of people compare."""
+    """Return the relation of two names of people."""
     if not ours or not theirs or [*ours] == [*theirs]:
         return "same" if ours and theirs else ""
     if sorted(ours) == sorted(theirs):
@@ -152,9 +152,13 @@ def _parts(ours: list[str], theirs: list[str]) -> Kinship:
         return _alone(*sorted((ours, theirs), key=len))
     # Whose surname is written first is not known: of both readings the nearer one, whichever name is asked about.
     for readings in ([(ours, theirs)], [(_turned(ours), theirs), (ours, _turned(theirs))]):
-        found = [_given(one[:-1], other[:-1]) for one, other in readings if one[-1] == other[-1] and len(one[-1]) > 1]
-        if found:
-            return min(found, key=_NEARNESS.index)
+        relations = [
+            _given(first[:-1], second[:-1])
+            for first, second in readings
+            if first[-1] == second[-1] and len(first[-1]) > 1
+        ]
+        if relations:
+            return min(relations, key=_NEARNESS.index)
     if misspelt(ours[-1], theirs[-1]) and _given(ours[:-1], theirs[:-1]) == "same":
         return "misspelt"
     return ""
@@ -166,23 +170,23 @@ def _turned(words: Sequence[str]) -> list[str]:
 
 
 def _generation(words: Sequence[str]) -> str:
-    found = words[-1] if len(words) > 1 and words[-1] in _GENERATIONS_AND_NUMBERS else ""
-    return {"jr": "junior", "sr": "senior"}.get(found, found)
+    last_word = words[-1] if len(words) > 1 and words[-1] in _GENERATIONS_AND_NUMBERS else ""
+    return {"jr": "junior", "sr": "senior"}.get(last_word, last_word)
 
 
 def _given(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
     """Compare given names in order; one side may lack middle names."""
     worst: Kinship = "same"
-    for one, other in zip(ours, theirs, strict=False):
-        if one == other:
+    for first, second in zip(ours, theirs, strict=False):
+        if first == second:
             continue
-        if len(one) == 1 or len(other) == 1:
-            if one[0] != other[0]:
+        if len(first) == 1 or len(second) == 1:
+            if first[0] != second[0]:
                 return "apart"
             worst = "initial"
-        elif nickname(one, other):
+        elif nickname(first, second):
             worst = worst if worst == "initial" else "nickname"
-        elif misspelt(one, other):
+        elif misspelt(first, second):
             worst = worst if worst == "initial" else "misspelt"
         else:
             return "apart"
@@ -214,7 +218,7 @@ def mailbox(address: str) -> list[str]:
 
 
 def owns(mail: Sequence[str], name: Sequence[str]) -> Literal["full", "short", ""]:
-    """Return how far an e-mail address is made of a name."""
+    """Return "full" or "short" if an e-mail address has a name."""
     if len(name) < _FULL:
         return "short" if len(mail) == 1 and mail[0] == name[0] else ""
     if list(mail) == list(name) or list(mail) == [name[0], name[-1]] or list(mail) == [name[-1], name[0]]:
