@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +17,6 @@ from agent_memory.models import CATEGORIES
 from tests.unit.cli.conftest import A, B, C, document, ids
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.unit.cli.conftest import Run
 
 HOSTILE = "\x1b[2Jgone [bold red]markup[/] :smile: \x9b31m"
@@ -374,6 +373,11 @@ def test_earlier_command_works_with_a_notice(cli: Run, earlier: str, present: st
     assert cli(earlier, "--help").stdout == cli(group, *present.split()[1:], "--help").stdout
     notice = f"Note: `agent-memory {earlier}` is now `agent-memory {present}`; it works until version 1.0."
     assert notice in cli(earlier, "--help").stderr
+
+
+def test_page_lists_every_earlier_name() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text("utf-8")
+    assert [name for name, present in EARLIER.items() if f"| `{name}` | `{present}` |" not in page] == []
 
 
 def test_use_chooses_the_agent(bob: Run) -> None:
