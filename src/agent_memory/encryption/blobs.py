@@ -69,7 +69,9 @@ class AgentBlobs:
 
     @contextlib.contextmanager
     def keeping(self, texts: Collection[str]) -> Iterator[list[str]]:
-        """Write texts; sweep none during the block, which ends when records name them.
+        """Write texts; sweep none during the block.
+
+        Records should name the texts before the block ends.
 
         Yields:
             Names of the texts, in the same order.
@@ -118,7 +120,7 @@ class AgentBlobs:
             yield
 
     def recode(self) -> None:
-        """Encrypt or decrypt each text that is not yet as the agent's files are; remove the old file.
+        """Encrypt or decrypt texts to match the agent's state.
 
         Raises:
             StorageError: A text cannot be read or written; a second call continues.
@@ -161,7 +163,7 @@ class AgentBlobs:
         return content.decode()
 
     def names(self) -> dict[str, int]:
-        """Return the size in bytes of each blob file by name; empty without a folder.
+        """Return sizes in bytes by file name; empty without a folder.
 
         Raises:
             OSError: The folder cannot be listed.
@@ -212,7 +214,7 @@ class AgentBlobs:
         return SweepResult(len(unused), sum(unused.values()))
 
     def copy_to(self, folder: Path) -> None:
-        """Copy all blob files to another blob folder, created if missing, and sync them.
+        """Copy all blob files to another folder, created if missing; sync.
 
         Raises:
             StorageError: A file could not be copied.
@@ -279,7 +281,7 @@ def replace_names(text: str, renamed: Mapping[str, str]) -> str:
 
 
 def find_names(file: Path) -> Iterator[str]:
-    """Yield everything in a file that looks like a text's name; nothing if it is missing.
+    """Yield every possible blob name in a file; none if missing.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""`DataKey`: AES-256-GCM for the fields of records and for whole files. Reads and writes nothing.
+"""`DataKey`: AES-256-GCM for record fields and whole files.
 
 Nonces are 96 random bits (NIST SP 800-38D, 8.2.2): one key is good for 2**32 texts, which is 4,000 million changes.
 """
@@ -44,13 +44,13 @@ def build_cipher(secret: bytes) -> Any:
 
 
 def encrypt_bound(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
-    """Return a nonce and the encrypted content, which is readable only together with what it is bound to."""
+    """Return nonce and ciphertext; decryption needs the same `bound_to`."""
     nonce = os.urandom(NONCE_BYTES)
     return nonce + bytes(cipher.encrypt(nonce, content, bound_to))
 
 
 def decrypt_bound(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
-    """Return what `encrypt_bound` was given.
+    """Return the content of `encrypt_bound`.
 
     Raises:
         ValueError: It was changed, or is of another key or bound to something else.
@@ -64,22 +64,22 @@ def decrypt_bound(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
 
 
 def bound(*parts: object) -> bytes:
-    """Return parts as bytes that no other parts give."""
+    """Return parts as unambiguous bytes."""
     return json.dumps(parts, ensure_ascii=True).encode()
 
 
 class DataKey:
-    """What all files of one agent are encrypted with; a `Codec` of its journals.
+    """Key of all files of one agent; a `Codec` of its journals.
 
     Args:
-        secret: 32 random bytes.
-        agent: What the agent was named when its memory was encrypted. A folder may be renamed later.
+        secret: Key of 32 random bytes.
+        agent: Name of the agent when its memory was encrypted; a folder may be renamed later.
 
     Attributes:
-        key: Names the key; tells nothing of it.
+        key: Public name of the key.
 
     Raises:
-        ConfigurationError: cryptography is not installed.
+        ConfigurationError: The package cryptography is not installed.
     """
 
     def __init__(self, secret: bytes, agent: str) -> None:
@@ -110,7 +110,7 @@ class DataKey:
         return encrypt_bound(self._cipher, content, bound(self._agent, *where))
 
     def unlocked(self, where: Sequence[object], content: bytes) -> bytes:
-        """Return what `locked` was given.
+        """Return the content of `locked`.
 
         Raises:
             ValueError: It was changed, or made for another place or with another key.
@@ -122,22 +122,22 @@ class DataKey:
         return MAGIC + self.locked(("file", name), content)
 
     def decrypted(self, name: str, content: bytes) -> bytes:
-        """Return what a file holds.
+        """Return the content of an encrypted file.
 
         Raises:
-            ValueError: It is none of ours, was changed, or is another file.
+            ValueError: It is not encrypted by us, was changed, or is another file.
         """
         if not content.startswith(MAGIC):
             raise ValueError("it is not encrypted")
         return self.unlocked(("file", name), content[len(MAGIC) :])
 
     def hashed(self, content: bytes) -> bytes:
-        """Return 32 bytes that stand for some content and that nobody can compute without the key (HMAC-SHA256)."""
+        """Return the HMAC-SHA256 of content under the key."""
         return hmac.digest(self._hashes, content, hashlib.sha256)
 
     @property
     def secret(self) -> bytes:
-        """The key itself, for whoever wraps it."""
+        """Key bytes, to wrap them."""
         return self._secret
 
 

@@ -1,7 +1,10 @@
-"""Which key the files of a folder are encrypted with, for whoever in this process opens one of them.
+"""Keys of the folders whose files this process opens.
 
-A process has the keys that it was given, as a disk is unlocked for all programs of a session: each door to a file asks
-here by the folder, so that none can be forgotten. A person's key is asked for when the first file needs it.
+A process has the keys that it was given, as a disk is unlocked for all programs of a session: whatever opens a file
+asks here by its folder. A person's key is loaded when the first file needs it.
+
+`encryption.json` in an agent's folder has the key of its files, wrapped by the person's key. Changing the person's key
+rewrites only this file. Without it the files are unreadable: backups have it.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _KnownKeys:
-    """What this process knows; all of it by the real path of an agent's folder, or of the folder of all agents."""
+    """Known keys by the real path of a folder."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -43,83 +46,85 @@ _KEYS: Final = _KnownKeys()
 
 
 def take_keys_from(root: Path, settings: EncryptionSettings) -> None:
-    """Say where the person's key for all agents below a folder comes from; where nobody did, from the environment.
+    """Set the source of the person's key below a folder.
 
-    Who says nothing of his own leaves it at what another one said.
+    Default settings do not replace earlier ones.
     """
     with _KEYS.lock:
-        known = _KEYS.sources.get(root)
-        if known != settings and (known is None or settings != EncryptionSettings()):
+        earlier = _KEYS.sources.get(root)
+        if earlier != settings and (earlier is None or settings != EncryptionSettings()):
             _KEYS.sources[root] = settings
             _KEYS.unlocked = {place: key for place, key in _KEYS.unlocked.items() if place[0].parent != root}
 
 
 def forget_keys() -> None:
-    """Forget all keys, and where they come from."""
+    """Forget all keys and their sources."""
     with _KEYS.lock:
         _KEYS.sources, _KEYS.files, _KEYS.unlocked = {}, {}, {}
 
 
 def get_key_file(folder: Path) -> KeyFile | None:
-    """Return what `encryption.json` of an agent's folder says, None where there is none; looks whether it has changed.
+    """Return `encryption.json` of an agent's folder, or None.
+
+    Read again after a change.
 
     Raises:
-        StorageError: `key_file`: it is there and cannot be used.
+        StorageError: `key_file`: it exists and cannot be used.
     """
     looked = signature(folder / ENCRYPTION)
     with _KEYS.lock:
-        known = _KEYS.files.get(folder)
-        if known is not None and known[0] == looked:
-            return known[1]
-        found = None if looked is None else KeyFile.read(folder)
-        _KEYS.files[folder] = (looked, found)
-        return found
+        cached = _KEYS.files.get(folder)
+        if cached is not None and cached[0] == looked:
+            return cached[1]
+        file = None if looked is None else KeyFile.read(folder)
+        _KEYS.files[folder] = (looked, file)
+        return file
 
 
 def state_of(folder: Path) -> State | None:
-    """Return how far the encryption of an agent's files is; None where they are plain. See `get_key_file`."""
-    found = get_key_file(folder)
-    return None if found is None else found.state
+    """Return the encryption state of an agent's files; None if plain."""
+    file = get_key_file(folder)
+    return None if file is None else file.state
 
 
 def is_encrypted(folder: Path) -> bool:
-    """Tell whether nothing may be written to an agent's folder that is not encrypted. See `get_key_file`."""
+    """Return True if new files in a folder must be encrypted."""
     state = state_of(folder)
     return state in {"encrypting", "encrypted"} or (state is None and _should_encrypt(folder))
 
 
 def data_key(folder: Path, name: str | None = None) -> DataKey:
-    """Return the key that the files of an agent's folder are encrypted with.
+    """Return the key of an agent's files.
 
     Args:
-        folder: The agent's.
-        name: Of the key that a file names; None takes that of the folder.
+        folder: Folder of the agent.
+        name: Name of the key in a file's header; the folder's key when None.
 
     Raises:
-        StorageError: `encrypted`: there is no key; `wrong_key`: it is another one; `key_file`: it cannot be made out.
-        ConfigurationError: cryptography is not installed.
+        StorageError: `encrypted`: there is no key; `wrong_key`: it is another key; `key_file`: it is unusable.
+        ConfigurationError: The package cryptography is not installed.
     """
     with _KEYS.lock:
-        if name is not None and (known := _KEYS.unlocked.get((folder, name))) is not None:
-            return known
+        if name is not None and (unlocked := _KEYS.unlocked.get((folder, name))) is not None:
+            return unlocked
         file = get_key_file(folder)
         if file is None:
             raise build_key_gone_error(folder)
-        found = _KEYS.unlocked.get((folder, file.key))
-        if found is None:
-            found = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(get_key_source(folder)))
-    if name is not None and found.key != name:
+        key = _KEYS.unlocked.get((folder, file.key))
+        if key is None:
+            key = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(get_key_source(folder)))
+    if name is not None and key.key != name:
         raise StorageError(
             f"A file of {folder.name} is encrypted with another key than the one in {ENCRYPTION}. "
             "Nothing was read or changed.",
             code="wrong_key",
             recovery=f"Bring back the {ENCRYPTION} that belongs to it, from the same backup as the file.",
         )
-    return found
+    return key
 
 
 def build_key_gone_error(folder: Path) -> StorageError:
-    """Return the error for a folder that has encrypted files, and no `encryption.json`."""
+    """Build the error for encrypted files without `encryption.json`."""
     return StorageError(
         f"A file of {folder.name} is encrypted, and {ENCRYPTION}, which holds the key of the files, is gone. "
         "Nothing was read or changed.",
@@ -130,10 +135,10 @@ def build_key_gone_error(folder: Path) -> StorageError:
 
 
 def unlock(folder: Path) -> None:
-    """Get the key of an agent's folder where its files are encrypted, so that all that opens one finds it.
+    """Load the key of an agent's folder, if its files are encrypted.
 
     Raises:
-        StorageError, ConfigurationError: As `data_key`.
+        StorageError, ConfigurationError: As `data_key` raises.
     """
     if state_of(folder) is not None:
         data_key(folder)
@@ -142,33 +147,35 @@ def unlock(folder: Path) -> None:
 
 
 def get_key_source(folder: Path) -> EncryptionSettings:
-    """Return where the person's key for an agent's folder comes from."""
+    """Return the source of the person's key for an agent's folder."""
     with _KEYS.lock:
-        return next((_KEYS.sources[each] for each in folder.parents if each in _KEYS.sources), EncryptionSettings())
+        return next(
+            (_KEYS.sources[parent] for parent in folder.parents if parent in _KEYS.sources), EncryptionSettings()
+        )
 
 
 def unwrap_key_file(file: KeyFile, folder: Path) -> DataKey:
-    """Return the key in a key file that lies elsewhere, such as in a backup.
+    """Return the key in another key file, such as a backup's.
 
     Args:
-        file: It.
-        folder: Of the agent that it is asked for.
+        file: Content of the key file.
+        folder: Folder of the agent that needs the key.
 
     Raises:
-        StorageError, ConfigurationError: As `data_key`.
+        StorageError, ConfigurationError: As `data_key` raises.
     """
     with _KEYS.lock:
-        known = next((key for (_, name), key in _KEYS.unlocked.items() if name == file.key), None)
-        return known or file.unwrapped(person_key(get_key_source(folder)))
+        unlocked = next((key for (_, name), key in _KEYS.unlocked.items() if name == file.key), None)
+        return unlocked or file.unwrapped(person_key(get_key_source(folder)))
 
 
 def key_for(folder: Path) -> DataKey | None:
-    """Return the key for what is written to a folder now; None where it is to be plain. See `data_key`.
+    """Return the key for new files in a folder, or None.
 
-    With the first of what is written to a folder whose files are to be encrypted, the key is made.
+    The first write to a folder that is to be encrypted makes the key.
 
     Raises:
-        StorageError, ConfigurationError: As `data_key`; `weak_key`: the passphrase for new files is too short.
+        StorageError, ConfigurationError: As `data_key` raises; `weak_key`: the passphrase for new files is too short.
     """
     if not is_encrypted(folder):
         return None
@@ -178,7 +185,7 @@ def key_for(folder: Path) -> DataKey | None:
 
 
 def _should_encrypt(folder: Path) -> bool:
-    """Tell whether settings have new agents encrypted, and nothing was stored in a folder yet."""
+    """Return True if settings encrypt new agents and this is one."""
     with _KEYS.lock:
         settings = _KEYS.sources.get(folder.parent)  # of no folder below: there backups are unpacked
         if settings is None or not settings.new_agents or folder.name.startswith("_"):
@@ -197,7 +204,7 @@ def _create_key_file(folder: Path) -> None:
 
 
 def add_key(folder: Path, key: DataKey) -> None:
-    """Take a key as known, which was made or unwrapped already."""
+    """Add a key that was made or unwrapped already."""
     with _KEYS.lock:
         _KEYS.unlocked[folder, key.key] = key
 
@@ -211,14 +218,14 @@ _STATES: Final[tuple[State, ...]] = ("encrypting", "encrypted", "decrypting")
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """What the file says.
+    """Content of `encryption.json`.
 
     Attributes:
-        state: How far the encryption of the agent's files is; bound to the wrapped key, so that nobody sets another.
-        agent: The agent's name when the key was made; everything is bound to it.
-        key: Names the data key, as the headers of journals do.
-        wrapped: The data key, encrypted with the person's.
-        stretched: How the person's key is made of a passphrase; None where it is 32 bytes itself.
+        state: Encryption state of the agent's files; bound to the wrapped key, so that it cannot be forged.
+        agent: Name of the agent when the key was made; everything is bound to it.
+        key: Public name of the data key, as in journal headers.
+        wrapped: Data key, encrypted by the person's key.
+        stretched: Parameters for a passphrase; None for a key of 32 bytes.
     """
 
     state: State
@@ -229,12 +236,12 @@ class KeyFile:
 
     @classmethod
     def fresh(cls, agent: str, person: PersonKey, state: State = "encrypting") -> tuple[KeyFile, DataKey]:
-        """Return a file with a new data key, and that key; nothing is written."""
+        """Return a file with a new data key, and that key."""
         data = DataKey(os.urandom(KEY_BYTES), agent)
         return cls(state, agent, data.key, b"").wrapping(data, person), data
 
     def wrapping(self, data: DataKey, person: PersonKey, state: State | None = None) -> KeyFile:
-        """Return the file with the same data key, wrapped by a person's key, which may be another one."""
+        """Return the file with its data key wrapped by a person's key."""
         state = state or self.state
         stretched = None
         if person.raw is None:
@@ -247,8 +254,8 @@ class KeyFile:
         """Return the data key.
 
         Raises:
-            StorageError: `wrong_key`: the person's key is not the one that it was wrapped by.
-            ConfigurationError: cryptography is not installed.
+            StorageError: `wrong_key`: it was wrapped by another person's key.
+            ConfigurationError: The package cryptography is not installed.
         """
         try:
             data = DataKey(
@@ -277,19 +284,19 @@ class KeyFile:
         return json.dumps(value, indent=1).encode() + b"\n"
 
     def write(self, folder: Path) -> None:
-        """Put it in place, synced, readable by its owner alone.
+        """Write the file, synced, readable by its owner alone.
 
         Raises:
-            StorageError: The file that was there is in place.
+            StorageError: The earlier file is in place.
         """
         with translated(folder / ENCRYPTION, "write"):
             replace_file(folder / ENCRYPTION, self.encode(), durable=True)
 
     def begin(self, folder: Path) -> None:
-        """Put it in place, synced, unless another process was faster.
+        """Write the file, synced, unless another process was faster.
 
         Raises:
-            StorageError: There is none.
+            StorageError: It could not be written.
         """
         new = folder / f".{ENCRYPTION}.{os.urandom(4).hex()}.tmp"
         with translated(folder / ENCRYPTION, "write"):
@@ -300,10 +307,10 @@ class KeyFile:
 
     @staticmethod
     def remove(folder: Path) -> None:
-        """Remove the file of a folder, in which nothing is encrypted any more.
+        """Remove the file of a folder without encrypted files.
 
         Raises:
-            StorageError: It is there still.
+            StorageError: It could not be removed.
         """
         with translated(folder / ENCRYPTION, "remove"):
             (folder / ENCRYPTION).unlink(missing_ok=True)
@@ -311,10 +318,10 @@ class KeyFile:
 
     @classmethod
     def read(cls, folder: Path) -> KeyFile | None:
-        """Return what the file of a folder says, None where there is none.
+        """Return the key file of a folder, or None.
 
         Raises:
-            StorageError: `key_file`: it is there and cannot be used.
+            StorageError: `key_file`: it exists and cannot be used.
         """
         path = folder / ENCRYPTION
         try:
@@ -327,7 +334,7 @@ class KeyFile:
 
     @classmethod
     def of(cls, content: bytes, path: Path) -> KeyFile:
-        """Return what the bytes of such a file say; see `read`."""
+        """Parse the content of a key file; see `read`."""
         try:
             value = json.loads(content)
             if value["version"] != VERSION:
@@ -345,20 +352,20 @@ class KeyFile:
         """Return the 32 bytes that wrap the data key.
 
         Raises:
-            ValueError: They cannot be made of this key as the file says.
+            ValueError: The person's key does not fit the file.
         """
         if self.stretched is None:
             if person.raw is None:
                 raise ValueError("a passphrase, where a key of 32 bytes was used")
             return person.raw
         try:
-            salt, cost = base64.b64decode(self.stretched["salt"]), [int(self.stretched[each]) for each in COST]
+            salt, cost = base64.b64decode(self.stretched["salt"]), [int(self.stretched[name]) for name in COST]
         except (KeyError, TypeError):
             raise ValueError("damaged") from None
         return person.stretched(salt, *cost)
 
     def bound_to(self) -> bytes:
-        """Return all that must be as it was when the data key was wrapped."""
+        """Return the bytes to which the wrapped key is bound."""
         return bound("agent-memory data key", VERSION, self.state, self.agent, self.key, self.stretched)
 
 
@@ -373,7 +380,7 @@ def _build_unusable_error(path: Path, why: str) -> StorageError:
 
 
 def check_encryption(folder: Path) -> Iterator[Concern]:
-    """Report whether an agent's files are encrypted, to the end, and whether this process has the key."""
+    """Report the encryption state, and whether the key is available."""
     try:
         file = get_key_file(folder)
         if file is None:

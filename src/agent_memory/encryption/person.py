@@ -1,4 +1,4 @@
-"""The key that a person has: where it comes from, and what it is made of.
+"""The person's key: where it comes from, and how it is used.
 
 A key of 32 bytes, in hexadecimal or base64, is taken as it is. Anything else is a passphrase and is stretched.
 """
@@ -44,11 +44,11 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 
 @dataclass(frozen=True, slots=True)
 class PersonKey:
-    """A key as a person gave it.
+    """Key as a person gave it.
 
     Attributes:
-        text: As it came, without white space around it. Never shown.
-        source: Where it came from, in words.
+        text: Text of the key without surrounding white space. Never shown.
+        source: Source of the key in words.
     """
 
     text: str = field(repr=False)
@@ -56,7 +56,7 @@ class PersonKey:
 
     @property
     def raw(self) -> bytes | None:
-        """The 32 bytes that it is; None for a passphrase."""
+        """Key of 32 bytes; None for a passphrase."""
         if re.fullmatch(r"[0-9a-fA-F]{64}", self.text):
             return bytes.fromhex(self.text)
         if re.fullmatch(r"[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43}=?", self.text):
@@ -64,12 +64,12 @@ class PersonKey:
         return None
 
     def stretched(self, salt: bytes, n: int, r: int, p: int) -> bytes:
-        """Return 32 bytes made of a passphrase by scrypt (RFC 7914), which takes 128 * r * n bytes of memory.
+        """Return 32 bytes made of a passphrase by scrypt (RFC 7914).
 
-        However its letters are composed, they are the same (RFC 8265).
+        Takes 128 * r * n bytes of memory. Composed and decomposed letters are the same (RFC 8265).
 
         Raises:
-            ValueError: The parameters ask for nothing, or for more than a file may ask of us.
+            ValueError: The parameters are out of bounds.
         """
         if not (1 < n <= _MOST_COST and 0 < r <= 32 and 0 < p <= 32):  # noqa: PLR2004 - what a file may ask of us
             raise ValueError("its parameters are out of bounds")
@@ -77,10 +77,10 @@ class PersonKey:
         return hashlib.scrypt(_encode_text(self.text), salt=salt, n=n, r=r, p=p, maxmem=2 * memory, dklen=KEY_BYTES)
 
     def check_strength(self) -> None:
-        """Make sure that it is worth encrypting with.
+        """Check that a passphrase is long enough.
 
         Raises:
-            ConfigurationError: `weak_key`: a passphrase that is too short.
+            ConfigurationError: `weak_key`: it is too short.
         """
         if self.raw is None and len(self.text) < LEAST_CHARACTERS:
             raise ConfigurationError(
@@ -92,10 +92,10 @@ class PersonKey:
 
 
 def person_key(settings: EncryptionSettings) -> PersonKey:
-    """Return the person's key from where the settings say.
+    """Return the person's key from its source in the settings.
 
     Raises:
-        StorageError: `encrypted`: there is none, or it cannot be read.
+        StorageError: `encrypted`: there is no key, or it cannot be read.
         ConfigurationError: A package that is needed for it is missing.
     """
     add_key_variable(settings.key_variable)
@@ -111,7 +111,7 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
 
 
 def build_no_key_error(why: str) -> StorageError:
-    """Return the error for a memory that is encrypted while there is no key for it."""
+    """Build the error for an encrypted memory without a key."""
     return StorageError(
         f"This memory is encrypted, or is to be, and there is no key: {why}. Nothing was read or changed.",
         code="encrypted",
@@ -167,10 +167,10 @@ def _read_command(command: str) -> PersonKey:
 
 
 def _run(words: list[str]) -> tuple[int, bytes]:
-    """Return how a command ended, and what it printed, as far as that may be a key.
+    """Run a command; return its status and output, cut off.
 
     Raises:
-        TimeoutError: It has not ended in time, and was killed.
+        TimeoutError: It did not end in time, and was killed.
         OSError, ValueError: It cannot be started.
     """
     printed, until = b"", time.monotonic() + _COMMAND_SECONDS
@@ -210,10 +210,10 @@ def _read_keyring(service: str) -> PersonKey:
         ) from None
     what = f"the entry {service!r} of the system's keyring"
     try:
-        found = keyring.get_password(service, "agent-memory")
+        password = keyring.get_password(service, "agent-memory")
     except KeyringError as error:
         raise build_no_key_error(f"{what} cannot be read ({type(error).__name__})") from None
-    return _build_key(found or "", what)
+    return _build_key(password or "", what)
 
 
 def _encode_text(text: str) -> bytes:

@@ -34,12 +34,12 @@ _NO_SYNC: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENO
 
 
 def signature_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Return inode, size and time of the last change: if they are the same, the file is taken as unchanged."""
+    """Return inode, size and modification time, to detect changes."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def signature(path: Path) -> tuple[int, int, int] | None:
-    """Return `signature_of` what is at `path`, links followed; None if nothing is, or it cannot be looked at."""
+    """Return `signature_of` a path, links followed, or None."""
     try:
         return signature_of(path.stat())
     except OSError:
@@ -47,13 +47,13 @@ def signature(path: Path) -> tuple[int, int, int] | None:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether an error means that there is no room: on the disk, in a quota, below a limit on file sizes."""
+    """Return True for a full disk, quota or size limit."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextlib.contextmanager
 def translated(path: Path, doing: str) -> Iterator[None]:
-    """Turn an `OSError` raised while `doing` something to `path` into the fitting `StorageError`.
+    """Turn an `OSError` about `path` into the fitting `StorageError`.
 
     Raises:
         DiskFullError: No space, a quota or a file size limit.
@@ -84,7 +84,7 @@ def _translate(error: OSError, path: Path, doing: str) -> StorageError:
 
 
 def _advice(error: OSError, path: Path) -> dict[str, Any]:
-    """Return code and recovery of an error that is neither a full disk nor a missing permission."""
+    """Return code and recovery of any other error."""
     if error.errno == errno.EISDIR:
         return {"code": "not_a_file", "recovery": f"Move what is called {path.name} away."}
     if error.errno in {errno.EMFILE, errno.ENFILE}:
@@ -95,9 +95,9 @@ def _advice(error: OSError, path: Path) -> dict[str, Any]:
 
 
 def _advise_owner(path: Path) -> str | None:
-    """Return what to do about files of another user, such as a command run with sudo leaves; None for one's own."""
+    """Return a hint for files of another user, else None."""
     try:
-        present = next(each for each in (path, *path.parents) if os.path.lexists(each))
+        present = next(parent for parent in (path, *path.parents) if os.path.lexists(parent))
         owner = present.lstat().st_uid
     except (OSError, StopIteration):
         return None
@@ -107,7 +107,7 @@ def _advise_owner(path: Path) -> str | None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create `folder` and what is missing above it, readable by its owner alone.
+    """Create a folder and its parents, readable by the owner alone.
 
     Raises:
         StorageError: It cannot be created; or it is a link that another user made, who would choose where things go.
@@ -128,10 +128,12 @@ def make_private_folder(folder: Path) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open `path` with `flags`, not following a link, not inherited by children; a new file is 0600.
+    """Open a regular file with `flags`; a new file is 0600.
+
+    Links are not followed, and child processes do not inherit the descriptor.
 
     Raises:
-        OSError: Also when it is no regular file: opening a pipe would block.
+        OSError: The file cannot be opened, or is not a regular file: opening a pipe would block.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PRIVATE_FILE)
     return _check_regular(descriptor)
@@ -139,7 +141,7 @@ def open_private(path: Path, flags: int) -> int:
 
 @contextlib.contextmanager
 def opened(path: Path, flags: int) -> Iterator[int]:
-    """Open a file like `open_private` for the length of the block, and yield its descriptor."""
+    """Open a file like `open_private` for the block."""
     descriptor = open_private(path, flags)
     try:
         yield descriptor
@@ -148,17 +150,17 @@ def opened(path: Path, flags: int) -> Iterator[int]:
 
 
 def read_file(path: Path) -> bytes:
-    """Return what is in `path`, which may be a link, in one go.
+    """Return the content of a file, links followed.
 
     Raises:
-        OSError: It cannot be read, or is no file.
+        OSError: The path cannot be read, or is not a file.
     """
     with os.fdopen(open_to_read(path), "rb") as file:
         return file.read()
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file of ours; None if there is no such file, or it holds anything else."""
+    """Return the object in a JSON file; None if missing or invalid."""
     try:
         value = json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
@@ -167,16 +169,16 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def open_to_read(path: Path) -> int:
-    """Open what is in `path`, which may be a link, without blocking.
+    """Open a file for reading, links followed, without blocking.
 
     Raises:
-        OSError: It cannot be read, or is no file.
+        OSError: The path cannot be read, or is not a file.
     """
     return _check_regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
 
 def _check_regular(descriptor: int) -> int:
-    """Return the descriptor of a file; anything else is closed."""
+    """Return the descriptor of a regular file; close any other."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EISDIR, "it is no file")  # also for a pipe or a device
@@ -184,7 +186,7 @@ def _check_regular(descriptor: int) -> int:
 
 
 def iter_blocks(descriptor: int, start: int, end: int, at_once: int = _BLOCK) -> Iterator[bytes]:
-    """Yield what an open file holds from `start` up to `end`, in blocks; stops early only where the file ends.
+    """Yield an open file from `start` to `end` in blocks.
 
     One `pread` returns 2,147,479,552 bytes at most (man 2 read), and on some file systems fewer at any time.
     """
@@ -194,21 +196,21 @@ def iter_blocks(descriptor: int, start: int, end: int, at_once: int = _BLOCK) ->
 
 
 def read_at(descriptor: int, start: int, end: int) -> bytes:
-    """Return what an open file holds from `start` up to `end`; fewer bytes only where the file ends."""
+    """Return the content of an open file from `start` to `end`."""
     return b"".join(iter_blocks(descriptor, start, end))
 
 
 def is_in_place(path: Path, descriptor: int) -> bool:
-    """Return whether the open file is still the one that `path` names.
+    """Return True if `path` still names the open file.
 
     Raises:
         OSError: The folder cannot be looked at.
     """
     try:
-        there = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    return os.path.samestat(there, os.fstat(descriptor))
+    return os.path.samestat(status, os.fstat(descriptor))
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -219,7 +221,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 
 def sync_file(descriptor: int) -> None:
-    """Ask the disk, not only the kernel, to keep what was written (F_FULLFSYNC on macOS)."""
+    """Sync a file to the disk itself (F_FULLFSYNC on macOS)."""
     if sys.platform == "darwin":
         try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
@@ -232,7 +234,7 @@ def sync_file(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a created or renamed name in `folder` durable; nothing to do where the file system has no such thing."""
+    """Make new names in a folder durable, where that is supported."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_file(descriptor)
@@ -244,7 +246,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_parents(folder: Path) -> None:
-    """Make the names of `folder` and of everything above it on the same disk durable."""
+    """Make the names of a folder and its parents durable."""
     device = folder.stat().st_dev
     for parent in folder.absolute().parents:
         with contextlib.suppress(PermissionError):  # a folder that may not be opened was not created by this process
@@ -254,12 +256,12 @@ def sync_parents(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make everything in `folder` durable, also what other code wrote there without a sync."""
-    for each in folder.iterdir():
-        if each.is_dir():
-            sync_tree(each)
+    """Make everything in a folder durable, whoever wrote it."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            sync_tree(path)
         else:
-            with opened(each, os.O_RDONLY) as descriptor:
+            with opened(path, os.O_RDONLY) as descriptor:
                 sync_file(descriptor)
     sync_folder(folder)
 
@@ -267,7 +269,7 @@ def sync_tree(folder: Path) -> None:
 def replace_file(
     path: Path, content: bytes | Iterable[bytes], *, durable: bool, check: Callable[[], None] | None = None
 ) -> None:
-    """Give `path` new content at once: readers see the old or the new, never a mix.
+    """Replace the content of `path` atomically.
 
     The new file is locked until its name is durable, so that a process that waits for its lock writes after that.
 
@@ -301,7 +303,7 @@ _held: Final[set[int]] = set()
 
 
 def try_lock(descriptor: int) -> None:
-    """Lock an open file until `unlock_and_close`, or until this process ends in whatever way.
+    """Lock an open file until `unlock_and_close` or the process ends.
 
     Raises:
         OSError: Another process holds it (`BlockingIOError`, or EACCES), or the file system has no locks.
@@ -311,7 +313,7 @@ def try_lock(descriptor: int) -> None:
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """Lock an open file like `try_lock`, behind those who wait for it already, for however long that takes.
+    """Lock an open file like `try_lock`, waiting as long as needed.
 
     Raises:
         OSError: The file system has no locks.
@@ -321,9 +323,9 @@ def wait_for_lock(descriptor: int) -> None:
 
 
 def duplicate(descriptor: int) -> int:
-    """Return another descriptor of an open file, for after its lock is given back; close it by `unlock_and_close`.
+    """Duplicate a descriptor, for after its lock is released.
 
-    A child that is forked meanwhile would keep the lock by it, too.
+    Close it with `unlock_and_close`: a child forked before would keep the lock by it.
     """
     copy = os.dup(descriptor)
     _held.add(copy)
@@ -331,7 +333,9 @@ def duplicate(descriptor: int) -> int:
 
 
 def hold_folder(folder: Path) -> int | None:
-    """Return the descriptor that holds a folder itself; None where folders cannot be held, or where there is none yet.
+    """Lock a folder itself and return its descriptor.
+
+    None if folders cannot be locked, or it is missing.
 
     Raises:
         BlockingIOError: Another process holds it.
@@ -351,7 +355,10 @@ def hold_folder(folder: Path) -> int | None:
 
 
 def unlock_and_close(descriptor: int) -> None:
-    """Close a descriptor and, before that, unlock it: a child forked meanwhile has a copy and would keep the lock."""
+    """Unlock and close a descriptor.
+
+    A child forked before has a copy, and would keep the lock of a file that was only closed.
+    """
     _held.discard(descriptor)
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -360,7 +367,10 @@ def unlock_and_close(descriptor: int) -> None:
 
 
 def _close_in_child() -> None:
-    """Close the parent's locked files in a forked child. To unlock them would release the locks of the parent."""
+    """Close the parent's locked files in a forked child.
+
+    Unlocking them would release the locks of the parent.
+    """
     while _held:
         with contextlib.suppress(OSError):
             os.close(_held.pop())
@@ -378,33 +388,32 @@ _TAIL: Final = len(".01234567.tmp")
 
 
 def claim(descriptor: int) -> None:
-    """Lock the open temporary file until it is closed or this process ends."""
+    """Lock a temporary file until it is closed."""
     with contextlib.suppress(OSError):  # without such locks its age decides
         try_lock(descriptor)
 
 
 def list_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
-    """Return the temporary files in `folder` that no process is writing any more, folders of restorings included.
+    """Return temporary files and folders that no process writes any more.
 
     Args:
-        folder: Where to look; other subfolders are left alone.
-        at_once: Name of a file of which no process makes a new version without noticing when that is gone: what was
-            left of it counts whatever its age.
-        of: Only what was left of the file of this name; for folders that are not ours.
+        folder: Folder to scan, without other subfolders.
+        at_once: Name of a file whose leftovers count at any age, since its writers notice when they are gone.
+        of: Only leftovers of the file of this name, for folders of other programs.
     """
-    found = []
+    abandoned = []
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             replaced = path.name[1:-_TAIL]
             if sort_of(path.name) == "temporary" and of in {None, replaced}:
                 with contextlib.suppress(OSError):  # gone meanwhile, or not to be looked at
                     if _is_abandoned(path, 0.0 if replaced == at_once else _FRESH_SECONDS):
-                        found.append(path)
-    return found
+                        abandoned.append(path)
+    return abandoned
 
 
 def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
-    """Remove what `list_leftovers` returns; what cannot be removed now may be the next time."""
+    """Remove leftovers; ignore those that cannot be removed now."""
     for path in list_leftovers(folder, at_once, of=of):
         with contextlib.suppress(OSError):
             remove_leftover(path)

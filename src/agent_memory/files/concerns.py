@@ -49,10 +49,10 @@ class Concern:
     """One observation about a file or a folder.
 
     Attributes:
-        code: A stable word for programs.
-        sentence: What it is.
-        advice: What to do; empty if nothing is to be done.
-        size: Bytes on disk of what it is about, where that has any.
+        code: Stable word for programs.
+        sentence: Observation in one sentence.
+        advice: What to do; empty if nothing.
+        size: Size on disk in bytes, if known.
         details: A few examples, such as line numbers with reasons.
     """
 
@@ -66,20 +66,20 @@ class Concern:
 def check_agent_folder(folder: AgentFolder) -> Iterator[Concern]:
     """Report the state of an agent's folder."""
     path = folder.path
-    found = [*_check_permissions(folder), *_check_room(path, size_of(folder.journal)), *_check_file_system(folder)]
-    yield from found or [Concern("folder", "Private to this user, and writable.")]
+    concerns = [*_check_permissions(folder), *_check_room(path, size_of(folder.journal)), *_check_file_system(folder)]
+    yield from concerns or [Concern("folder", "Private to this user, and writable.")]
     if is_settled(path):
         yield Concern(
             "restore_unfinished",
             "Restoring a backup was interrupted when it was settled: some journals are those of the backup by now.",
             "The next session finishes that; so does --repair.",
         )
-    if left := list_leftovers(path):
+    if temporary := list_leftovers(path):
         yield Concern(
             "leftovers",
-            f"{counted(len(left), 'temporary file')} of processes that were killed.",
+            f"{counted(len(temporary), 'temporary file')} of processes that were killed.",
             "A compaction removes them; so does --repair.",
-            sum(map(size_of, left)),
+            sum(map(size_of, temporary)),
         )
 
 
@@ -106,12 +106,12 @@ def check_lock(folder: AgentFolder) -> Iterator[Concern]:
 
 
 def is_begun(folder: AgentFolder) -> bool:
-    """Return whether there is a journal that is not empty."""
+    """Return True if there is a journal that is not empty."""
     return kind_of(folder.journal) == "file" and size_of(folder.journal) > 0
 
 
 def list_too_open(folder: AgentFolder) -> list[Path]:
-    """Return what of ours in an agent's folder, and the folder itself, others on this machine may read or change."""
+    """Return our paths that other users of this machine may access."""
     top = folder.path
     paths = [top, *(top / name for name in names_in(top) if sort_of(name) != "other")]
     paths += [folder.index / name for name in names_in(folder.index)] if kind_of(folder.index) == "folder" else []
@@ -122,7 +122,7 @@ def list_too_open(folder: AgentFolder) -> list[Path]:
 
 
 def make_private(path: Path) -> None:
-    """Give a path of ours the permissions that it should have.
+    """Make a path readable by its owner alone.
 
     Raises:
         OSError: It has those that it had.
@@ -132,15 +132,15 @@ def make_private(path: Path) -> None:
 
 def _check_permissions(folder: AgentFolder) -> Iterator[Concern]:
     path = folder.path
-    if found := list_too_open(folder):
-        writable = any(_mode(each) & _OTHERS_WRITE for each in found)
-        names = [each.name for each in found if each != path]
+    if open_paths := list_too_open(folder):
+        writable = any(_mode(open_path) & _OTHERS_WRITE for open_path in open_paths)
+        names = [open_path.name for open_path in open_paths if open_path != path]
         what = "the folder" + (f" and {counted(len(names), 'file')} in it" if names else "")
         yield Concern(
             "permissions_open",
             f"Other users of this machine may {'change' if writable else 'read'} {what}.",
             f"chmod 700 {path}; `agent-memory doctor --repair` does it.",
-            details=tuple(f"{each.name} {_mode(each):04o}" for each in found[:3]),
+            details=tuple(f"{open_path.name} {_mode(open_path):04o}" for open_path in open_paths[:3]),
         )
     if foreign := [name for name in ("", *names_in(path)) if not _is_own(path / name)]:
         yield Concern(
@@ -201,7 +201,7 @@ def _check_file_system(folder: AgentFolder) -> Iterator[Concern]:
 
 
 def _mode(path: Path) -> int:
-    """Return the permission bits of a path; 0 for a link, or where they cannot be read."""
+    """Return a path's permission bits; 0 for a link or an error."""
     try:
         status = path.lstat()
     except OSError:

@@ -27,11 +27,11 @@ _FIELDS_OF_A_LOCK: Final = 6
 
 
 def kind_of(path: Path, *, follow: bool = False) -> PathType:
-    """Return what a path is; `hidden` when the system refuses to say.
+    """Return the type of a path; `hidden` if it cannot be read.
 
     Args:
-        path: What to look at.
-        follow: Look at what a link leads to; `link` then means that it leads nowhere.
+        path: Path to check.
+        follow: Follow links; `link` then means a broken link.
     """
     try:
         mode = path.stat().st_mode if follow else path.lstat().st_mode
@@ -47,7 +47,7 @@ def kind_of(path: Path, *, follow: bool = False) -> PathType:
 
 
 def describe_path_type(kind: PathType) -> str:
-    """Return the phrase for a kind, to follow 'is'."""
+    """Return the phrase for a path type, to follow 'is'."""
     return {
         "missing": "missing",
         "file": "a file",
@@ -59,10 +59,10 @@ def describe_path_type(kind: PathType) -> str:
 
 
 def read_regular(path: Path, *, follow: bool = True) -> bytes:
-    """Return the content of a regular file, or of the one that a link leads to.
+    """Return the content of a regular file, links followed.
 
     Raises:
-        OSError: There is none, or it cannot be read.
+        OSError: There is no such file, or it cannot be read.
     """
     if kind_of(path, follow=follow) not in {"file", "missing"}:
         raise OSError(f"it is {describe_path_type(kind_of(path))}")
@@ -70,7 +70,7 @@ def read_regular(path: Path, *, follow: bool = True) -> bytes:
 
 
 def names_of(folder: Path, *sorts: Sort) -> list[str]:
-    """Return the names in `folder` that mean one of `sorts`, sorted; none if there is no such folder.
+    """Return the sorted names in a folder with one of these meanings.
 
     Raises:
         StorageError: It cannot be listed.
@@ -81,7 +81,7 @@ def names_of(folder: Path, *sorts: Sort) -> list[str]:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names in a folder, sorted; none if it cannot be listed."""
+    """Return the sorted names in a folder; none on an error."""
     try:
         return sorted(path.name for path in folder.iterdir())
     except OSError:
@@ -89,7 +89,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes that a file, or all files below a folder, take on disk; 0 for what cannot be seen."""
+    """Return the disk size of a file or folder, else 0."""
     try:
         status = path.lstat()
     except OSError:
@@ -107,7 +107,7 @@ def size_of(path: Path) -> int:
 
 
 def _get_disk_size(status: os.stat_result) -> int:
-    """Return the size of a file; of a large one with holes, as the vector engine makes them, what it really takes."""
+    """Return a file's size, without holes if it is large."""
     blocks: int | None = getattr(status, "st_blocks", None)
     if blocks is None or status.st_size < _LARGE:
         return status.st_size
@@ -119,7 +119,7 @@ def _get_disk_size(status: os.stat_result) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LockState:
-    """State of a lock file: `pid` is that of its holder, where the platform reports it; `name` that of its program."""
+    """State of a lock file, with PID and program of its holder."""
 
     state: Literal["missing", "free", "held", "unusable"]
     pid: int | None = None
@@ -127,7 +127,7 @@ class LockState:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the holder was stopped (Ctrl-Z, SIGSTOP, a debugger) and not continued yet."""
+        """True if the holder was stopped (Ctrl-Z, SIGSTOP, a debugger)."""
         about = next(_iter_lines(f"/proc/{self.pid}/stat"), "") if self.pid else ""
         return about.rpartition(")")[2].strip()[:1] in {"T", "t"}
 
@@ -138,7 +138,10 @@ class LockState:
 
 
 def get_lock_state(path: Path) -> LockState:
-    """Return the present state of a lock file. Takes a shared lock for an instant; writes nothing."""
+    """Return the present state of a lock file.
+
+    Takes a shared lock for an instant; writes nothing.
+    """
     kind = kind_of(path)
     if kind == "missing":
         return LockState("missing")
@@ -161,7 +164,10 @@ def get_lock_state(path: Path) -> LockState:
 
 
 def find_holder(status: os.stat_result) -> LockState:
-    """Look the lock of a file up in Linux's list. What is held in another container is not in it."""
+    """Find the holder of a locked file in /proc/locks.
+
+    Locks held in another container are not listed.
+    """
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in _iter_lines("/proc/locks"):
         fields = line.split()
@@ -191,7 +197,7 @@ MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 
 def shared_file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:
-    """Return the kind of file system if it is one that other machines may use at the same time, else None."""
+    """Return the type of a shared file system, else None."""
     try:
         device = folder.stat().st_dev
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -207,5 +213,5 @@ def shared_file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:
 
 
 def locks_keep_readers_out(folder: Path) -> bool:
-    """Return whether a lock on a file keeps other processes from reading it here."""
+    """Return True if a file lock keeps other processes from reading."""
     return shared_file_system(folder) in _MANDATORY

@@ -1,8 +1,12 @@
-"""Replace a file without overwriting what another program saves there at the same moment.
+"""Replacement of files that other programs may be writing.
 
-The kernel swaps the two names in one step where it can (Linux and macOS); elsewhere what is there is moved away and the
-new one takes a place that is free, so that there is no file for a moment, and never one that is lost. On Linux the
-kernel also reports whether a program still has a file open for writing.
+The kernel swaps two names in one step where it can (Linux and macOS). Elsewhere the present file is moved away and the
+new one takes the free name: for a moment there is no file, and none is lost. On Linux the kernel also reports whether a
+program has a file open for writing.
+
+To replace several files together, the new ones are written to a folder next to the old ones. Renaming that folder
+settles the change; then each file is renamed to its place. The next holder of the folder's lock finishes what a killed
+process had settled.
 """
 
 from __future__ import annotations
@@ -50,12 +54,14 @@ _QUIET_SIGNAL: Final = getattr(signal, "SIGURG", None)
 
 
 def put_file_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
-    """Put `new` where `place` is; what is there at that moment lies under the name of `new` or under a spare one.
+    """Put `new` in place of `place`.
+
+    The file that was there is then at the path of `new` or at a spare path.
 
     Args:
-        new: The whole new file; in the same folder.
-        place: Where it is to be; nothing needs to be there.
-        spare: Returns a free name for what has to be moved away.
+        new: Path of the complete new file, in the same folder.
+        place: Path to replace, which may be free.
+        spare: Returns a free path for what has to be moved away.
 
     Raises:
         OSError: The new file is where it was.
@@ -87,7 +93,7 @@ def swap(first: Path, second: Path) -> None:
 
 
 def move_if_free(new: Path, place: Path) -> bool:
-    """Rename a file to a name that must be free; return whether it was.
+    """Rename a file; return False if the new name is taken.
 
     Raises:
         OSError: Nothing was changed.
@@ -105,7 +111,7 @@ def move_if_free(new: Path, place: Path) -> bool:
 
 @contextlib.contextmanager
 def block_writers(descriptor: int) -> Iterator[bool | None]:
-    """Keep other programs from opening a file for writing for the length of the block.
+    """Keep other programs from opening a file for writing.
 
     Yields:
         True if no program can write now; False if one has it open for writing; None where the system cannot report it.
@@ -164,7 +170,10 @@ def _link_if_free(new: Path, place: Path) -> bool:
 
 
 def _copy_if_free(new: Path, place: Path) -> bool:
-    """Write it a second time, where a file has one name only; a reader may see the beginning of it."""
+    """Copy a file where hard links do not exist.
+
+    A reader may see only the beginning of it.
+    """
     content = read_file(new)
     try:
         with opened(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
@@ -176,16 +185,19 @@ def _copy_if_free(new: Path, place: Path) -> bool:
 
 
 def set_aside(path: Path, place: Path, content: bytes | Iterable[bytes] | None = None, *, durable: bool = True) -> Path:
-    """Move `path` to `place`, or write `content` there, under that name or the first free one like it; return which.
+    """Move `path`, or write `content`, to a free name like `place`.
+
+    Returns:
+        Path that was used.
 
     Args:
-        path: What is set aside: a file, a folder or anything else.
-        place: Where it goes; `…-2` and so on where that is taken. See `get_aside_path`.
-        content: Write this, and leave `path` as it is.
+        path: File, folder or other path to quarantine.
+        place: Wanted path; `…-2` and so on if taken. See `get_aside_path`.
+        content: Content to write instead of moving `path`.
         durable: Sync what is written.
 
     Raises:
-        OSError: Nothing was set aside.
+        OSError: Nothing was moved or written.
         StorageError: No name is free.
     """
     for free in _names_like(place):
@@ -219,17 +231,20 @@ _MIB: Final = 1024 * 1024
 
 
 def read_settled(path: Path, patience: float, max_bytes: int) -> tuple[bytes, float]:
-    """Return what is in a file that no program is writing, and when it was changed, in seconds since 1970.
+    """Read a file once no program is writing it.
 
     Args:
-        path: The file.
-        patience: Seconds to wait for a program that is in the middle of writing it.
-        max_bytes: A larger one is not read.
+        path: Path of a file that people edit.
+        patience: Seconds to wait for a program that is writing it.
+        max_bytes: Size limit; a larger file is not read.
+
+    Returns:
+        Content, and the time of the last change in seconds since 1970.
 
     Raises:
         BusyError: A program has it open for writing all the time.
         StorageError: It is larger (`too_long`).
-        OSError: It is not there, or cannot be read.
+        OSError: It is missing, or cannot be read.
     """
     deadline = time.monotonic() + patience
     with os.fdopen(open_to_read(path), "rb") as file:
@@ -261,7 +276,9 @@ _OLD: Final = ".old-"
 
 @contextlib.contextmanager
 def open_staging(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder for what is to take the place of files in `folder`; removed unless that was settled.
+    """Yield an empty folder for files that replace those in `folder`.
+
+    It is removed after the block unless they were settled.
 
     Raises:
         OSError: It cannot be made.
@@ -277,12 +294,12 @@ def open_staging(folder: Path) -> Iterator[Path]:
 
 
 def settle_files(folder: Path, staged: Path) -> None:
-    """Settle that what is in `staged` takes the place of what is in `folder`, and put it there.
+    """Replace files in `folder` by those in `staged`; needs the lock.
 
-    To be called with the lock of the folder held. Once this has begun, the change may be finished by another process.
+    Once this has begun, another process may finish the change.
 
     Raises:
-        StorageError: Nothing was changed; or, if `is_settled`, the next to take the lock goes on.
+        StorageError: Nothing was changed; or, if `is_settled`, the next holder of the lock continues.
     """
     with translated(folder, "change files of"):
         sync_tree(staged)
@@ -292,15 +309,15 @@ def settle_files(folder: Path, staged: Path) -> None:
 
 
 def is_settled(folder: Path) -> bool:
-    """Tell whether a change is settled and not finished; takes a microsecond or two."""
+    """Return True if a change is settled and not finished."""
     return os.access(folder / RESTORING, os.F_OK)
 
 
 def finish_settled_files(folder: Path) -> None:
-    """Put everything that was settled in its place. To be called with the lock of the folder held.
+    """Move all settled files to their places; needs the lock.
 
     Raises:
-        StorageError: Not all of it could be; what is left is tried again by the next to take the lock.
+        StorageError: Some files could not be moved; the next holder of the lock tries again.
     """
     settled = folder / RESTORING
     with translated(folder, "finish the restoring of"):
@@ -319,10 +336,10 @@ def finish_settled_files(folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what processes that died had not settled."""
-    for left in folder.glob(f"{RESTORING}.*.tmp"):
+    """Remove unsettled folders of killed processes."""
+    for staged in folder.glob(f"{RESTORING}.*.tmp"):
         with contextlib.suppress(OSError):
-            held = hold_folder(left)
-            shutil.rmtree(left, ignore_errors=True)
+            held = hold_folder(staged)
+            shutil.rmtree(staged, ignore_errors=True)
             if held is not None:
                 unlock_and_close(held)

@@ -62,29 +62,29 @@ class AgentFolder:
 
     @property
     def agent_id(self) -> str:
-        """The agent is the folder: renaming or copying the folder renames or copies the agent."""
+        """ID of the agent: the folder's name."""
         return self.path.name
 
     def segments(self, kind: str) -> Path:
-        """Return where the sealed segments of one kind of record are: derived."""
+        """Return the folder of derived segments of one kind."""
         return self.path / names.DERIVED / kind
 
     def has_segments(self, kind: str) -> bool:
-        """Tell whether some of one kind are listed; no where this user may not look, which reading the journal says."""
+        """Return True if segments of a kind are listed."""
         return os.access(self.segments(kind) / names.SEGMENTS, os.F_OK)
 
     def journals(self) -> list[Path]:
-        """Return the journals in the folder, that of memories first: also of kinds that nobody has declared here.
+        """Return the journals in the folder, that of memories first.
 
         Raises:
             OSError: The folder cannot be listed.
         """
-        found = sorted(path for path in self.path.iterdir() if names.may_be_journal(path.name))
-        others = [path for path in found if path != self.journal and _begins_journal(path)]
-        return [*([self.journal] if self.journal in found else []), *others]
+        paths = sorted(path for path in self.path.iterdir() if names.may_be_journal(path.name))
+        other_journals = [path for path in paths if path != self.journal and _begins_journal(path)]
+        return [*([self.journal] if self.journal in paths else []), *other_journals]
 
     def look_where(self) -> None:
-        """Check that the folder is no link to a forbidden place; takes a microsecond or two.
+        """Check that the folder does not link to a forbidden place.
 
         Raises:
             StorageError: It is a link that leads out of the storage root, or to the memories of another agent.
@@ -99,21 +99,21 @@ class AgentFolder:
                 recovery="Replace the link by a folder, or set storage_root to where the memories are.",
                 path=self.path,
             )
-        other = target.relative_to(root).parts[:1]
-        if other and other[0] != self.agent_id and is_agent_id(other[0]):
+        agent = target.relative_to(root).parts[:1]
+        if agent and agent[0] != self.agent_id and is_agent_id(agent[0]):
             raise StorageError(
-                f"The folder of agent {self.agent_id!r} is a link to that of agent {other[0]!r}.",
+                f"The folder of agent {self.agent_id!r} is a link to that of agent {agent[0]!r}.",
                 code="symlink",
-                recovery=f"Use the name {other[0]}, or replace the link by a copy of the folder.",
+                recovery=f"Use the name {agent[0]}, or replace the link by a copy of the folder.",
                 path=self.path,
             )
 
 
 def root_of(storage_root: str | Path) -> Path:
-    """Return the storage root with `~` expanded and links resolved (the root itself may be a link).
+    """Return the storage root, with `~` expanded and links resolved.
 
     Raises:
-        ConfigurationError: No path can be made of it, for instance because there is no home to put in place of `~`.
+        ConfigurationError: It cannot be made a path, for instance without a home to replace `~`.
         StorageError: It exists and is not a folder.
     """
     root = _expand_root(storage_root)
@@ -142,11 +142,11 @@ def build_command(root: Path, *words: str) -> str:
 
 
 def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFolder:
-    """Return the agent's folder, in the spelling it already has on disk if it differs in case alone.
+    """Return an agent's folder, ignoring case if it exists.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder.
-        StorageError: The folder is a link that leads out of the storage root or to another agent, or is no folder.
+        StorageError: The folder links out of the storage root or to another agent, or is not a folder.
     """
     check_agent_id(agent_id)
     root = root_of(storage_root)
@@ -209,7 +209,7 @@ def remove_derived(folder: AgentFolder) -> bool:
 
 
 def is_agent_id(name: str) -> bool:
-    """Return whether a folder of this name can be an agent's."""
+    """Return True if an agent's folder can have this name."""
     try:
         check_agent_id(name)
     except ValidationError:
@@ -236,7 +236,7 @@ def _has_journal(folder: AgentFolder) -> bool:
 
 
 def _begins_journal(path: Path) -> bool:
-    """Tell whether a file begins as every journal does: with a document whose first key says what it is."""
+    """Return True if a file begins like a journal."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -262,12 +262,12 @@ def _expand_root(storage_root: str | Path) -> Path:
 
 
 def _resolve_links(path: Path) -> Path:
-    """Return `path` with links resolved; unlike `Path.resolve` (before 3.13) no RuntimeError on links in a circle."""
+    """Resolve links; unlike `Path.resolve` before 3.13, loops are no error."""
     return Path(os.path.realpath(path))
 
 
 def _existing_name(root: Path, agent_id: str) -> str:
-    """Agent names are unique ignoring case, as some file systems are: 'Bob' finds the folder 'bob'."""
+    """Return the name on disk: agent names ignore case."""
     with translated(root, "list"):
         if (root / agent_id).exists():
             return agent_id

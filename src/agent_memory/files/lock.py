@@ -63,7 +63,7 @@ class FolderLock:
         self._descriptor = descriptor
 
     def is_in_place(self) -> bool:
-        """Return whether the locked file is still the one that its path names.
+        """Return True if the path still names the locked file.
 
         Raises:
             OSError: The folder cannot be looked at.
@@ -71,13 +71,13 @@ class FolderLock:
         return is_in_place(self._path, self._descriptor)
 
     def keep_room(self) -> None:
-        """Fill the lock file, so that `give_room` can free its blocks on a full disk; does nothing without room."""
+        """Fill the lock file, so `give_room` can free its blocks."""
         if os.fstat(self._descriptor).st_size < _ROOM:
             with contextlib.suppress(OSError):
                 os.pwrite(self._descriptor, os.urandom(_ROOM), 0)  # what cannot be compressed takes its room
 
     def give_room(self) -> bool:
-        """Empty the lock file, for a write that frees room itself; return whether there was anything in it.
+        """Empty the lock file; return True if that freed room.
 
         Raises:
             OSError: The file cannot be truncated.
@@ -89,12 +89,10 @@ class FolderLock:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock]:
-    """Hold the folder's lock for the length of the block; threads and processes alike.
+    """Hold the folder's lock for the block, against threads and processes.
 
-    What a process that died had settled to put in the place of files here is put there first (`changeover`).
-
-    If the lock file is deleted meanwhile, another process can lock the new one; the lock of the journal itself
-    (`file_lock`) keeps it out.
+    Files that a killed process had settled are put in place first (see `exchange`). If the lock file is deleted,
+    another process can lock the new one; the lock of the journal itself (`file_lock`) keeps it out.
 
     Raises:
         BusyError: Another process or thread held it for `wait` seconds.
@@ -111,11 +109,10 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
 
 @contextlib.contextmanager
 def archive_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
-    """Hold the lock of those who move memories from one journal of a folder to another, or replace all of them.
+    """Hold the lock for moving memories between journals, or replacing them.
 
-    A move is several changes: between them a memory is in both journals, and what another mover takes out of one of
-    them is gone from both in the end. Taken before the lock of the folder, never after it. Where there is no such
-    folder yet, nobody is kept out.
+    A move is several changes, with the memory in both journals between them; a second mover could delete it from both.
+    Take it before the folder's lock, never after it. A missing folder is not locked.
 
     Raises:
         BusyError: Another process or thread held it for `wait` seconds.
@@ -153,7 +150,7 @@ def index_lock(path: Path, doing: str, wait: float = 0) -> Iterator[None]:
 
 
 def finish_settled(folder: Path, wait: float = 0.0) -> None:
-    """Finish what a process that died had settled to put in the place of files here.
+    """Finish a change that a killed process had settled.
 
     Raises:
         BusyError: Another process holds the lock; it finishes that itself.
@@ -165,16 +162,16 @@ def finish_settled(folder: Path, wait: float = 0.0) -> None:
 
 @contextlib.contextmanager
 def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: bool = True) -> Iterator[int]:
-    """Open a file, lock it for the length of the block, and yield its descriptor.
+    """Open and lock a file for the block, and yield its descriptor.
 
-    For a journal: excludes a process that locked a new lock file after the first one was deleted. Taken after the
-    folder's lock, never before it. When the block begins, the file is the one that `path` names.
+    For a journal: excludes a process that locked a new lock file after the first one was deleted. Take it after the
+    folder's lock, never before it. When the block begins, `path` names the locked file.
 
     Args:
-        path: The file.
-        open_it: Opens it for writing.
-        wait: Seconds.
-        lock_it: False where a lock would keep readers out as well: then the folder's lock has to do.
+        path: Path of the file.
+        open_it: Opens the file for writing.
+        wait: Seconds to wait for the lock.
+        lock_it: False where a lock would keep readers out: then the folder's lock has to do.
 
     Raises:
         BusyError: Another process held it, or kept replacing the file, for `wait` seconds.
@@ -232,9 +229,9 @@ def _release(descriptor: int, waiting: LockWaiter | None) -> None:
 
 
 class LockWaiter:
-    """A thread that waits in the kernel, where those who wait get the lock in their order.
+    """Thread that waits for a lock in the kernel, FIFO.
 
-    Such a thread cannot be called back. If its caller has given up by the time it gets the lock, it unlocks at once.
+    It cannot be cancelled. If its caller has given up when it gets the lock, it unlocks at once.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -246,7 +243,7 @@ class LockWaiter:
         threading.Thread(target=self._wait, name="agent-memory-lock", daemon=True).start()
 
     def is_over(self, seconds: float) -> bool:
-        """Wait for the lock; tell whether it is held now.
+        """Wait for the lock; return True if it is held.
 
         Raises:
             OSError: The file cannot be locked.
@@ -258,7 +255,7 @@ class LockWaiter:
         return True
 
     def give_up(self) -> None:
-        """Have the lock given back, and the file closed, as soon as the thread gets it."""
+        """Release the lock and close the file once locked."""
         with self._mutex:
             self._given_up = True
             if self._over.is_set():
@@ -276,7 +273,7 @@ class LockWaiter:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Try to lock an open file; return whether this process holds the lock now."""
+    """Try to lock an open file; return True if it is locked."""
     try:
         try_lock(descriptor)
     except OSError as error:
@@ -289,7 +286,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def build_busy_error(seconds: float, holder: LockState | None = None) -> BusyError:
-    """Return the error for a lock that stayed taken for `seconds`, by `holder` if that is known."""
+    """Build the error for a lock that stayed taken."""
     pid = holder.pid if holder is not None else None
     who = str(holder) if pid else "another process"
     if pid == os.getpid():
@@ -306,7 +303,7 @@ def build_busy_error(seconds: float, holder: LockState | None = None) -> BusyErr
 
 
 def build_no_locks_error(reason: str) -> StorageError:
-    """Return the error for a folder whose locks do not work."""
+    """Build the error for a folder whose locks do not work."""
     return StorageError(
         f"{reason} Without locks two sessions would overwrite each other's memories, so nothing was written; "
         "searching still works.",
@@ -316,7 +313,7 @@ def build_no_locks_error(reason: str) -> StorageError:
 
 
 def make_lock(folder: Path) -> None:
-    """Create the folder's lock file if there is none.
+    """Create the folder's lock file if missing.
 
     Raises:
         StorageError: It cannot be created.
@@ -327,11 +324,12 @@ def make_lock(folder: Path) -> None:
 
 
 def locks_work(folder: Path) -> str | None:
-    """Test whether the folder's lock excludes a second one; takes far less than a millisecond, and creates nothing.
+    """Check that the folder's lock excludes a second holder.
+
+    Takes far less than a millisecond, and creates nothing.
 
     Returns:
-        None if it does, if another process holds it at the moment (so it does), or if there is no lock file; otherwise
-        a sentence that says why not.
+        None if it works, if another process holds it, or if there is no lock file; otherwise the reason in a sentence.
     """
     with contextlib.ExitStack() as opened:
         try:
@@ -366,7 +364,7 @@ def _open_existing(path: Path, opened: contextlib.ExitStack) -> int:
 
 
 def _excludes_child(path: Path) -> bool:
-    """Return whether another process fails to take the lock that this one holds."""
+    """Return True if a child process cannot take this process's lock."""
     try:
         child = subprocess.run(  # noqa: S603 - a constant program, no shell
             [sys.executable, "-I", "-S", "-c", _CHILD_TRIES, str(path)],
@@ -383,9 +381,9 @@ def _excludes_child(path: Path) -> bool:
 
 @contextlib.contextmanager
 def only_one(lock: Path) -> Iterator[bool]:
-    """Hold a lock file for the block; yields False where another process holds it. One that dies gives it back.
+    """Try to hold a lock file for the block; yield success.
 
-    Where the file system has no locks, or there is no such folder yet, nobody is kept out.
+    Nothing is excluded if the file system has no locks, or the folder is missing.
 
     Raises:
         StorageError: The file cannot be opened.

@@ -1,4 +1,4 @@
-"""Every name of ours on disk, and what a name in an agent's folder means: ours, temporary, set aside, a copy. Pure.
+"""Names on disk, and their meaning in an agent's folder.
 
 Names alone decide. Files of other programs are reported and never read as the journal.
 """
@@ -135,27 +135,27 @@ _SORTS: Final = tuple((sort, re.compile(pattern, re.DOTALL)) for sort, pattern i
 
 
 def sort_of(name: str) -> Sort:
-    """Return what a name in an agent's folder means."""
+    """Return the meaning of a name in an agent's folder."""
     return next((sort for sort, pattern in _SORTS if pattern.fullmatch(name)), "other")
 
 
 def may_be_journal(name: str) -> bool:
-    """Return whether a name may be that of a journal: each kind of record has one, so its first line decides."""
+    """Return True if a name may be a journal's."""
     return name not in {SCRATCHPAD, CONSENT} and re.fullmatch(r"[a-z]+\.yaml", name) is not None
 
 
 def get_shortlist_name(journal: str, kind: str = "") -> str:
-    """Return the name of the shortlist that is made from a journal: `shortlist.json`, `episodes.shortlist.json`.
+    """Return the name of a journal's shortlist, such as `episodes.shortlist.json`.
 
     Args:
-        journal: Its name.
-        kind: Of the records, where the journal has more than one kind.
+        journal: Name of the journal.
+        kind: Kind of the records, if the journal has several.
     """
     return SHORTLIST if journal == JOURNAL else f"{kind or journal.removesuffix('.yaml')}.{SHORTLIST}"
 
 
 def has_lines_of(journal: str, name: str) -> bool:
-    """Return whether a name is that of a file with old lines of a journal, which a session or a repair kept."""
+    """Return True if a quarantined file may have lines of a journal."""
     stem, sort = journal.removesuffix(".yaml"), sort_of(name)
     if sort in {"rejected", "lost", "rewritten"}:
         return name.startswith(f"{stem}.")
@@ -163,19 +163,19 @@ def has_lines_of(journal: str, name: str) -> bool:
 
 
 def is_aside(path: Path) -> bool:
-    """Return whether a file was set aside, or is a copy that somebody made: it may hold any text."""
+    """Return True if a file is quarantined or a copy."""
     return sort_of(path.name) in {"rejected", "lost", "rewritten", "before_repair", "broken", *COPIES}
 
 
 def is_packed(name: str) -> bool:
-    """Return whether a file of this name is packed where an agent's files are encrypted: it holds texts, for people."""
+    """Return True if encryption packs files of this name."""
     return sort_of(name) in {
         "rejected", "lost", "rewritten", "before_repair", "broken_pad", "broken", "taken_out", *COPIES,
     } or name == SCRATCHPAD  # fmt: skip
 
 
 def parse_moment(name: str) -> datetime | None:
-    """Return when the file of this name was set aside, None if the name holds no date."""
+    """Return the time in a quarantined file's name, or None."""
     match = re.search(rf"-{_STAMPED}(?:\.yaml)?$", name)
     try:
         return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else None
@@ -184,13 +184,13 @@ def parse_moment(name: str) -> datetime | None:
 
 
 def get_aside_path(path: Path, why: str, mark: str = "", *, whole: bool = False) -> Path:
-    """Return the name under which `path` is set aside: `memories.rewritten-0123abcd.yaml`.
+    """Return the quarantine path for a path, such as `memories.rewritten-0123abcd.yaml`.
 
     Args:
-        path: What is set aside.
-        why: A word.
-        mark: Makes the name unique: a checksum, or a moment.
-        whole: Put the word behind the whole name: `memories.yaml.before-repair-20260301T120000`.
+        path: Path to quarantine.
+        why: Reason in one word.
+        mark: Checksum or time that makes the name unique.
+        whole: Append to the whole name: `memories.yaml.before-repair-20260301T120000`.
     """
     word = f".{why}-{mark}" if mark else f".{why}"
     return path.with_name(path.name + word if whole else f"{path.stem}{word}{path.suffix}")

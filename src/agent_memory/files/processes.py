@@ -1,7 +1,10 @@
-"""Process identities, which show if a process of this machine has ended.
+"""Processes: identity, child environment, isolated readers, work notes.
 
 A PID alone is used again, and containers and clones share a host name. So a process is identified by the boot of its
 machine, its PID namespace, its PID and its start time.
+
+A reader that runs alone gets its function and arguments on standard input, and writes its result to standard output.
+The child opens no memory and needs no key; its environment has none.
 """
 
 from __future__ import annotations
@@ -142,9 +145,9 @@ where it is one byte; a file of one byte it does not begin (fs/coredump.c, "RLIM
 
 
 def keep_to_itself() -> None:
-    """Give others no right to what this process makes, and have no memory of it written to a disk when it dies.
+    """Restrict access to new files of this process, and disable core dumps.
 
-    Its memory has texts and vectors of an agent; a core file lies wherever the system puts it, for as long as it likes.
+    Its memory has texts and vectors of an agent, and core files stay wherever the system puts them.
     """
     os.umask(_OTHERS)
     with contextlib.suppress(OSError, ValueError):  # a limit of zero, which must not be raised, does nearly the same
@@ -311,13 +314,16 @@ _DECODER: Final = json.JSONDecoder()
 
 
 class CurrentNote:
-    """The note of one agent.
+    """Note of the records being worked on, to count deaths against them.
+
+    One small file, written in place and not synced: it outlives a killed process. After a power cut one more death may
+    be needed until a record is read alone.
 
     Args:
-        path: The file; its folder may not exist yet, and then nothing is noted.
+        path: Path of the note; if its folder is missing, nothing is recorded.
 
     Attributes:
-        deaths: In how many deaths of a process a record was current, by its id.
+        deaths: Number of process deaths by ID of the record that was current.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,8 +1,8 @@
-"""How vectors are kept in files: a byte for each number. Pure.
+"""Vectors in files, one byte per number. Pure.
 
-Only the direction of a vector counts, so its greatest number is 127 and all others are whole numbers beside it. That
-moves the cosine of two vectors of 384 dimensions by some 0.0005, and one that was kept before by nothing. Short vectors
-lose more by it and gain little: they are kept as halves of floats.
+Only the direction of a vector counts, so its greatest number is scaled to 127 and all are rounded. That changes the
+cosine of two vectors of 384 dimensions by some 0.0005; packing again changes nothing. Short vectors lose more and gain
+little, so they are stored as float16.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _HALVES_BELOW: Final = 64
 
 
 def pack_vectors(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Return vectors, shape (n, dimension), as they are kept: int8, or float16 if they are short.
+    """Return vectors, shape (n, dimension), as int8, or float16 if short.
 
-    One that is not finite becomes zeros.
+    A vector that is not finite becomes zeros.
     """
     import numpy as np  # nothing slow at import
 
@@ -29,15 +29,15 @@ def pack_vectors(vectors: NDArray[Any]) -> NDArray[Any]:
     exact = np.asarray(vectors, np.float32)
     most = np.abs(exact).max(axis=-1, keepdims=True)
     usable = np.isfinite(most) & (most > 0)
-    whole = np.rint(np.where(usable, exact, 0) / np.where(usable, most, 1) * _MOST)
-    return np.asarray(whole, np.int8)
+    rounded = np.rint(np.where(usable, exact, 0) / np.where(usable, most, 1) * _MOST)
+    return np.asarray(rounded, np.int8)
 
 
-def unpack_vectors(kept: NDArray[Any]) -> NDArray[Any]:
-    """Return what was kept as vectors of unit length, float32; zeros where there is no direction."""
+def unpack_vectors(packed: NDArray[Any]) -> NDArray[Any]:
+    """Return packed vectors with unit length, float32; zeros stay zeros."""
     import numpy as np
 
-    exact = kept.astype(np.float32)
+    exact = packed.astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
     usable = np.isfinite(lengths) & (lengths > 0)
     exact /= np.where(usable, lengths, 1)[:, None]
@@ -46,15 +46,17 @@ def unpack_vectors(kept: NDArray[Any]) -> NDArray[Any]:
 
 
 def get_byte_lengths(dimension: int) -> tuple[int, int]:
-    """Return in how many bytes a vector can be kept: as bytes, or as halves of floats, as versions before kept all."""
+    """Return the bytes of a vector as int8 and as float16."""
     return dimension, 2 * dimension
 
 
 def load_vectors(content: bytes, rows: int, dimension: int) -> NDArray[Any]:
-    """Return so many vectors of a dimension that are kept one behind the other: as bytes, or as halves of floats.
+    """Return packed vectors from their bytes.
+
+    Earlier versions stored all as float16.
 
     Raises:
-        ValueError: They have another length.
+        ValueError: The content has another length.
     """
     import numpy as np
 

@@ -14,7 +14,7 @@ _EXAMPLES: Final = 3
 
 
 def human(size: int) -> str:
-    """Return a number of bytes with its unit: `812 bytes`, `3.4 kB`, `12 MB`."""
+    """Return a size with its unit: `3.4 kB`."""
     value = float(size)
     if value < _KILO:
         return f"{size} byte{'' if size == 1 else 's'}"
@@ -26,7 +26,7 @@ def human(size: int) -> str:
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Return `1 memory`, `2,000 memories`."""
+    """Return a count with its noun: `2,000 memories`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 

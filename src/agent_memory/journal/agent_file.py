@@ -79,7 +79,9 @@ class JournalState:
 
 @dataclass(frozen=True, slots=True)
 class PurgeState:
-    """State of the purge list in `agent.yaml`. The list only grows, so a shorter one is not the whole list.
+    """State of the purge list in `agent.yaml`.
+
+    The list only grows, so a shorter list is incomplete.
 
     Attributes:
         count: Number of purges.
@@ -97,19 +99,22 @@ _PURGES: Final[dict[Path, tuple[object, PurgeState | None]]] = {}
 
 
 def checksum_key(key: bytes) -> str:
-    """Return the checksum by which a purge key is recognised; the key cannot be computed from it."""
+    """Return a checksum that identifies a purge key."""
     return hashlib.sha256(key).hexdigest()[:16]
 
 
 def read_purge_state(folder: Path) -> PurgeState | None:
-    """Return the state of the purge list; None if none was written, as by earlier versions."""
+    """Return the state of the purge list, or None.
+
+    Earlier versions wrote none.
+    """
     signed = signature(folder / AGENT)
-    known = _PURGES.get(folder)
-    if known is None or known[0] != signed:
+    cached = _PURGES.get(folder)
+    if cached is None or cached[0] != signed:
         if len(_PURGES) >= _MOST_READ:
             _PURGES.clear()
-        known = _PURGES[folder] = signed, _decode_purges(_read_value(folder).get("purges"))
-    return known[1]
+        cached = _PURGES[folder] = signed, _decode_purges(_read_value(folder).get("purges"))
+    return cached[1]
 
 
 def _decode_purges(value: Any) -> PurgeState | None:
@@ -120,12 +125,12 @@ def _decode_purges(value: Any) -> PurgeState | None:
 
 
 def note_purges(folder: Path, state: PurgeState) -> None:
-    """Write down how long the purge list is, with the lock of the folder held; a failure is logged.
+    """Record the length of the purge list; log a failure.
 
     The list is written first: a process that dies in between leaves a list that is longer than noted, which is used.
     """
-    known = read_purge_state(folder)
-    if known is not None and (known.key != state.key or known.count >= state.count):
+    noted = read_purge_state(folder)
+    if noted is not None and (noted.key != state.key or noted.count >= state.count):
         return
     content = _encode(folder, _read_value(folder).get("journals") or {}, asdict(state))
     _write(folder, content, durable=True)
@@ -141,7 +146,7 @@ def read_states(folder: Path) -> dict[str, JournalState] | None:
 
 
 def encode_states(folder: Path, states: Mapping[str, JournalState]) -> bytes:
-    """Return the content of `agent.yaml` with these states; ID and purge list stay if the folder has them."""
+    """Return the content of `agent.yaml`, keeping ID and purge list."""
     return _encode(folder, {name: asdict(states[name]) for name in sorted(states)})
 
 
@@ -153,7 +158,6 @@ def _encode(folder: Path, journals: Mapping[str, Any], purges: Mapping[str, Any]
 
 
 def _read_value(folder: Path) -> dict[str, Any]:
-    """Return what `agent.yaml` holds; nothing if it cannot be read."""
     try:
         return decode_line(read_file(folder / AGENT))
     except (OSError, MalformedLineError):
@@ -161,7 +165,7 @@ def _read_value(folder: Path) -> dict[str, Any]:
 
 
 def write_states(folder: Path, states: Mapping[str, JournalState]) -> None:
-    """Write `agent.yaml`, with the lock of the folder held; a failure is logged, and costs a check later."""
+    """Write `agent.yaml` under the folder's lock; log a failure."""
     _write(folder, encode_states(folder, states), durable=False)
 
 
@@ -182,10 +186,10 @@ def note_journal(path: Path, header: Header, last_seq: int, count: int | None) -
         count: How many records it has; the number known before when None.
     """
     states = read_states(path.parent) or {}
-    known = states.get(path.name)
-    count = known.count if count is None and known is not None else count
+    previous = states.get(path.name)
+    count = previous.count if count is None and previous is not None else count
     state = JournalState(header.generation, last_seq, count)
-    if state != known:
+    if state != previous:
         write_states(path.parent, {**states, path.name: state})
 
 
@@ -206,10 +210,10 @@ def note_returned(path: Path, header: Header, last_seq: int) -> None:
     What is appended after that number was stored on purpose. The caller holds the lock of the folder.
     """
     states = read_states(path.parent) or {}
-    known = states.get(path.name, JournalState(""))
-    if header.generation not in known.returned:
-        returned = {**known.returned, header.generation: last_seq}
-        state = JournalState(known.generation, known.last_seq, known.count, returned)
+    previous = states.get(path.name, JournalState(""))
+    if header.generation not in previous.returned:
+        returned = {**previous.returned, header.generation: last_seq}
+        state = JournalState(previous.generation, previous.last_seq, previous.count, returned)
         write_states(path.parent, {**states, path.name: state})
 
 
@@ -288,10 +292,10 @@ def build_missing_error(path: Path, state: JournalState) -> StorageError:
 
 
 def build_gone_error(path: Path) -> StorageError:
-    """Return the error for a file that was read and is no longer there.
+    """Build the error for a file that disappeared during use.
 
-    What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,
-    begun by the next writer, would hide that the other one exists.
+    What was read is kept, so reading continues if the same file is put back. A new journal, begun by the next writer,
+    would hide that another one exists.
     """
     return StorageError(
         f"{path.name} of {path.parent.name} is gone: it, or a folder above it, was moved, renamed or "

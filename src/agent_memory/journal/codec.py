@@ -1,7 +1,7 @@
-"""What stands in a line in the place of a record's fields: the fields themselves, or an encrypted text.
+"""Codecs of record fields in journal lines, plain or encrypted.
 
-Knows no cipher: a journal is given one. Operation, kind, id and number of a line stay readable, and so does what a
-deletion and an access say (where a record was moved to, a count); a compaction needs no more than that.
+A journal is given a codec; this module knows no cipher. Operation, kind, ID and number of a line stay readable, and so
+do the fields of deletions and accesses. A compaction needs no more.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ENCRYPTED_OPS: Final = frozenset({"put", "patch", "mark"})
 
 
 class FieldLocation(NamedTuple):
-    """Where fields stand; what was encrypted for one place is read in no other.
+    """Location of encrypted fields; they decrypt nowhere else.
 
     Attributes:
-        kind: Of the record.
-        id: Of the record.
-        op: The operation.
-        seq: The number of the line.
+        kind: Kind of the record.
+        id: ID of the record.
+        op: Operation of the change.
+        seq: Number of the line.
     """
 
     kind: str
@@ -43,14 +43,14 @@ class FieldLocation(NamedTuple):
 
 
 class Codec(Protocol):
-    """Turns the fields of a change into a text, and back."""
+    """Encodes the fields of a change as text, and decodes them."""
 
     @property
     def key(self) -> str | None:
-        """Names the key in the header of a journal; None where nothing is encrypted. It must not tell the key."""
+        """Public name of the key for journal headers; None if plain."""
 
     def encode(self, where: FieldLocation, fields: bytes) -> str:
-        """Return the text for fields, which are JSON in UTF-8."""
+        """Return the text for fields, given as JSON in UTF-8."""
 
     def decode(self, where: FieldLocation, text: str) -> bytes:
         """Return the fields of a text.
@@ -66,11 +66,11 @@ class PlainCodec:
     key: str | None = None
 
     def encode(self, where: FieldLocation, fields: bytes) -> str:
-        """Refuse: whoever has no key encodes nothing."""
+        """Raise: without a key nothing is encoded."""
         raise TypeError(f"{where}: no key for {len(fields)} bytes")
 
     def decode(self, where: FieldLocation, text: str) -> bytes:
-        """Refuse, as `encode` does."""
+        """Raise: without a key nothing is decoded."""
         raise TypeError(f"{where}: no key for {len(text)} characters")
 
 
@@ -81,23 +81,23 @@ AS_IT_STANDS: Final = PlainCodec()
 
 
 def is_encrypted(change: Change) -> bool:
-    """Tell whether the fields of a change, as they stand, are an encrypted text."""
+    """Return True if a change's fields are encrypted."""
     return change.op in ENCRYPTED_OPS and len(change.data) == 1 and isinstance(change.data.get(ENCRYPTED), str)
 
 
-def encode_changes(codec: Codec, seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
-    """Return the line for changes, like `encode_entry`, with their fields as `codec` has them.
+def encode_changes(codec: Codec, seq: int, moment: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
+    """Return the line for changes, like `encode_entry`, encoded by `codec`.
 
     Raises:
         ValidationError: They cannot be written as JSON and YAML.
     """
     if codec.key is not None:
         changes = tuple(_encode_change(codec, seq, change) for change in changes)
-    return encode_entry(seq, at, changes, form)
+    return encode_entry(seq, moment, changes, form)
 
 
 def decode_changes(codec: Codec, entry: Entry) -> Entry:
-    """Return an entry with the fields that its line stands for; `raw` stays the line.
+    """Return an entry with decoded fields; `raw` keeps the line.
 
     Raises:
         MalformedLineError: They cannot be decrypted, or are not encrypted although there is a key.
@@ -108,7 +108,7 @@ def decode_changes(codec: Codec, entry: Entry) -> Entry:
 
 
 def find_codec(path: Path, key: str | None) -> Codec:
-    """Return the codec for a journal whose header names `key`, by the keys that this process has.
+    """Return the codec for a journal's header, from the loaded keys.
 
     Raises:
         StorageError: As `check_key`; `key_file`: the file with the key cannot be used.
@@ -122,16 +122,19 @@ def find_codec(path: Path, key: str | None) -> Codec:
 
 
 def find_new_codec(path: Path) -> Codec:
-    """Return the codec for a journal that is begun, or whose header cannot be read. Raises as `find_codec`."""
+    """Return the codec for a new journal or a damaged header.
+
+    Raises as `find_codec`.
+    """
     return key_for(path.parent) or IDENTITY
 
 
 def check_key(path: Path, codec: Codec, key: str | None) -> None:
-    """Make sure that a codec is the one for the journal whose header names `key`.
+    """Check that a codec fits a journal's header.
 
     Raises:
-        StorageError: `encrypted`: it is encrypted and there is no key; `wrong_key`: it is with another one;
-            `not_encrypted`: it is not, and there is a key.
+        StorageError: `encrypted`: encrypted, and no key was given; `wrong_key`: encrypted with another key;
+            `not_encrypted`: plain, although there is a key.
     """
     if codec is AS_IT_STANDS or codec.key == key:
         return
@@ -163,10 +166,10 @@ def _not_encrypted(path: Path) -> StorageError:
 
 
 def check_writable(path: Path, codec: Codec, key: str | None) -> None:
-    """Make sure that who only passes encrypted fields on appends nothing that is not.
+    """Check that plain fields are not appended to an encrypted journal.
 
     Raises:
-        ReadOnlyError: The journal is encrypted, and there is no key.
+        ReadOnlyError: The journal is encrypted, and no key was given.
     """
     if codec.key is None and key is not None:
         raise ReadOnlyError(

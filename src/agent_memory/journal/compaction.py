@@ -1,13 +1,15 @@
-"""Fold the past of a journal. Pure: entries in, lines out; replay of both gives the same records.
+"""Compaction of journal entries, as pure functions.
 
-Two things are folded, everything else is kept byte for byte:
+Replay of the new lines gives the same records.
 
-- The oldest entries, up to the first that is within its grace time or beyond this version, become one `put` for each
-  live record. It keeps the seq and time of the record's last change.
-- Among the younger ones, runs of `touch` on the same record become one with the summed count.
+Two things are folded, everything else stays byte for byte:
 
-The age of a line is the sum of the times between it, the lines behind it and the present. A clock that was set back
-adds nothing, and neither does a leap of more than a year: that is a wrong clock rather than a journal without use.
+- The oldest entries, up to the first one within its grace time or unknown to this version, become one `put` for each
+  live record. It keeps number and time of the record's last change.
+- Among the younger entries, runs of `touch` on the same record become one with the summed count.
+
+The age of a line is the sum of the times between it, later lines and now. A clock that was set back adds nothing, and
+neither does a leap of more than a year, which is a wrong clock rather than an unused journal.
 """
 
 from __future__ import annotations
@@ -34,22 +36,22 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def to_microseconds(moment: datetime) -> int:
-    """Return a moment as the microseconds since 1970."""
+    """Return a time as microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def find_first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
-    """Return the position of the first entry that is not older than `grace`, or the number of entries.
+    """Return the index of the first entry within its grace time.
 
-    By position: entries are in the order of writing, whatever the clock said. Without any grace none is young, not even
-    what was written this moment.
+    Returns the number of entries if there is none, as without a grace time. Entries are in the order of writing,
+    whatever the clock said.
     """
     moments = (to_microseconds(datetime.fromisoformat(entry.at)) for entry in reversed(entries))
     return find_young_position(moments, len(entries), now, grace)
 
 
 def find_young_position(last_first: Iterable[int], count: int, now: datetime, grace: timedelta) -> int:
-    """Do as `find_first_young` with the moments of `count` entries in microseconds, the last one first."""
+    """Return `find_first_young` for times in microseconds, last one first."""
     if grace <= _NOTHING:
         return count
     later, age, limit, leap = to_microseconds(now), 0, grace // _MICROSECOND, LEAP // _MICROSECOND
@@ -64,14 +66,13 @@ def find_young_position(last_first: Iterable[int], count: int, now: datetime, gr
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What became of a journal.
+    """New lines of a journal, and what they no longer hold.
 
     Attributes:
-        lines: All that are left.
-        forgotten: Ids of the records of which no text is left.
-        over: Those of them whose own time was over; the others had been deleted.
-        purged_seq: The number of the last change whose text is not in the lines any more: of a deletion, or of one that
-            reworded a record; 0 for none.
+        lines: Lines of the new file.
+        forgotten: IDs of records without any text left.
+        over: IDs of expired records among them; the others were deleted.
+        purged_seq: Number of the last deletion or rewording whose old text is not in the lines; 0 for none.
     """
 
     lines: list[bytes]
@@ -91,20 +92,19 @@ def fold_entries(  # noqa: PLR0913 - each by its name
     *,
     codec: Codec = IDENTITY,
 ) -> CompactionResult:
-    """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
+    """Fold old entries into one `put` per live record.
 
     Args:
-        entries: All of them, in the order of the file, which the new lines keep.
-        young: Position of the first within its grace time.
+        entries: All entries, in file order.
+        young: Index of the first entry within its grace time.
         kinds: Record kinds that may be folded.
-        keep: Judges a `put`: a reason instead of None means that its owner cannot read such a record. Folding stops
-            before a record that a later patch broke, since its last good version is in the past.
-        ended: Judges a record, as a `put`: whether its own time has been over for long; then it is left out, unless
-            something was written about it since.
-        apart: Accesses up to one of these numbers and behind it are not added up: who reads on from there knows the
-            first ones.
-        words: Fields of a record that are its text: whoever changes one of them rewords it.
-        codec: What the fields of a record stand as in the lines.
+        keep: Returns why the owner cannot read a `put`, or None. Folding stops before a record that a later patch
+            broke, since its last good version is in the past.
+        ended: Returns True if a record, given as a `put`, expired; it is left out unless changed since.
+        apart: Numbers of checkpoints: accesses before and after one are not summed, since its reader knows the first
+            ones.
+        words: Names of text fields; a change of one rewords the record.
+        codec: Codec of the new lines.
     """
     try:
         return _fold_plain(entries, young, kinds, keep, ended, apart, words, codec=codec)
@@ -130,7 +130,7 @@ def _fold_plain(  # noqa: PLR0913 - those of `fold_entries`
     old = entries[: _count_foldable(entries[:young], kinds)]
     live = _list_live(old, kinds)
     if keep is not None and (broken := {(put.kind, put.id) for _, put in live if keep(put)}):
-        old = old[: next(at for at, entry in enumerate(old) if not broken.isdisjoint(_list_keys(entry)))]
+        old = old[: next(position for position, entry in enumerate(old) if not broken.isdisjoint(_list_keys(entry)))]
         live = _list_live(old, kinds)
     over: set[str] = set()
     # A newer version may have said something about the time of a record, in a line that this one does not know.
@@ -138,9 +138,9 @@ def _fold_plain(  # noqa: PLR0913 - those of `fold_entries`
         later = _find_written(entries[len(old) :])
         over = {put.id for _, put in live if put.id not in later and ended(put)}
     made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
-    for at, put in live:
+    for position, put in live:
         if put.id not in over:
-            made.setdefault(at, []).append(put)
+            made.setdefault(position, []).append(put)
     forgotten = over | (_find_deleted(entries[:young], kinds) - _find_written(entries[young:]))
     return CompactionResult(_build_lines(entries, made, codec), forgotten, over, _find_last_removed(old, kinds, words))
 
@@ -148,30 +148,30 @@ def _fold_plain(  # noqa: PLR0913 - those of `fold_entries`
 def fold_encrypted(
     entries: Sequence[Entry], young: int, kinds: Collection[str], apart: Collection[int] = ()
 ) -> CompactionResult:
-    """Do as `fold_entries` where the fields of records are encrypted and there is no key.
+    """Fold entries whose fields are encrypted, without the key.
 
-    A `put` and the later `patch`es of a record stay as they are, since nobody can make one of them; so do records whose
-    time is over. What was deleted or replaced goes, and accesses are added up.
+    A `put` and later `patch`es of a record stay as they are, since they cannot be merged; so do expired records.
+    Deleted and replaced versions go, and accesses are summed.
 
     Args:
-        entries: As in `fold_entries`, with the fields as they stand.
-        young: As there.
-        kinds: As there.
-        apart: As there.
+        entries: All entries, with encrypted fields.
+        young: Index of the first entry within its grace time.
+        kinds: Record kinds that may be folded.
+        apart: Numbers of checkpoints, as in `fold_entries`.
     """
     old = entries[: _count_foldable(entries[:young], kinds)]
     made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
-    kept, purged = _list_last_changes(old, kinds)
-    for at, change in kept:
-        made.setdefault(at, []).append(change)
+    last_changes, purged = _list_last_changes(old, kinds)
+    for position, change in last_changes:
+        made.setdefault(position, []).append(change)
     forgotten = _find_deleted(entries[:young], kinds) - _find_written(entries[young:])
     return CompactionResult(_build_lines(entries, made, IDENTITY), forgotten, set(), purged)
 
 
 def _list_last_changes(entries: Sequence[Entry], kinds: Collection[str]) -> tuple[list[tuple[int, Change]], int]:
-    """Return the changes of the live records, each with its position, and the number of the last text that is over.
+    """Return changes of live records with positions, and the last removed number.
 
-    Of each record its last `put` and what came behind it, with accesses that follow each other as one.
+    Each record keeps its last `put` and later changes, with consecutive accesses summed.
     """
     chains: dict[RecordKey, list[tuple[int, Change]]] = {}
     purged = 0
@@ -196,19 +196,22 @@ def _list_last_changes(entries: Sequence[Entry], kinds: Collection[str]) -> tupl
 
 
 def _list_unfolded(old: Sequence[Entry], kinds: Collection[str]) -> dict[int, list[Change]]:
-    """Return what stays of old entries whatever becomes of their records; nothing where one stays as it is."""
+    """Return the changes that stay, by position; empty for unchanged entries."""
     made: dict[int, list[Change]] = {}
-    for at, entry in enumerate(old):
+    for position, entry in enumerate(old):
         if not any(change.kind in kinds for change in entry.changes):
-            made[at] = []
+            made[position] = []
         elif marks := [change for change in entry.changes if change.op == "mark"]:
-            made[at] = marks
+            made[position] = marks
     return made
 
 
 def _build_lines(entries: Sequence[Entry], made: Mapping[int, list[Change]], codec: Codec) -> list[bytes]:
-    """Return the lines at the positions in `made`: with its changes, or as they are where there are none."""
-    placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
+    """Return the lines at the positions in `made`.
+
+    A position without changes keeps its line.
+    """
+    placed = [(entries[position], tuple(made[position])) for position in sorted(made)]
     return [
         encode_changes(codec, entry.seq, entry.at, changes) if changes else add_checksum(entry.raw)
         for entry, changes in placed
@@ -223,23 +226,22 @@ def remove_records(
     *,
     words_alone: bool = False,
 ) -> CompactionResult:
-    """Return the file without all that was ever written about some records, and with words of others made unreadable.
+    """Remove records, and hide words of other records.
 
-    Every line that is not concerned stays as it is; also one that only names such a record in another one, as a link
-    does: an id says nothing.
+    Lines about other records stay as they are, also if they link to a removed record: an ID has no text.
 
     Args:
-        entries: All of them, in the order of the file.
-        record_ids: Of the records that go.
-        hide: Returns a text without the words that must not be read any more.
-        codec: What the fields of a record stand as in the lines.
-        words_alone: Leave the records and their own words for now: they say which words the others have to lose.
+        entries: All entries, in file order.
+        record_ids: IDs of records to remove.
+        hide: Returns a text with purged words made unreadable.
+        codec: Codec of the new lines.
+        words_alone: Keep the records, and only hide words of the others.
 
     Raises:
-        UnsupportedError: A newer version wrote something about one of them that this one does not understand.
+        UnsupportedError: A newer version wrote a line about one of the records.
     """
-    gone, lines = set(record_ids), list[bytes]()
-    named = {one.encode("utf-8", "surrogatepass") for one in gone}
+    removed, lines = set(record_ids), list[bytes]()
+    named = {record_id.encode("utf-8", "surrogatepass") for record_id in removed}
     for entry in entries:
         if entry.opaque and not named.isdisjoint(find_ids(entry.raw)):
             raise UnsupportedError(
@@ -248,17 +250,17 @@ def remove_records(
                 code="newer_format",
                 recovery="Upgrade amplifier-bundle-agent-memory, and purge again.",
             )
-        kept = tuple(
-            change if change.id in gone else _hide_change(change, hide)
+        changes = tuple(
+            change if change.id in removed else _hide_change(change, hide)
             for change in entry.changes
-            if words_alone or change.id not in gone
+            if words_alone or change.id not in removed
         )
-        if entry.opaque or kept == entry.changes:
+        if entry.opaque or changes == entry.changes:
             lines.append(add_checksum(entry.raw))
-        elif kept:
-            lines.append(encode_changes(codec, entry.seq, entry.at, kept))
+        elif changes:
+            lines.append(encode_changes(codec, entry.seq, entry.at, changes))
     last = max((entry.seq for entry in entries), default=0)
-    return CompactionResult(lines, gone, set(), last)
+    return CompactionResult(lines, removed, set(), last)
 
 
 def _hide_change(change: Change, hide: Callable[[str], str]) -> Change:
@@ -268,16 +270,16 @@ def _hide_change(change: Change, hide: Callable[[str], str]) -> Change:
 def split_refused(
     entries: Sequence[Entry], keep: Callable[[Change], str | None]
 ) -> tuple[list[Entry], list[tuple[Entry, str]]]:
-    """Return the entries that their owner can read, and the others, each with the reason why not."""
-    kept: list[Entry] = []
-    bad: list[tuple[Entry, str]] = []
+    """Return the readable entries, and the others with reasons."""
+    readable: list[Entry] = []
+    refused: list[tuple[Entry, str]] = []
     for entry in entries:
         reasons = [] if entry.opaque else [keep(change) if change.op == "put" else None for change in entry.changes]
         if reasons and all(reasons):  # one good change in a batch keeps the line where it is
-            bad.append((entry, str(reasons[0])))
+            refused.append((entry, str(reasons[0])))
         else:
-            kept.append(entry)
-    return kept, bad
+            readable.append(entry)
+    return readable, refused
 
 
 def _list_keys(entry: Entry) -> set[RecordKey]:
@@ -297,23 +299,23 @@ def _is_encodable(entry: Entry) -> bool:
 
 
 def _find_last_removed(entries: Iterable[Entry], kinds: Collection[str], words: Collection[str]) -> int:
-    """Return the number of the last change after which a text is over: deleted, or replaced; 0 for none."""
-    last, known = 0, set[RecordKey]()
+    """Return the number of the last deletion or rewording, else 0."""
+    last, stored = 0, set[RecordKey]()
     for entry in entries:
         for change in entry.changes:
             if change.kind not in kinds:
                 continue
             key = (change.kind, change.id)
-            reworded = not change.data.keys().isdisjoint(words) and (change.op == "patch" or key in known)
+            reworded = not change.data.keys().isdisjoint(words) and (change.op == "patch" or key in stored)
             if change.op == "delete" or reworded:
                 last = max(last, entry.seq)
             if change.op == "put":
-                known.add(key)
+                stored.add(key)
     return last
 
 
 def _find_deleted(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
-    """Return the ids of records that were deleted in `entries`, and not stored anew in these."""
+    """Return IDs deleted in `entries` and not stored again."""
     gone: set[str] = set()
     for change in (change for entry in entries for change in entry.changes if change.kind in kinds):
         if change.op == "delete":
@@ -324,10 +326,9 @@ def _find_deleted(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
 
 
 def _count_foldable(entries: Sequence[Entry], kinds: Collection[str]) -> int:
-    """Return how many entries, counted from the oldest, are wholly understood.
+    """Return how many of the oldest entries can be folded.
 
-    An entry that only partly concerns foldable kinds ends the stretch, since it can neither be folded nor be moved past
-    one that is.
+    An entry that only partly concerns foldable kinds is the last, since nothing can be moved past it.
     """
     for position, entry in enumerate(entries):
         foldable = [change.kind in kinds for change in entry.changes]
@@ -337,7 +338,7 @@ def _count_foldable(entries: Sequence[Entry], kinds: Collection[str]) -> int:
 
 
 def _list_live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, Change]]:
-    """Return each live record as a `put`, with the position of its last change."""
+    """Return live records as `put`s, with positions of their last changes."""
     records: dict[str, Records] = {}
     last: dict[RecordKey, int] = {}
     for position, entry in enumerate(entries):
@@ -351,7 +352,7 @@ def _list_live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[i
 def _fold_touches(
     entries: Sequence[Entry], start: int, kinds: Collection[str], apart: Collection[int]
 ) -> dict[int, list[Change]]:
-    """Return what stands at each position from `start` on; nothing where the entry stays as it is."""
+    """Return new changes by position from `start`; empty for unchanged entries."""
     runs: dict[RecordKey, tuple[int, int]] = {}
     made: dict[int, list[Change]] = {}
 
@@ -361,7 +362,7 @@ def _fold_touches(
 
     before = 0
     for position, entry in enumerate(entries[start:], start):
-        if any(before <= each < entry.seq for each in apart):
+        if any(before <= checkpoint < entry.seq for checkpoint in apart):
             for key in list(runs):
                 close(key)
         before = entry.seq

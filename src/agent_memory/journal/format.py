@@ -1,8 +1,10 @@
-"""The journal's line format: one YAML document a line, in flow style, which is JSON behind `--- `.
+"""Line format of the journal: one YAML document per line.
 
-Every stored line, also one of rejected entries or lost records, is made by `encode_line` and read by `decode_line`;
-only `mentions` and `find_ids` scan a line without decoding it. YAML 1.1 readers and JSON readers must see the same
-values, so a few characters are escaped beyond what JSON asks for and exponents get a decimal point.
+A document is in flow style, which is JSON after `--- `.
+
+Every stored line, also of rejected entries and lost records, is written by `encode_line` and read by `decode_line`;
+only `mentions` and `find_ids` scan lines without decoding. YAML 1.1 and JSON readers must see the same values, so a
+few more characters are escaped than JSON requires, and exponents get a decimal point.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ class Change:
     record: object = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields as they stand in a line."""
+        """Return the JSON fields for a journal line."""
         value: dict[str, Any] = {"op": self.op, "kind": self.kind, "id": self.id}
         return {**value, "data": self.data} if self.data else value
 
@@ -93,18 +95,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first line.
+    """First line of a journal.
 
     Attributes:
-        format: Of the lines that follow.
-        min_reader: The oldest format whose readers understand it.
-        generation: Of this file; each compaction gives it another one.
-        last_seq: The highest number before that compaction.
-        parent: The generation that was compacted, None for a new journal.
-        purged_seq: The number of the last deletion or rewording that a compaction took away, or of the last line where
-            it took away what no deletion told of; None if there was none. Whoever has read beyond that number, but not
-            to the end of the file that was compacted, misses nothing; see `continues`.
-        key: Names the key that the fields of the lines are encrypted with; None, and left out, where they are not.
+        format: Format of the following lines.
+        min_reader: Oldest format whose readers understand the journal.
+        generation: ID of this file; each compaction makes another.
+        last_seq: Highest number before the compaction.
+        parent: Generation before the compaction; None for a new journal.
+        purged_seq: Number of the last deletion or rewording removed by a compaction, or of the last line if something
+            was removed without a deletion; None for neither. A reader past that number misses nothing; see `continues`.
+        key: Name of the encryption key; None, and left out, for a plain journal.
     """
 
     format: int = FORMAT
@@ -117,7 +118,7 @@ class Header:
 
     @property
     def too_new(self) -> bool:
-        """Whether only a newer version of this package may write the journal."""
+        """True if only a newer version may write the journal."""
         return max(self.format, self.min_reader) > (FORMAT if self.key is None else ENCRYPTED_FORMAT)
 
     @classmethod
@@ -143,22 +144,22 @@ class Header:
             del fields["key"]
         return add_checksum(encode_line({"journal": "agent-memory", **fields}))
 
-    def continues(self, other: Header, seq: int) -> bool:
-        """Tell whether this is `other`, compacted, and a reader up to `seq` misses only what has higher numbers."""
+    def continues(self, previous: Header, seq: int) -> bool:
+        """Return True if a reader of `previous` at `seq` can continue here."""
         purged = self.purged_seq or 0
-        misses_nothing = self.purged_seq == other.purged_seq or (purged <= seq and purged < self.last_seq)
-        return self.parent == other.generation and misses_nothing
+        misses_nothing = self.purged_seq == previous.purged_seq or (purged <= seq and purged < self.last_seq)
+        return self.parent == previous.generation and misses_nothing
 
 
 class MalformedLineError(ValueError):
-    """A line is not an entry; the message says in which way."""
+    """Raised for a line that is not an entry; says why."""
 
 
 def encode_line(value: dict[str, Any]) -> bytes:
-    """Return `value` as one line that JSON and YAML 1.1 readers understand alike.
+    """Return `value` as a line that JSON and YAML 1.1 readers understand.
 
     Raises:
-        ValidationError: It holds NaN, infinity, lone surrogates, an overlong key, or is no JSON at all.
+        ValidationError: It has NaN, infinity, lone surrogates or an overlong key, or is not JSON.
     """
     try:
         text = _escape(value)
@@ -170,7 +171,7 @@ def encode_line(value: dict[str, Any]) -> bytes:
 
 
 def encode_fields(data: dict[str, Any]) -> bytes:
-    """Return the fields of a record as JSON in UTF-8, for a place where no YAML reader comes.
+    """Return a record's fields as JSON in UTF-8.
 
     Raises:
         ValidationError: As for `encode_line`, so that they can be written as a line some day.
@@ -178,15 +179,18 @@ def encode_fields(data: dict[str, Any]) -> bytes:
     return encode_line(data)[len(PREFIX) : -1]
 
 
-def encode_entry(seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
-    """Return the line for one change, or for several as one atomic batch, as a journal of format `form` has it."""
+def encode_entry(seq: int, moment: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
+    """Return the line for one change or an atomic batch."""
     many = {"op": "batch", "entries": [change.as_json() for change in changes]}
-    line = encode_line({"seq": seq, "at": at, **(changes[0].as_json() if len(changes) == 1 else many)})
+    line = encode_line({"seq": seq, "at": moment, **(changes[0].as_json() if len(changes) == 1 else many)})
     return add_checksum(line) if form > 1 else line
 
 
 def add_checksum(line: bytes) -> bytes:
-    """Return a line with its checksum; one that has a checksum, and what is no mapping, stays as it is."""
+    """Return a line with its checksum.
+
+    Unchanged if it has one or is not a mapping.
+    """
     body = line.rstrip()
     if _find_checksum(line) or not body.endswith(b"}"):
         return line
@@ -199,13 +203,13 @@ def _find_checksum(line: bytes) -> re.Match[bytes] | None:
 
 
 def read_seq(line: bytes) -> int | None:
-    """Return the number of an entry without decoding it; None where that cannot be told."""
+    """Return an entry's number without decoding it, or None."""
     begin = _SEQ.match(line)
     return int(begin[1]) if begin else None
 
 
 def decode_line(line: bytes) -> dict[str, Any]:
-    """Return the mapping in a line (with or without its newline), without its checksum.
+    """Return the mapping in a line, without its checksum.
 
     Raises:
         MalformedLineError: Not a `--- {…}` line of UTF-8 JSON, or not what its checksum says.
@@ -214,7 +218,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 def _decode(line: bytes) -> tuple[dict[str, Any], bool]:
-    """Return the mapping in a line, as `decode_line`, and whether it has a checksum."""
+    """Return a line's mapping, and True if it has a checksum."""
     seal = _find_checksum(line)
     if seal and zlib.crc32(line[: seal.start()]) != int(seal[1], 16):
         raise MalformedLineError("its checksum does not match: something has changed it")
@@ -234,7 +238,7 @@ def _decode(line: bytes) -> tuple[dict[str, Any], bool]:
 
 
 def _decode_json(line: bytes) -> Any:
-    """Return the JSON in a line; without the search for other encodings where it begins as ours do."""
+    """Return the JSON in a line; detect other encodings only if needed."""
     if not line.startswith(_BEGIN):
         return json.loads(line[len(PREFIX) :])
     text = line[len(PREFIX) :].decode("utf-8", "surrogatepass")
@@ -245,7 +249,7 @@ def _decode_json(line: bytes) -> Any:
 
 
 def decode_entry(line: bytes, form: int = 1) -> Entry:
-    """Return the entry in a line of a journal of format `form`: from 2 on it must have a checksum.
+    """Return the entry in a line of a journal of format `form`.
 
     Raises:
         MalformedLineError: A required field is missing or of the wrong type, or the checksum is.
@@ -279,7 +283,7 @@ def decode_header(line: bytes) -> Header:
     """Return the header in the first line.
 
     Raises:
-        MalformedLineError: The line is no header of an agent-memory journal.
+        MalformedLineError: It is not a header of an agent-memory journal.
     """
     value = decode_line(line)
     generation, parent = value.get("generation"), value.get("parent")
@@ -287,7 +291,7 @@ def decode_header(line: bytes) -> Header:
         raise MalformedLineError("it is not the header of an agent-memory journal")
     numbers = {name: value.get(name, least) for name, least in (("format", 1), ("min_reader", 1), ("last_seq", 0))}
     purged, key = value.get("purged_seq"), value.get("key")
-    if not all(isinstance(each, int) and 0 <= each <= _MOST for each in (*numbers.values(), purged or 0)):
+    if not all(isinstance(number, int) and 0 <= number <= _MOST for number in (*numbers.values(), purged or 0)):
         raise MalformedLineError("the header's numbers are not numbers")
     if numbers["format"] == (FORMAT if key is None else ENCRYPTED_FORMAT) and not _find_checksum(line):
         raise MalformedLineError("it has no checksum")
@@ -303,12 +307,12 @@ def decode_header(line: bytes) -> Header:
 
 
 def mentions(line: bytes, ids: Iterable[bytes]) -> bool:
-    """Return whether a stored line names one of these records; it need not be an entry."""
-    return any(each in line for each in ids)
+    """Return True if a line has one of these IDs."""
+    return any(record_id in line for record_id in ids)
 
 
 def find_ids(lines: bytes) -> set[bytes]:
-    """Return the ids that stored lines name; these need not be entries."""
+    """Return the record IDs in lines, which need not be entries."""
     return set(_ID.findall(lines))
 
 
@@ -362,8 +366,8 @@ Records = dict[str, dict[str, Any]]
 """Records of one kind by id."""
 
 
-def apply_change(records: Records, change: Change, at: str) -> bool:
-    """Apply `change`, made at `at` (ISO 8601), to `records` in place; return whether anything changed.
+def apply_change(records: Records, change: Change, moment: str) -> bool:
+    """Apply a change to records in place; return True if anything changed.
 
     `put` replaces; `patch` overlays top-level fields, and a field given as null is removed; `delete` removes; `touch`
     adds `data.count` (default 1) to `access_count` and moves `last_accessed`; `mark` is a note and changes nothing.
@@ -378,10 +382,10 @@ def apply_change(records: Records, change: Change, at: str) -> bool:
     if change.op == "delete":
         del records[change.id]
     elif change.op == "patch":
-        kept = {key: value for key, value in record.items() if key not in change.data}
-        records[change.id] = kept | {key: value for key, value in change.data.items() if value is not None}
+        unchanged = {key: value for key, value in record.items() if key not in change.data}
+        records[change.id] = unchanged | {key: value for key, value in change.data.items() if value is not None}
     elif change.op == "touch":
         before = record.get("access_count")
         count = (before if isinstance(before, int) else 0) + int(change.data.get("count", 1))
-        records[change.id] = {**record, "access_count": count, "last_accessed": at}
+        records[change.id] = {**record, "access_count": count, "last_accessed": moment}
     return True

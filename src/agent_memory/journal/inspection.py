@@ -1,7 +1,7 @@
-"""What is in a journal file, or in a copy of one; takes no lock and repairs nothing.
+"""Inspection of a journal file or a copy of one.
 
-The file is read once from end to end, in portions, and what is kept of it takes some 150 bytes a record: where the
-lines of each record are. The records themselves are read again, some thousand at a time, by whoever looks at them.
+It takes no lock and repairs nothing. The file is read once, in blocks. Some 150 bytes per record stay in memory: the
+places of its lines. The records are read again in batches of some thousand.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _RECORDS_AT_ONCE: Final = 2_000
 
 
 class InspectedLine(NamedTuple):
-    """A line that concerns records of a portion.
+    """Line that concerns records of a batch.
 
     Attributes:
-        place: How many entries stand before it in the file.
-        entry: The whole line.
-        part: The same with the changes of this portion's records alone.
-        is_first: Whether no portion before this one has it.
+        place: Number of entries before it.
+        entry: Whole entry of the line.
+        part: Entry with only this batch's changes.
+        is_first: True if no earlier batch has the line.
     """
 
     place: int
@@ -50,7 +50,7 @@ class InspectedLine(NamedTuple):
 
 
 class UnfoldableLine(NamedTuple):
-    """A line that a compaction may not be able to fold."""
+    """Line that a compaction may not be able to fold."""
 
     place: int
     kinds: frozenset[str]
@@ -58,31 +58,30 @@ class UnfoldableLine(NamedTuple):
     beyond: frozenset[str]
 
     def stops(self, kinds: Collection[str]) -> bool:
-        """Tell whether it cannot be folded, nor be moved past a line that can be."""
+        """Return True if folding has to stop at this line."""
         foldable = [kind in kinds for kind in self.kinds]
         return (any(foldable) and (self.opaque or not all(foldable))) or not self.beyond.isdisjoint(kinds)
 
 
 @dataclass(slots=True, weakref_slot=True)
 class JournalInspection:
-    """What is in a journal file.
+    """Content of a journal file.
 
     Attributes:
-        reader: Has read it; knows header, lines, damaged lines and watermark.
-        trouble: Why nothing of it could be read, or None. A missing file is no trouble.
-        size: Its bytes; None when there is no file.
-        tail: Bytes behind the last line end.
-        tail_is_whole: Whether these would be a line, were it not for the missing end.
-        seqs: The number of each entry, in the order of the file.
-        linked: Hashes of the ids of records that ever replaced another one, and of the replaced.
-        moments, starts, lengths: When each entry was written, in microseconds since 1970; where its line begins, and
-            its length.
-        where: The hash of the id of each record, and its portion.
-        gone: Hashes of the ids of those that were deleted, or never stored.
-        places: For each portion the places of its entries.
+        reader: Reader with header, damaged lines and watermark.
+        trouble: Why nothing could be read, or None. A missing file is no trouble.
+        size: Size in bytes; None without a file.
+        tail: Bytes after the last line end.
+        tail_is_whole: True if only the line end is missing.
+        seqs: Number of each entry, in file order.
+        linked: Hashes of IDs of replacing and replaced records.
+        moments, starts, lengths: Time in microseconds since 1970, byte offset and byte length of each entry.
+        where: Batch by hash of the record's ID.
+        gone: Hashes of IDs of deleted or never stored records.
+        places: Entry places by batch.
         odd: Lines that a compaction may not be able to fold.
-        unfolded: Bytes of the lines that concern no record.
-        descriptor: The open file, closed with this object: what a compaction puts in its place is another one.
+        unfolded: Bytes of lines that concern no record.
+        descriptor: Open file, closed with this object; a compaction replaces the path, not this file.
     """
 
     reader: JournalReader
@@ -104,53 +103,53 @@ class JournalInspection:
 
     @property
     def readable(self) -> bool:
-        """Whether there is a file with something in it."""
+        """True if there is a file with content."""
         return self.trouble is None and bool(self.size)
 
     @property
     def last_seq(self) -> int:
-        """The number of the last change, also of one that lacks only its line end."""
+        """Number of the last change, even without its line end."""
         tail = decode_next(self.reader, self.tail) if self.tail_is_whole else None
         return max(self.reader.last_seq, tail.seq if isinstance(tail, Entry) else 0)
 
     def wrote(self, record_id: str) -> bool:
-        """Tell whether the file still knows something of a record."""
+        """Return True if the file has a line about a record."""
         return hash(record_id) in self.where
 
     def has(self, record_id: str) -> bool:
-        """Tell whether a record was stored and not deleted since."""
+        """Return True if a record was stored and not deleted since."""
         key = hash(record_id)
         return key in self.where and key not in self.gone
 
-    def lacks(self, other: JournalInspection) -> int:
-        """Return how many records that another file has are unknown to this one."""
-        return sum(key not in self.where for key in other.where if key not in other.gone)
+    def lacks(self, copy: JournalInspection) -> int:
+        """Count records of another file that are unknown here."""
+        return sum(key not in self.where for key in copy.where if key not in copy.gone)
 
     def behind(self, seq: int) -> int:
-        """Return how many changes came after that one."""
-        return sum(each > seq for each in self.seqs)
+        """Count changes after a number."""
+        return sum(number > seq for number in self.seqs)
 
     def disorder(self) -> tuple[int, int]:
-        """Return how many sequence numbers occur twice, and how many are lower than the one before."""
+        """Count repeated numbers, and numbers lower than the one before."""
         if all(later > earlier for earlier, later in pairwise(self.seqs)):
             return 0, 0
         back = sum(later < earlier for earlier, later in pairwise(self.seqs))
         return len(self.seqs) - len(set(self.seqs)), back
 
     def folded_size(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> FoldedSize:
-        """Return what counts the bytes that a compaction now would leave."""
+        """Return a counter of the bytes left by a compaction."""
         young = find_young_position(reversed(self.moments), len(self.moments), now, grace)
         stop = next((odd.place for odd in self.odd if odd.stops(kinds)), len(self.seqs))
         fixed = len(Header.fresh(self.reader.last_seq).encode()) + self.unfolded
         return FoldedSize(min(young, stop), frozenset(kinds), fixed)
 
     def portions(self, record_ids: Iterable[str] | None = None) -> Iterator[list[InspectedLine]]:
-        """Yield all lines of some thousand records at a time, in the order of the file, read again.
+        """Yield the lines of records in batches, in file order.
 
         Args:
-            record_ids: Only portions with these records; all of them when omitted.
+            record_ids: Only batches with these records; all when omitted.
         """
-        wanted = None if record_ids is None else {self.where.get(hash(each)) for each in record_ids}
+        wanted = None if record_ids is None else {self.where.get(hash(record_id)) for record_id in record_ids}
         for number, places in enumerate(self.places):
             if wanted is None or number in wanted:
                 yield [self._line(place, number) for place in places]
@@ -177,7 +176,7 @@ class JournalInspection:
         return InspectedLine(place, entry, part, is_first=portion == first)
 
     def take(self, entries: list[Entry], starts: list[tuple[int, int]]) -> None:
-        """Add the places of entries.
+        """Add entries.
 
         Args:
             entries: Entries read next.
@@ -218,15 +217,15 @@ class JournalInspection:
 
 
 class FoldedSize:
-    """Adds up what a compaction would leave, portion by portion.
+    """Counter of bytes left by a compaction, batch by batch.
 
     Args:
-        young: Place of the first entry that stays as it is.
-        kinds: Of the records that may be folded.
-        fixed: Bytes that stay whatever the portions hold.
+        young: Index of the first entry that stays unchanged.
+        kinds: Record kinds that may be folded.
+        fixed: Bytes that stay in any case.
 
     Attributes:
-        left: Bytes that would be left; None where that cannot be computed.
+        left: Bytes left; None if that cannot be computed.
     """
 
     def __init__(self, young: int, kinds: Collection[str], fixed: int) -> None:
@@ -234,7 +233,7 @@ class FoldedSize:
         self.left: int | None = fixed
 
     def add(self, lines: list[InspectedLine]) -> None:
-        """Count the lines of further records."""
+        """Add the lines of a batch."""
         if self.left is None:
             return
         entries = [line.part for line in lines]
@@ -253,12 +252,12 @@ class FoldedSize:
 def inspect_journal(
     path: Path, progress: Callable[[int, int], None] | None = None, codec: Codec | None = None
 ) -> JournalInspection:
-    """Return what is in a journal, or in a copy of one.
+    """Inspect a journal, or a copy of one.
 
     Args:
-        path: The file.
-        progress: Called with the bytes read so far, and with all there are.
-        codec: What the fields of a record stand as; by the keys that this process has when omitted.
+        path: Path of the file.
+        progress: Called with bytes read and total bytes.
+        codec: Codec of the fields; found by header and loaded keys when omitted.
     """
     reader, kind = JournalReader(path, codec=codec), kind_of(path)
     if kind != "file":
@@ -287,7 +286,7 @@ def inspect_journal(
 
 
 def find_deleted_ids(path: Path) -> set[str]:
-    """Return the ids of all records of which a journal has a deletion; decodes only lines that may be one.
+    """Return the IDs of all records with a deletion.
 
     Raises:
         StorageError: The file is there but cannot be read.

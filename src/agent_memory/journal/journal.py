@@ -1,7 +1,7 @@
-"""`Journal`: the append-only file of one folder. Any number of processes append to it and read it.
+"""`Journal`: append-only file of changes.
 
-Owns the append protocol: lock, open by path, mend a torn tail, catch up, write, sync, unlock. Knows operations and
-record kinds by name, not what a memory is.
+Any number of processes append to it and read it. Owns the append protocol: lock, open by path, repair a torn tail,
+catch up, write, sync, unlock. Knows operations and kinds by name, and no model of a record.
 """
 
 from __future__ import annotations
@@ -56,24 +56,23 @@ GRACE: Final = timedelta(days=30)
 
 
 class Journal:
-    """An append-only file of changes to records.
+    """Append-only file of changes to records.
 
-    Not thread-safe: its owner serialises calls. Processes need no agreement beyond the folder's lock.
+    Not thread-safe: its owner serializes calls. Processes need only the folder's lock.
 
     Args:
-        path: The file, e.g. `…/bob/memories.yaml`; created, with its folder, by the first append.
-        kinds: The record kinds the owner replays. Compaction folds these and leaves every other line alone.
-        codec: What the fields of a record stand as in the file: themselves, or encrypted; by the header, and the keys
-            that this process has, when omitted. With `AS_IT_STANDS` an encrypted journal can be compacted, and not be
-            written to otherwise.
-        clock: Source of `at`.
+        path: Path such as `…/bob/memories.yaml`; created, with its folder, by the first append.
+        kinds: Record kinds that the owner replays. Compaction folds these and leaves every other line alone.
+        codec: Codec of the fields; found by header and loaded keys when omitted. With `AS_IT_STANDS` an encrypted
+            journal can only be compacted.
+        clock: Source of the time of entries.
         wait: Seconds to wait for the lock before `BusyError`.
         grace: How long replaced and deleted versions stay.
-        sync: Makes an open file durable, instead of the system's call.
-        look_where: Called before each reading and writing; raises a `StorageError` where the file must not be used.
+        sync: Syncs an open file, instead of the system's call.
+        look_where: Called before reading and writing; raises a `StorageError` if the place is forbidden.
 
     Attributes:
-        reader: What was read of the file as it is now: header, damaged and moved lines, rewrites.
+        reader: Reader of the present file: header, damaged and moved lines, rewrites.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -104,12 +103,12 @@ class Journal:
 
     @property
     def watermark(self) -> tuple[str, int]:
-        """(generation, seq) up to which this object has read."""
+        """Generation and number up to which this object has read."""
         return self.reader.watermark
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know about the files here although nothing is damaged, a sentence each."""
+        """Warnings about files in the folder, one sentence each."""
         notes = []
         if self.reader.too_new:
             notes.append(f"{self.path.name} was written by a newer version of agent-memory, so it is only read here.")
@@ -132,15 +131,15 @@ class Journal:
         return notes
 
     def poll(self, *, thorough: bool = False, most: int | None = None) -> JournalUpdate:
-        """Return what is new since the last call, without the lock.
+        """Return changes since the last call, without the lock.
 
         Args:
-            thorough: Read the whole file again, to see whether another program has changed it in place. Otherwise that
-                is seen where it changed what is looked at anyway: size, date, first, last and one other block.
-            most: Return no more than the lines of about so many bytes; the next call goes on there.
+            thorough: Read the whole file again, to detect changes in place by other programs. Otherwise only size, date
+                and the first, last and one other block are compared.
+            most: Return the lines of about so many bytes; the next call continues.
 
         Raises:
-            StorageError: The file is there but cannot be read, or lies where it must not.
+            StorageError: The file cannot be read, or its place is forbidden.
         """
         self._look_where()
         if is_settled(self.path.parent):
@@ -153,7 +152,7 @@ class Journal:
         return self._deliver()
 
     def naming(self, record_ids: Collection[str]) -> list[Entry]:
-        """Return what the file still has about some records, in its order: all lines that concern them, and more.
+        """Return all entries about some records, and perhaps more.
 
         Reads the whole file (1 GB a second or so), decodes what names them, and moves nothing.
 
@@ -165,7 +164,7 @@ class Journal:
 
     @contextlib.contextmanager
     def hold(self, wait: float | None = None) -> Iterator[None]:
-        """Hold the lock for the block, in whichever thread: what this object writes meanwhile is written under it.
+        """Hold the lock for the block, in any thread.
 
         Args:
             wait: Seconds, instead of this object's own.
@@ -184,7 +183,7 @@ class Journal:
 
     @contextlib.contextmanager
     def locked(self, wait: float | None = None) -> Iterator[JournalWriter]:
-        """Do as `appending`, and then wait until all of it is on the disk; also what another process had written.
+        """Append like `appending`, then wait for the sync.
 
         Raises:
             StorageError: As `appending`; and with the code `unknown` where the sync failed.
@@ -196,15 +195,14 @@ class Journal:
 
     @contextlib.contextmanager
     def appending(self, wait: float | None = None) -> Iterator[JournalWriter]:
-        """Hold the lock and the open file for the block; begins by catching up (`writer.update`).
+        """Hold lock and open file for the block, after catching up.
 
-        What was appended or caught up with may be relied upon once `writer.receipt`, which is there when the block has
-        ended, is settled.
+        Entries written or read are durable once `writer.receipt`, set at the end of the block, is settled.
 
         Raises:
-            BusyError: The lock was not to be had in time.
+            BusyError: The lock was not free in time.
             ReadOnlyError: The folder forbids writing, or the journal is of a newer format.
-            StorageError: The file cannot be opened or mended.
+            StorageError: The file cannot be opened or repaired.
         """
         with contextlib.nullcontext() if self._held else self.hold(wait), translated(self.path, "write"):
             held = self._held
@@ -232,10 +230,10 @@ class Journal:
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
     ) -> JournalUpdate:
-        """Do what `folded` and `put_file_in_place` do, one after the other; see there.
+        """Compact the journal: `folded`, then `put_in_place`.
 
         Returns:
-            The update for the owner, as the next poll would.
+            Update for the owner, as the next poll would return.
         """
         with self.folded(grace=grace, keep=keep, by_number=by_number, ended=ended) as new:
             self.put_in_place(new)
@@ -251,19 +249,19 @@ class Journal:
         apart: Collection[int] = (),
         words: Collection[str] = (),
     ) -> AbstractContextManager[JournalRewrite]:
-        """Make a new version without what is older than `grace` and superseded; live records are untouched.
+        """Write a new version without superseded entries older than `grace`.
 
-        Takes seconds with many memories, and no lock. Without `put_file_in_place` in the block nothing is changed.
+        Takes seconds with many memories, and no lock. Without `put_in_place` in the block nothing is changed.
 
         Args:
-            grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
-            keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
-            by_number: Sort the entries by their numbers first: another program has moved lines.
-            ended: Judges a record, as a `put`: whether its own time has been over for longer than its owner keeps it.
-            apart: As in `fold_entries`.
-            words: As there.
+            grace: Age up to which deleted and replaced versions stay; this journal's when omitted.
+            keep: Returns why a `put` is unreadable, which moves its line to the rejected file, or None.
+            by_number: Sort the entries by number first: another program has moved lines.
+            ended: Returns True if a record, given as a `put`, expired longer ago than its owner keeps it.
+            apart: Numbers of checkpoints, as in `fold_entries`.
+            words: Names of text fields, as in `fold_entries`.
 
-        Without a key (`AS_IT_STANDS`) nothing can be judged: `keep`, `ended` and `words` count for nothing then.
+        Without a key (`AS_IT_STANDS`) `keep`, `ended` and `words` are ignored.
 
         Raises:
             BusyError: Another process is compacting.
@@ -289,19 +287,19 @@ class Journal:
         *,
         words_alone: bool = False,
     ) -> AbstractContextManager[JournalRewrite]:
-        """Make a new version without all that was ever written about some records, as `folded` does.
+        """Write a new version without some records, as `folded` does.
 
-        Nothing else is folded: what else was forgotten can be brought back as before. Whoever reads the file reads all
-        of it anew.
+        Nothing else is folded, so other forgotten records can still be restored. Readers read the new file from its
+        begin.
 
         Args:
-            record_ids: Of the records.
-            hide: As in `remove_records`.
-            words_alone: As there.
+            record_ids: IDs of records to remove.
+            hide: Hides purged words, as in `remove_records`.
+            words_alone: Only hide words, as in `remove_records`.
 
         Raises:
-            BusyError, StorageError: As there.
-            UnsupportedError: A newer version wrote something about one of them.
+            BusyError, StorageError: As `folded` raises.
+            UnsupportedError: A newer version wrote a line about one of the records.
         """
         self._look_where()
         self._file.begin()
@@ -313,13 +311,13 @@ class Journal:
         return open_rewrite(self.path, new, self._wait)
 
     def put_in_place(self, new: JournalRewrite) -> None:
-        """Put a new version in the place of the journal, with what was appended since; takes milliseconds.
+        """Replace the journal by a new version, with lines appended since.
 
-        What this forgets for good is removed from the files with set-aside lines, too; see `salvage`. The next poll
-        returns what others wrote, or a reset with every entry where one may be gone.
+        Takes milliseconds. Records that are gone for good leave the quarantine files too, see `salvage`. The next poll
+        returns changes of others, or a reset with every entry.
 
         Raises:
-            BusyError: The lock was not to be had in time, or another process was faster; nothing was changed.
+            BusyError: The lock was not free in time, or another process was faster; nothing was changed.
             StorageError: The old file is in place.
         """
         with self.appending() as writer, translated(self.path, "compact"):
@@ -329,7 +327,10 @@ class Journal:
             remove_leftovers(self.path.parent, self.path.name)
 
     def _take(self, update: JournalUpdate) -> None:
-        """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""
+        """Keep an update until the owner gets it.
+
+        The reader has moved on, and an error may come in between.
+        """
         generation = self.reader.watermark[0]
         if update.reset or (self._generation and generation != self._generation):
             self._file.proof.forget()  # a compacted file may have the inode of one that it was compacted from
@@ -341,7 +342,7 @@ class Journal:
         return update
 
     def _recover_tail(self) -> None:
-        """Read a whole last line that lacks only its newline, instead of waiting for the next writer to add that."""
+        """Read a whole last line that lacks only its newline."""
         try:
             if not self.path.exists() or self.path.stat().st_size <= self.reader.offset:
                 return
@@ -389,7 +390,7 @@ def note_current(journal: Journal, count: int | None) -> None:
 
 
 def _note_purges(folder: Path) -> None:
-    """Write down how long the purge list is, where an earlier version or a killed process did not."""
+    """Record the purge list's length, if an earlier version did not."""
     purges = PurgeList(folder)
     with contextlib.suppress(StorageError):
         if purges.read().purges and not purges.is_noted:
@@ -398,7 +399,7 @@ def _note_purges(folder: Path) -> None:
 
 
 def check_all_present(folder: Path) -> None:
-    """Make sure that no journal of an agent is missing, and that its purge list can be used.
+    """Check that no journal is missing and the purge list is usable.
 
     Raises:
         StorageError: A journal is missing (`journal_missing`), or the list or its key (`purge_list`, `purge_key`).

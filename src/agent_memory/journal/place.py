@@ -1,4 +1,4 @@
-"""Where a reader stands in a journal, so that another one goes on from there without reading what is before it."""
+"""Positions of readers in a journal, from which another reader can continue."""
 
 from __future__ import annotations
 
@@ -49,34 +49,34 @@ class ReadPosition:
 
     @classmethod
     def of(cls, descriptor: int, header: Header, seq: int, offset: int, lines: int) -> ReadPosition:
-        """Return a place in an open file."""
+        """Return a position in an open file."""
         last = _read_lines_before(descriptor, offset)[-LAST_LINES:]
         signs = frozenset(sign for line in last for sign in _compute_signs(line))
         return cls(header, seq, offset, lines, _compute_checksum(descriptor, offset), signs)
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> ReadPosition | None:
-        """Return what `to_json` gave, None if that is damaged."""
+    def from_json(cls, value: Mapping[str, Any]) -> ReadPosition | None:
+        """Return the position that `to_json` wrote, None if damaged."""
         try:
-            signs = frozenset((int(seq), int(checksum)) for seq, checksum in said["signs"])
-            return cls(**{**said, "header": Header(**said["header"]), "signs": signs})
+            signs = frozenset((int(seq), int(checksum)) for seq, checksum in value["signs"])
+            return cls(**{**value, "header": Header(**value["header"]), "signs": signs})
         except (KeyError, TypeError, ValueError):
             return None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the position as JSON."""
         return {**asdict(self), "signs": sorted(self.signs)}
 
     def in_file(self, descriptor: int, size: int) -> ReadPosition | None:
-        """Return the same place in a file as it is now, None where reading has to begin anew.
+        """Return this position in the present file, or None.
 
-        After a compaction it is where the first number above `seq` stands, unless the compaction has taken something
-        away of which a reader at this place would not hear. The last line before that must be one of the last that
-        were here: a copy of the file may have gone on otherwise, and have been compacted then.
+        After a compaction it is at the first number above `seq`, unless the compaction removed something that a reader
+        at this position would miss. The line before it must be one of the last known lines: a copy of the file may have
+        continued in another way and then been compacted.
 
         Args:
-            descriptor: The open file.
-            size: How many bytes it has.
+            descriptor: Descriptor of the open file.
+            size: Size of the file in bytes.
         """
         try:
             header = decode_header(read_at(descriptor, 0, _COMPARED).split(b"\n", 1)[0])
@@ -94,24 +94,24 @@ class ReadPosition:
 
 
 def continues_from(descriptor: int, size: int, seq: int, signs: Collection[ChangeSign], last: Iterable[bytes]) -> bool:
-    """Tell whether a compacted file goes on from what a reader knows, as `ReadPosition.in_file` does.
+    """Return True if a compacted file continues what a reader knows.
 
     Args:
-        descriptor: The open file.
-        size: How many bytes it has.
-        seq: Number of the last change that is known.
-        signs: Of changes that are known.
-        last: The last lines that were read, without their newlines.
+        descriptor: Descriptor of the open file.
+        size: Size of the file in bytes.
+        seq: Number of the last known change.
+        signs: Signs of known changes.
+        last: Last lines read, without newlines.
     """
-    known = {*signs, *(sign for line in last for sign in _compute_signs(line + b"\n"))}
-    return _is_known(descriptor, find_offset(descriptor, size, seq), known)
+    all_signs = {*signs, *(sign for line in last for sign in _compute_signs(line + b"\n"))}
+    return _is_known(descriptor, find_offset(descriptor, size, seq), all_signs)
 
 
-def _is_known(descriptor: int, offset: int, known: AbstractSet[ChangeSign]) -> bool:
-    """Tell whether the last line before a place is one of those that are known."""
+def _is_known(descriptor: int, offset: int, known_signs: AbstractSet[ChangeSign]) -> bool:
+    """Return True if the last line before an offset is known."""
     before = _read_lines_before(descriptor, offset)
     signs = _compute_signs(before[-1]) if before else set()
-    return bool(signs) and signs <= known
+    return bool(signs) and signs <= known_signs
 
 
 def _compute_checksum(descriptor: int, offset: int) -> int:
@@ -123,28 +123,28 @@ def _count_lines(descriptor: int, offset: int) -> int:
 
 
 def _read_lines_before(descriptor: int, offset: int) -> list[bytes]:
-    """Return the whole lines that end before a place, newlines included, as far back as is looked."""
+    """Return the last whole lines before an offset, with newlines."""
     return read_at(descriptor, max(0, offset - _LOOKED_BACK), offset).splitlines(keepends=True)
 
 
 def _compute_signs(line: bytes) -> set[ChangeSign]:
-    """Return the signs of what a line changes; none of one that is no entry."""
+    """Return the signs of a line's changes; none if malformed."""
     try:
         entry = decode_entry(line)
     except MalformedLineError:
         return set()
-    return {(entry.seq, zlib.crc32(f"{entry.at} {one.kind} {one.id}".encode())) for one in entry.changes}
+    return {(entry.seq, zlib.crc32(f"{entry.at} {change.kind} {change.id}".encode())) for change in entry.changes}
 
 
 def find_position(descriptor: int, size: int, seq: int) -> ReadPosition:
-    """Return the place in a compacted file behind a change that is known, for a reader to go on there.
+    """Return the position after a known change in a compacted file.
 
-    Reading all of it again takes 60 ms of processor time at 100,000 lines, for which each writer of a process waits.
+    Reading everything again takes 60 ms of CPU time at 100,000 lines, for which each writer of a process waits.
 
     Args:
-        descriptor: The open file, which begins with a header.
-        size: How many bytes it has.
-        seq: Number of the last change that is known.
+        descriptor: Descriptor of the open file, which begins with a header.
+        size: Size of the file in bytes.
+        seq: Number of the last known change.
     """
     header = decode_header(read_at(descriptor, 0, _COMPARED).split(b"\n", 1)[0])
     offset = find_offset(descriptor, size, seq)
@@ -152,28 +152,29 @@ def find_position(descriptor: int, size: int, seq: int) -> ReadPosition:
 
 
 def find_offset(descriptor: int, size: int, seq: int) -> int:
-    """Return where the first line begins whose number is above `seq`; behind the last whole line if there is none.
+    """Return the offset of the first line with a number above `seq`.
 
-    Numbers ascend in every journal that programs of ours wrote. Damaged lines are passed over.
+    Returns the end of the last whole line if there is none. Numbers ascend in every journal written by our programs.
+    Damaged lines are skipped.
 
     Args:
-        descriptor: The open file.
-        size: How many bytes it has.
-        seq: Number of the last change that is known.
+        descriptor: Descriptor of the open file.
+        size: Size of the file in bytes.
+        seq: Number of the last known change.
     """
     low, high = 0, size  # a line at or before `low` is known, one at or behind `high` is not
     while high - low > _AT_ONCE:
         middle = (low + high) // 2
-        found = _find_first_numbered(descriptor, middle, high)
-        if found is None or found[1] > seq:
-            high = middle if found is None else min(found[0], middle)
+        numbered = _find_first_numbered(descriptor, middle, high)
+        if numbered is None or numbered[1] > seq:
+            high = middle if numbered is None else min(numbered[0], middle)
         else:
-            low = found[0]
+            low = numbered[0]
     position = low
-    while (found := _find_first_numbered(descriptor, position, size)) is not None:
-        if found[1] > seq:
-            return found[0]
-        position = found[0]
+    while (numbered := _find_first_numbered(descriptor, position, size)) is not None:
+        if numbered[1] > seq:
+            return numbered[0]
+        position = numbered[0]
     while position < size:  # the end of the last whole line, which may be long
         content = read_at(descriptor, max(position, size - _AT_ONCE), size)
         end = content.rfind(b"\n")
@@ -184,7 +185,10 @@ def find_offset(descriptor: int, size: int, seq: int) -> int:
 
 
 def _find_first_numbered(descriptor: int, begin: int, end: int) -> tuple[int, int] | None:
-    """Return where the first line begins whose newline before it lies in a stretch, and its number."""
+    """Return offset and number of the first line in a range.
+
+    The newline before the line is in the range.
+    """
     position = begin
     while position < end:
         content = read_at(descriptor, position, min(end, position + _AT_ONCE) + 32)

@@ -80,11 +80,11 @@ class PurgeFilter:
 
     def _cleaned(self, entry: Entry, codec: Codec) -> Entry | None:
         is_returned = self._up_to is not None and entry.seq <= self._up_to
-        at = to_seconds(entry.at)
+        moment = to_seconds(entry.at)
         changes = tuple(
-            self._readable(change, at) if is_returned else change
+            self._readable(change, moment) if is_returned else change
             for change in entry.changes
-            if not self._drops(change, at, is_returned=is_returned)
+            if not self._drops(change, moment, is_returned=is_returned)
         )
         if changes == entry.changes:
             return entry
@@ -106,21 +106,21 @@ class PurgeFilter:
         text = line.decode("utf-8", "surrogateescape")
         return self._index.stretches.hidden(text).encode("utf-8", "surrogateescape")
 
-    def _drops(self, change: Change, at: float, *, is_returned: bool) -> bool:
-        if change.id in self._ids and self._index.drops(change.id, at, is_returned=is_returned):
+    def _drops(self, change: Change, moment: float, *, is_returned: bool) -> bool:
+        if change.id in self._ids and self._index.drops(change.id, moment, is_returned=is_returned):
             return True
-        return is_returned and any(self._index.has(text, at) for text in list_texts(change.data))
+        return is_returned and any(self._index.has(text, moment) for text in list_texts(change.data))
 
-    def _readable(self, change: Change, at: float) -> Change:
+    def _readable(self, change: Change, moment: float) -> Change:
         stretches = self._index.stretches
         if not stretches or is_encrypted(change):
             return change
-        data = hide_fields(change.data, lambda text: stretches.hidden(text, at))
+        data = hide_fields(change.data, lambda text: stretches.hidden(text, moment))
         return change if data == change.data else replace(change, data=data)
 
 
 def check_purge_list(path: Path) -> None:
-    """Check that the purges of a journal's folder are readable.
+    """Check that the purge list of a journal's folder is readable.
 
     Raises:
         StorageError: The list of what was purged, or its key, cannot be read.

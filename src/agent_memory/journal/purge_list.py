@@ -1,15 +1,14 @@
-"""`PurgeList`: what was purged from one agent's files and must never come back, in `purged.yaml` beside the journals.
+"""`PurgeList`: records purged from one agent's files.
 
-It holds ids and keyed fingerprints, no text: HMAC-SHA256 (RFC 2104) of each text, folded for case, width and white
-space, under the 32 random bytes of `purge.key`, and the like of its words, by which it is found within other texts.
-Nobody can try words against it without the key. It is no journal: no compaction, no restoring of a backup and no import
-touches it.
+The list is `purged.yaml` next to the journals. It has IDs and keyed fingerprints, and no text: HMAC-SHA256 (RFC 2104)
+of each text, folded for case, width and white space, under the 32 random bytes of `purge.key`; and signatures of its
+words, which find it within other texts. Without the key nobody can test words against it. It is not a journal: no
+compaction, restore or import touches it.
 
-One line for each step, sealed like those of a journal: a purge is `begun` before anything is taken away, and `done`
-with a receipt. A line that a killed process left torn at the end counts as not written.
+It has one line per step, with a checksum: a purge is `begun` before anything is removed, and `done` with a receipt. A
+torn line at the end counts as not written.
 
-Beside purges it holds the fingerprints of texts that a person rejected when asked whether they may be kept: they are
-not offered again, and bar nothing else.
+It also has fingerprints of texts that a person rejected in the inbox: they are not offered again.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ _TEXTS: Final = ("content", "body")
 
 
 class PurgeList:
-    """The list of one folder. Reads the file again when it has changed; without one a question costs a microsecond.
+    """Purge list of one folder, read again after a change.
 
     Args:
-        folder: The agent's.
+        folder: Folder of the agent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,7 +69,7 @@ class PurgeList:
     # -- asking -------------------------------------------------------------------------------------------------------
 
     def check_key(self) -> None:
-        """Make sure that purged texts can be recognised.
+        """Check that purged texts can be recognized.
 
         Raises:
             StorageError: The list, or its key, cannot be read.
@@ -89,7 +88,7 @@ class PurgeList:
             )
 
     def note(self) -> None:
-        """Write down in `agent.yaml` how long the list is; to be called with the lock of the folder held.
+        """Record in `agent.yaml` how long the list is; needs the lock.
 
         Raises:
             StorageError: The list cannot be read.
@@ -99,23 +98,23 @@ class PurgeList:
 
     @property
     def is_noted(self) -> bool:
-        """Whether `agent.yaml` says how long the list is; see `purges`."""
+        """True if `agent.yaml` records the length of the list."""
         return self.read().state == read_purge_state(self.path.parent)
 
     def purges(self) -> list[Purge]:
-        """Return all of them in their order.
+        """Return all purges in order.
 
         Raises:
-            StorageError: The list is there and cannot be read.
+            StorageError: The list exists and cannot be read.
         """
         return list(self.read().purges.values())
 
     def unfinished(self) -> list[Purge]:
-        """Return those that were begun and not done; see `purges`."""
+        """Return purges that were begun and not done."""
         return [purge for purge in self.purges() if purge.receipt is None]
 
     def names(self, record_id: str) -> bool:
-        """Tell whether a record of this id was purged; see `purges`."""
+        """Return True if a record with this ID was purged."""
         return record_id in self.read().ids
 
     def has(self, text: str, moment: float = 0.0) -> bool:
@@ -130,20 +129,25 @@ class PurgeList:
         return self.read().has(text, moment)
 
     def read(self) -> PurgeIndex:
-        """Return the present list, for many queries; see `purges`."""
+        """Return the present index, for many queries."""
         return read_purges(self.path, self._key_path)
 
     def has_rejected(self, text: str) -> bool:
-        """Tell whether a person rejected this text; no, where the key is lost. See `purges`."""
+        """Return True if a person rejected this text.
+
+        False if the key is missing.
+        """
         read = self.read()
         return bool(read.key) and make_fingerprint(read.key, text) in read.rejected
 
     def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> PurgedSpans:
-        """Return what finds the words of purged texts within others; nothing, where the key is lost. See `purges`.
+        """Return a matcher for words of purged texts.
+
+        It matches nothing if the key is missing.
 
         Args:
-            purge: Only those of this one, if it has any.
-            texts: What it purged, where that is known.
+            purge: Only match texts of this purge, if it has spans.
+            texts: Texts of the purge, if known, for a faster search.
         """
         read = self.read()
         return (
@@ -197,8 +201,8 @@ class PurgeList:
             return line
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
         moment = to_seconds(value.get("at"))
-        kept = [item for item in items if not (isinstance(item, dict) and _bars_change(index, item, moment))]
-        readable = [_hide_words(item, self.stretches(), moment) for item in kept]
+        admitted = [item for item in items if not (isinstance(item, dict) and _bars_change(index, item, moment))]
+        readable = [_hide_words(item, self.stretches(), moment) for item in admitted]
         if readable == items:
             return line
         if not readable:
@@ -208,45 +212,45 @@ class PurgeList:
     # -- noting -------------------------------------------------------------------------------------------------------
 
     def begin(self, ids: Collection[str], texts: Iterable[str], at: str, resting: Collection[str] = ()) -> Purge:
-        """Note what is to be purged, and sync; to be called with the lock of the folder held.
+        """Record what is going to be purged, and sync; needs the lock.
 
         Args:
-            ids: Of all records.
-            texts: What must not come back.
-            at: The present.
-            resting: Those of the records that merely rest on the others.
+            ids: IDs of all records.
+            texts: Texts that must not come back.
+            at: Present time as text.
+            resting: IDs of records that were only derived from the others.
 
         Raises:
-            StorageError: It could not be noted; nothing may be purged.
+            StorageError: It could not be recorded; nothing may be purged.
         """
-        key, said = _load_or_make_key(self._key_path, may_make=not self.read().has_any), [*texts]
-        fingerprints = sorted({make_fingerprint(key, text) for text in said if len(text) >= _LEAST})
-        signed = sign_spans(key, said)
+        key, all_texts = _load_or_make_key(self._key_path, may_make=not self.read().has_any), [*texts]
+        fingerprints = sorted({make_fingerprint(key, text) for text in all_texts if len(text) >= _LEAST})
+        signed = sign_spans(key, all_texts)
         purge = Purge(
             str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)), stretches=signed
         )
         begun: dict[str, Any] = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
-        begun["stretches"] = {str(count): some for count, some in signed.items()}
-        begun["sums"] = {str(count): sums for count, sums in sum_spans(key, said).items()}
+        begun["stretches"] = {str(count): signatures for count, signatures in signed.items()}
+        begun["sums"] = {str(count): sums for count, sums in sum_spans(key, all_texts).items()}
         _append(self.path, {"purge": purge.id, "at": at, "step": "begun", **begun})
         self.note()
         return purge
 
     def reject(self, texts: Iterable[str], at: str) -> None:
-        """Note texts that a person rejected, and sync; to be called with the lock of the folder held.
+        """Record rejected texts, and sync; needs the lock.
 
         Raises:
-            StorageError: They could not be noted.
+            StorageError: They could not be recorded.
         """
         key = _load_or_make_key(self._key_path, may_make=not self.read().has_any)
         fingerprints = sorted({make_fingerprint(key, text) for text in texts})
         _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": REJECTED, "fingerprints": fingerprints})
 
     def finish(self, purge: Purge, receipt: Mapping[str, Any], at: str) -> None:
-        """Note that a purge is done, and what it came to.
+        """Record that a purge is done, with its receipt.
 
         Raises:
-            StorageError: It could not be noted; who comes next does it again.
+            StorageError: It could not be recorded; the next process purges again.
         """
         _append(self.path, {"purge": purge.id, "at": at, "step": "done", "receipt": dict(receipt)})
 
@@ -261,7 +265,7 @@ def _append(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def _load_or_make_key(path: Path, *, may_make: bool) -> bytes:
-    """Return the key; where nothing is listed for which one is needed, it is made if it is not there."""
+    """Return the key; make one if `may_make` and none exists."""
     with translated(path, "write"):
         if may_make and not path.exists():
             temporary = path.with_name(f".{PURGE_KEY}.{secrets.token_hex(4)}.tmp")
@@ -280,12 +284,12 @@ def check_purges(folder: Path) -> Iterator[Concern]:
     """Report purges that were begun and not finished."""
     try:
         PurgeList(folder).check_key()
-        left = PurgeList(folder).unfinished()
+        unfinished = PurgeList(folder).unfinished()
     except StorageError as error:
         yield Concern("purges_unusable", f"{PURGED} cannot be read: {error.message}", error.recovery)
         return
-    if left:
-        count = sum(len(purge.ids) for purge in left)
+    if unfinished:
+        count = sum(len(purge.ids) for purge in unfinished)
         yield Concern(
             "purge_unfinished",
             f"A purge was interrupted: {counted(count, 'record')} found no more, and perhaps in files still.",
@@ -294,7 +298,7 @@ def check_purges(folder: Path) -> Iterator[Concern]:
 
 
 def list_texts(values: Mapping[str, Any]) -> list[str]:
-    """Return the texts of a record, as a journal has it: not its labels, which many records share."""
+    """Return the texts of a record, without labels."""
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
 
@@ -306,7 +310,7 @@ def _bars_change(index: PurgeIndex, item: Mapping[str, Any], moment: float) -> b
 
 
 def _hide_words(item: Any, stretches: PurgedSpans, moment: float) -> Any:
-    """Return a change with what must not be read made unreadable."""
+    """Return a change with purged words made unreadable."""
     if not stretches or not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         return item
     return {**item, "data": hide_fields(item["data"], lambda text: stretches.hidden(text, moment))}
@@ -320,18 +324,17 @@ _MOST_READ: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """One purge as the list has it.
+    """One purge in the list.
 
     Attributes:
         id: ID of the purge.
-        at: When it was begun, as text.
+        at: Begin of the purge, as text.
         ids: IDs of the purged records.
         fingerprints: Hexadecimal signatures of their texts.
-        resting: Those of the records that went since they rested on the others; the same id may be made again of what
-            is said later.
-        stretches: Of their texts, by the number of words; see `PurgedSpans`. None in lists of earlier versions.
-        sums: Of the words of these, by their number; see `SpanSums`. None in lists of earlier versions.
-        receipt: What it came to; None while it is unfinished.
+        resting: IDs of records that were only derived from the others, and may be derived again.
+        stretches: Signatures of spans by number of words; see `PurgedSpans`. Empty in lists of earlier versions.
+        sums: Sums of spans by number of words; see `SpanSums`. Empty in lists of earlier versions.
+        receipt: Result of the purge; None while unfinished.
     """
 
     id: str
@@ -345,7 +348,7 @@ class Purge:
 
     @property
     def moment(self) -> float:
-        """Seconds since 1970 of `at`; infinite if that cannot be read."""
+        """Begin in seconds since 1970; infinite if unreadable."""
         return to_seconds(self.at) or math.inf
 
 
@@ -354,8 +357,8 @@ class PurgeIndex:
     """Content of the purge list, cached until the file or key changes.
 
     Attributes:
-        ids, fingerprints: Each with the moment of its last purge, in seconds since 1970.
-        lasting: Those of the ids that may not be made again.
+        ids, fingerprints: Time of the last purge by ID or fingerprint, in seconds since 1970.
+        lasting: IDs that may not be derived again.
     """
 
     looked: tuple[object, object] = (None, None)
@@ -369,12 +372,12 @@ class PurgeIndex:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything is listed, for which the key is needed."""
+        """True if anything in the list needs the key."""
         return bool(self.purges or self.rejected)
 
     @property
     def state(self) -> PurgeState | None:
-        """How long the list is, for `agent.yaml`; None if nothing was purged or the key is missing."""
+        """State for `agent.yaml`; None without a purge or key."""
         return (
             PurgeState(len(self.purges), next(reversed(self.purges)), checksum_key(self.key))
             if self.purges and self.key
@@ -386,16 +389,16 @@ class PurgeIndex:
         return len(self.purges) >= noted.count and noted.last in self.purges
 
     def has(self, text: str, moment: float = 0.0) -> bool:
-        """See `PurgeList.has`."""
+        """Return True if a text was purged after a time."""
         return bool(self.key) and self.fingerprints.get(make_fingerprint(self.key, text), -1.0) >= moment
 
     def drops(self, record_id: str, moment: float, *, is_returned: bool) -> bool:
         """Return True if a journal's change of a record is purged.
 
         Args:
-            record_id: Of a record that was purged.
-            moment: When the line was written, in seconds since 1970.
-            is_returned: Whether the line may be of a time before the purge, although a purge cleans each journal.
+            record_id: ID of a purged record.
+            moment: Time of the line in seconds since 1970.
+            is_returned: True if the line may be older than the purge, although a purge cleans each journal.
         """
         if is_returned:
             return record_id in self.lasting or moment <= self.ids[record_id]
@@ -412,12 +415,14 @@ class PurgeIndex:
             self.fingerprints |= dict.fromkeys(purge.fingerprints, moment)
             for count, signatures in purge.stretches.items():
                 signed.setdefault(count, {}).update(dict.fromkeys(signatures, moment))
-                known = sums.setdefault(count, set())
-                if known is not None and count in purge.sums:
-                    known.update(purge.sums[count])
+                span_sums = sums.setdefault(count, set())
+                if span_sums is not None and count in purge.sums:
+                    span_sums.update(purge.sums[count])
                 else:
                     sums[count] = None
-        self.stretches = PurgedSpans(self.key, signed, sums={count: known for count, known in sums.items() if known})
+        self.stretches = PurgedSpans(
+            self.key, signed, sums={count: span_sums for count, span_sums in sums.items() if span_sums}
+        )
 
 
 _READ: Final[dict[Path, PurgeIndex]] = {}
@@ -428,7 +433,7 @@ def read_purges(path: Path, key_path: Path) -> PurgeIndex:
     """Return the current index of a purge list.
 
     Raises:
-        StorageError: It cannot be read, or purges that `agent.yaml` counts are not in it.
+        StorageError: The list cannot be read, or lacks purges that `agent.yaml` counts.
     """
     noted = read_purge_state(path.parent)  # before the list, which is written first
     looked = (signature(path), signature(key_path))
@@ -470,7 +475,6 @@ def parse_purges(content: bytes, key: bytes, path: Path) -> PurgeIndex:
 
 
 def _build_incomplete_error(path: Path, noted: PurgeState, count: int) -> StorageError:
-    """Return the error for a list without purges that `agent.yaml` counts."""
     what = "is missing or empty" if not count else f"has {counted(count, 'purge')}"
     return StorageError(
         f"{path.name}, the list of what was purged from {path.parent.name}, {what}; {AGENT} counts "
@@ -482,7 +486,7 @@ def _build_incomplete_error(path: Path, noted: PurgeState, count: int) -> Storag
 
 
 def hint_purges(folder: Path) -> str:
-    """Return what to do if the purge list of an agent, or its key, cannot be used."""
+    """Return a hint for an unusable purge list or key."""
     repair = build_command(folder.parent, "doctor --repair -a", shlex.quote(folder.name))
     return f"Run {repair} to take {PURGED} and {PURGE_KEY} from a backup, or put both back from a copy of the folder."
 
@@ -513,12 +517,12 @@ def _take_line(read: PurgeIndex, line: bytes, path: Path) -> None:
         if value["step"] == REJECTED:
             read.rejected |= set(value["fingerprints"])
         elif value["step"] == "begun":
-            signed = {int(count): tuple(map(str, some)) for count, some in value.get("stretches", {}).items()}
+            signed = {int(count): tuple(map(str, values)) for count, values in value.get("stretches", {}).items()}
             ids, texts, resting = (tuple(value.get(name, ())) for name in ("ids", "fingerprints", "resting"))
-            sums = {int(count): tuple(map(int, some)) for count, some in value.get("sums", {}).items()}
+            sums = {int(count): tuple(map(int, values)) for count, values in value.get("sums", {}).items()}
             purges[purge_id] = Purge(purge_id, at, ids, texts, resting, stretches=signed, sums=sums)
-        elif (known := purges.get(purge_id)) is not None:
-            purges[purge_id] = replace(known, receipt=dict(value["receipt"]))
+        elif (begun := purges.get(purge_id)) is not None:
+            purges[purge_id] = replace(begun, receipt=dict(value["receipt"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         return  # of a newer version
 
@@ -543,7 +547,7 @@ def make_fingerprint(key: bytes, text: str) -> str:
 
 
 def decode_key(content: bytes) -> bytes:
-    """Return the key in the content of its file; empty if it is damaged."""
+    """Return the key in a file's content, empty if damaged."""
     try:
         key = bytes.fromhex(content.decode("ascii").strip())
     except ValueError:
@@ -552,10 +556,10 @@ def decode_key(content: bytes) -> bytes:
 
 
 def read_key(path: Path) -> bytes:
-    """Return the key of a list.
+    """Return the key of a purge list.
 
     Raises:
-        StorageError: It is missing or damaged.
+        StorageError: The key is missing or damaged.
     """
     with translated(path, "read"):
         try:

@@ -1,8 +1,11 @@
 """`PurgedSpans`: signatures of purged words, which only the key can match.
 
-The words of each text are counted and signed: HMAC-SHA256 (RFC 2104) of them under the key, the first 16 bytes; those
-of a long one in spans of 40. Another text has them where as many of its words in a row have the same signature. Without
-the key, no words can be tried against the signatures.
+The words of each text are counted and signed: the first 16 bytes of their HMAC-SHA256 (RFC 2104) under the key, in
+spans of 40 words for a long text. Another text has them where as many of its words in a row have the same signature.
+Without the key, no words can be tested against the signatures.
+
+Texts are compared in one form: Unicode's NFKD and case folding, without combining marks, quotation marks and invisible
+characters, with single spaces, and with the escapes of JSON, YAML and Markdown resolved.
 """
 
 from __future__ import annotations
@@ -42,14 +45,14 @@ _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
 
 
 class PurgedSpans:
-    """Finds signed spans in texts.
+    """Matcher of signed spans in texts.
 
     Args:
-        key: Under which they were signed; without one nothing is found.
-        signed: Signatures, hexadecimal, by the number of words. As a mapping, with the moment of the purge in seconds
-            since 1970: a text that was stored later keeps these words.
-        texts: What was signed, where that is known: it is found at a fraction of the cost.
-        sums: Of the words, by their number, as of `sum_spans`; without any, words are looked for one by one.
+        key: Key of the signatures; without one nothing matches.
+        signed: Hexadecimal signatures by number of words. As a mapping, with the time of the purge in seconds since
+            1970: a text stored later keeps these words.
+        texts: Signed texts, if known, for a faster search.
+        sums: Sums of the spans by number of words, see `sum_spans`; without them words are tested one by one.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class PurgedSpans:
         self._finder = SpanSums(key, self._sums) if is_summed else None
 
     def __bool__(self) -> bool:
-        """Tell whether anything can be found."""
+        """Return True if anything can match."""
         return bool(self._key and self._signed)
 
     def count(self, text: str, moment: float = 0.0) -> int:
@@ -135,15 +138,21 @@ def sum_spans(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
 
 
 def sign_spans(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:
-    """Return the signatures of texts, hexadecimal, by how many words each stands for; none of what is too short."""
+    """Return hexadecimal signatures of texts by number of words.
+
+    Short texts have none.
+    """
     signed: defaultdict[int, set[str]] = defaultdict(set)
-    for some in (some for text in texts for some in _split_spans(text)):
-        signed[len(some)].add(_sign(key, some).hex())
-    return {count: sorted(some) for count, some in sorted(signed.items())}
+    for words in (words for text in texts for words in _split_spans(text)):
+        signed[len(words)].add(_sign(key, words).hex())
+    return {count: sorted(words) for count, words in sorted(signed.items())}
 
 
 def _split_spans(text: str) -> Iterator[list[str]]:
-    """Yield the words of a text, of a long one some at a time; the last has the rest. None where most of it is none."""
+    """Yield the words of a text in spans.
+
+    Yields nothing if words are less than half of the text.
+    """
     folded = normalize_text(text) if is_distinctive(text) else ""
     words = _WORD.findall(folded)
     words = words if is_most(" ".join(words), folded.strip()) else []
@@ -158,12 +167,12 @@ def _sign(key: bytes, words: Sequence[str]) -> bytes:
 def _join_spans(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield spans in their order, those that overlap as one."""
     begin, end = 0, 0
-    for each in sorted(spans):
-        if each[0] > end:
+    for span in sorted(spans):
+        if span[0] > end:
             if end > begin:
                 yield begin, end
-            begin = each[0]
-        end = max(end, each[1])
+            begin = span[0]
+        end = max(end, span[1])
     if end > begin:
         yield begin, end
 
@@ -185,7 +194,7 @@ _UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
 
 
 class _CharacterFolds(dict[int, str]):
-    """What each character is compared as; made when it is first met."""
+    """Folded form of each character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -193,7 +202,7 @@ class _CharacterFolds(dict[int, str]):
             folded = " "
         else:
             parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
-            folded = "".join(" " if one.isspace() else one for one in parts if not _is_left_out(one))
+            folded = "".join(" " if part.isspace() else part for part in parts if not _is_left_out(part))
         self[code] = folded
         return folded
 
@@ -202,40 +211,44 @@ _CHARACTER_FOLDS: Final = _CharacterFolds()
 
 
 def is_distinctive(text: str) -> bool:
-    """Tell whether a text is long enough to be told from others, wherever it stands: as it is compared."""
+    """Return True if a text is long enough to be recognized anywhere."""
     body = normalize_text(text).strip()
-    return len(body) + sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in body) >= _LEAST
+    return len(body) + sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in body) >= _LEAST
 
 
-def is_most(part: str, whole: str) -> bool:
-    """Tell whether a part is half of a text or more, so that it can stand for it alone: `7` cannot for `. . . . 7`."""
-    return 2 * len(part) >= len(whole) > 0
+def is_most(part: str, text: str) -> bool:
+    """Return True if a part is at least half of a text."""
+    return 2 * len(part) >= len(text) > 0
 
 
 def normalize_text(text: str) -> str:
-    """Return a text in the form in which texts are compared, with single spaces."""
+    """Return a text in the form in which texts are compared."""
     return _SPACES.sub(" ", _ESCAPE.sub(_unescape, text).translate(_CHARACTER_FOLDS))
 
 
 def normalize_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return what `normalize_text` does, with the place in `text` of each character."""
+    """Return `normalize_text` with each character's range in `text`."""
     signs: list[tuple[str, tuple[int, int]]] = []
-    behind = 0
+    position = 0
     for escape in [*_ESCAPE.finditer(text), None]:
         end = len(text) if escape is None else escape.start()
-        signs += [(sign, (at, at + 1)) for at in range(behind, end) for sign in _CHARACTER_FOLDS[ord(text[at])]]
+        signs += [
+            (sign, (index, index + 1)) for index in range(position, end) for sign in _CHARACTER_FOLDS[ord(text[index])]
+        ]
         if escape is not None:
-            signs += [(sign, escape.span()) for one in _unescape(escape) for sign in _CHARACTER_FOLDS[ord(one)]]
-            behind = escape.end()
-    kept: list[tuple[str, tuple[int, int]]] = []
-    for sign, some in groupby(signs, key=lambda each: each[0]):
-        run = list(some)
-        kept += [(sign, (run[0][1][0], run[-1][1][1]))] if sign == " " else run
-    return "".join(sign for sign, _ in kept), [place for _, place in kept]
+            signs += [
+                (sign, escape.span()) for character in _unescape(escape) for sign in _CHARACTER_FOLDS[ord(character)]
+            ]
+            position = escape.end()
+    placed: list[tuple[str, tuple[int, int]]] = []
+    for sign, group in groupby(signs, key=lambda placed_sign: placed_sign[0]):
+        run = list(group)
+        placed += [(sign, (run[0][1][0], run[-1][1][1]))] if sign == " " else run
+    return "".join(sign for sign, _ in placed), [place for _, place in placed]
 
 
 def _unescape(escape: re.Match[str]) -> str:
-    """Return the character that an escape stands for."""
+    """Return the character for an escape."""
     if escape["space"] or escape["line"]:
         return " "
     if escape["reference"]:
@@ -283,11 +296,14 @@ class WordNumbers(dict[str, int]):
 
 
 class SpanSums:
-    """Finds texts that may have a span.
+    """Search for texts that may have a span, by rolling sums.
+
+    Each character has a number under the key, by its place in a word. 24 bits of the sum for a span are stored with its
+    signature. All words of the span are needed to compute it, as for the signature, so it reveals no more.
 
     Args:
-        key: Under which characters have their numbers.
-        sums: Of all spans, by their number of words.
+        key: Key of the character numbers.
+        sums: Sums of all spans by number of words.
     """
 
     def __init__(self, key: bytes, sums: Mapping[int, Collection[int]]) -> None:
@@ -373,7 +389,7 @@ def _is_beyond(text: bytes) -> bool:
 
 
 def hide_fields(fields: Mapping[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
-    """Return fields of a record with words made unreadable, such that its owner can still read it."""
+    """Return a record's fields with words unreadable, still valid."""
     hidden = {name: _hide_value(name, value, hide) for name, value in fields.items()}
     lost = {name for name in CHOSEN_NAMES & hidden.keys() if hide(str(hidden[name])) != str(hidden[name])}
     return {name: value for name, value in hidden.items() if name not in lost}
@@ -388,17 +404,17 @@ def _hide_value(name: str, value: Any, hide: Callable[[str], str]) -> Any:
 
 
 def _map_texts(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
-    """Return a value with every text in it changed; keys, if they may be words, too."""
+    """Return a value with each text changed, and keys if asked."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        inner = {key: _map_texts(each, change, keys=keys) for key, each in value.items()}
+        inner = {key: _map_texts(item, change, keys=keys) for key, item in value.items()}
         return _rename_keys(inner, change) if keys else inner
-    return [_map_texts(each, change, keys=keys) for each in value] if isinstance(value, list) else value
+    return [_map_texts(item, change, keys=keys) for item in value] if isinstance(value, list) else value
 
 
 def _rename_keys(values: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Return values under keys that may be read; two that would be the same stay two."""
+    """Return values under changed keys; equal keys get a suffix."""
     renamed: dict[str, Any] = {}
     for key, value in values.items():
         new = change(key)
@@ -409,6 +425,9 @@ def _rename_keys(values: Mapping[str, Any], change: Callable[[str], str]) -> dic
 
 
 def _hide_shortened(text: str, hide: Callable[[str], str]) -> str:
-    """Return a text with one sign for all that was made unreadable: the sign takes more bytes than most characters."""
+    """Return a text with one sign for each unreadable run.
+
+    The sign takes more bytes than most characters.
+    """
     hidden = hide(text)
     return text if hidden == text else _BARS.sub(BAR, hidden)

@@ -1,6 +1,7 @@
-"""Follow a journal without the lock: return what is new, and detect that the file was replaced or rewritten.
+"""`JournalReader`: follows a journal without its lock.
 
-Owns the position in the file. Never writes, except for setting a rewritten journal's copy aside.
+It returns new entries, and detects that the file was replaced or rewritten. Owns the position in the file. Writes
+nothing except the quarantined copy of a rewritten journal.
 """
 
 from __future__ import annotations
@@ -46,7 +47,13 @@ BLOCKS: Final = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """Something wrong with the file that did not stop us: where, what, and the bytes (empty if not about a line)."""
+    """Problem with the file or one of its lines.
+
+    Attributes:
+        line: Number of the line in the file.
+        reason: Reason in words.
+        raw: Bytes of the line; empty if it is not about a line.
+    """
 
     line: int
     reason: str
@@ -55,7 +62,12 @@ class LineProblem:
 
 @dataclass(slots=True)
 class JournalUpdate:
-    """What a poll of the file returned: `reset` means forget everything, then apply `entries` in order."""
+    """Result of a poll.
+
+    Attributes:
+        entries: New entries in file order.
+        reset: Discard all earlier entries first.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     reset: bool = False
@@ -66,29 +78,29 @@ class JournalUpdate:
 
 
 class JournalReader:
-    """A position in one journal file.
+    """Position in one journal file.
 
     Attributes:
-        header: The header last seen; None before the file exists or when its first line is damaged.
-        last_seq: The highest sequence number seen in the header or a line, of this generation or an earlier one.
-        read_seq: The number up to which all was read; lower until a compacted file was read to its end.
-        problems: Damaged lines and rewrites found since the last reset.
-        reversed: Numbers of the lines whose `seq` is lower than that of the line before: another program moved them.
+        header: Header last read; None before the file exists, or if its first line is damaged.
+        last_seq: Highest number in the header or a line, of this or an earlier generation.
+        read_seq: Number up to which everything was read; lower until a compacted file was read to its end.
+        problems: Damaged lines and rewrites since the last reset.
+        reversed: Line numbers of entries with a lower `seq` than the one before: another program moved them.
         offset, lines: Bytes and whole lines read.
         read: Checksums of these bytes.
-        rewritten: How often the file was found changed under us by something that is not this package.
-        finds_codec: Whether none was given, so that it is found by the header and the keys that this process has.
-        starts: Where the line of each entry begins, and its length; noted only where it was set to an empty list.
-        purge_filter: Cleans what is read; None if nothing was purged, or before anything was read.
-        withheld: How many lines had something that was purged.
-        is_filter_due: Whether the list of purges is to be asked again before the next line.
-        before: The number of the line that was read last.
+        rewritten: How often another program was found to have changed the file.
+        finds_codec: True if the codec is found by header and loaded keys.
+        starts: Offset and length of each entry's line; recorded if set to an empty list.
+        purge_filter: Filter of what is read; None if nothing was purged or read.
+        withheld: Number of lines with something purged.
+        is_filter_due: True if the purge list has to be read before the next line.
+        before: Number of the entry read last.
 
     Args:
         path: Path of the journal.
-        naming: Decode only lines that hold one of these; all of them when empty.
-        codec: Form of a record's fields; by the keys that this process has when omitted.
-        with_purged: Read records that were purged, too: for the purge itself.
+        naming: Decode only lines with one of these; all lines when empty.
+        codec: Codec of the fields; found by header and loaded keys when omitted.
+        with_purged: Read purged records too, for the purge itself.
     """
 
     def __init__(
@@ -118,12 +130,12 @@ class JournalReader:
 
     @property
     def watermark(self) -> tuple[str, int]:
-        """Return (generation, seq): how far this reader has come, as an index records it."""
+        """Return generation and number of the last change read."""
         return (self.header.generation if self.header else "", self.read_seq)
 
     @property
     def too_new(self) -> bool:
-        """Return whether only a newer version of this package may write the journal."""
+        """True if only a newer version may write the journal."""
         return self.header is not None and self.header.too_new
 
     def poll(self, *, thorough: bool = False, most: int | None = None) -> JournalUpdate:
@@ -154,7 +166,7 @@ class JournalReader:
                 os.close(descriptor)
 
     def poll_open(self, descriptor: int, most: int | None = None) -> JournalUpdate:
-        """Like `poll`, on an open file; `offset` afterwards is the end of the last whole line."""
+        """Poll an open file; `offset` then ends the last whole line."""
         stat = os.fstat(descriptor)
         if signature_of(stat) == self._signature:
             return JournalUpdate()
@@ -177,14 +189,14 @@ class JournalReader:
         return JournalUpdate(entries, reset=is_another and not known_bytes)
 
     def begin_at(self, place: ReadPosition) -> None:
-        """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
+        """Continue from a position, before the first poll."""
         self.header, self.offset, self.lines = place.header, place.offset, place.lines
         self.last_seq, self.read = max(place.seq, place.header.last_seq), ReadChecksums(place.offset)
         self.read_seq = self.before = place.seq
         self._signs |= place.signs
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
-        """Note a line that the holder of the lock has just appended at `offset`."""
+        """Record a line that the lock's holder appended at `offset`."""
         self._consume(line)
         self._last.append(line[:-1])
         self.before = seq
@@ -192,7 +204,7 @@ class JournalReader:
         self._signature = signature_of(os.fstat(descriptor))
 
     def adopt_header(self, header: Header, line: bytes) -> None:
-        """Note the header that the holder of the lock has just written to an empty file."""
+        """Record a header that the lock's holder wrote."""
         self.header = header
         self._consume(line)
 
@@ -204,7 +216,10 @@ class JournalReader:
         self.withheld = 0
 
     def _still_ours(self, descriptor: int, header: Header | None, inode: int, size: int) -> bool:
-        """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
+        """Return True if the file only grew.
+
+        Quarantines a copy if another program rewrote it.
+        """
         if self.header is not None and header is not None and header.generation != self.header.generation:
             if header.continues(self.header, self.read_seq) and self.read_seq >= header.last_seq:
                 if continues_from(descriptor, size, self.read_seq, self._signs, self._last):
@@ -232,9 +247,12 @@ class JournalReader:
                 set_aside(self.path, copy, _iter_readable_blocks(self, descriptor, size), durable=False)
 
     def read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
-        """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was.
+        """Read whole lines up to `size`, or about `most` bytes.
 
-        Looks neither at the name of the file nor at what was read before.
+        Checks neither the name of the file nor earlier bytes.
+
+        Returns:
+            Entries of the lines, and the offset up to which was read.
         """
         entries: list[Entry] = []
         if not self._with_purged:
@@ -256,7 +274,7 @@ class JournalReader:
         return entries, read_to
 
     def _take_lines(self, block: bytes, entries: list[Entry]) -> None:
-        """Take in whole lines that begin at `offset`, and append their entries."""
+        """Read whole lines that begin at `offset`; append their entries."""
         number, first, start = self.lines, self.offset == 0, self.offset
         self._last.extend(block[:-1].rsplit(b"\n", LAST_LINES)[-LAST_LINES:])
         if _can_skip(block, self._naming, self._known):
@@ -307,10 +325,12 @@ def is_put_back(reader: JournalReader) -> bool:
 
 
 def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"") -> None:
-    """Take the codec for a header, or for a file without one that begins so; one that was given is checked.
+    """Set the codec for a header, or for a file without one.
+
+    A given codec is only checked.
 
     Raises:
-        StorageError: There is none, or it is not the one that was given.
+        StorageError: There is no key, or the given codec does not fit.
         ConfigurationError: A package that is needed for it is missing.
     """
     if not reader.finds_codec:
@@ -328,7 +348,7 @@ def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"
 
 
 def read_header(reader: JournalReader, descriptor: int) -> Header | None:
-    """Return the header of an open file as it is now, None where it has none that can be read.
+    """Return an open file's header, None if unreadable.
 
     Raises:
         StorageError: What it says of a key is not what the reader's codec has; nothing was read.
@@ -376,25 +396,25 @@ def _read_entry(reader: JournalReader, raw: bytes, number: int) -> Entry | None:
     return entry
 
 
-def _can_skip(whole: bytes, naming: Collection[bytes], known: int) -> bool:
-    """Tell whether whole lines are all known, or name none of the records that are looked for."""
+def _can_skip(lines: bytes, naming: Collection[bytes], known_seq: int) -> bool:
+    """Return True if all lines are known or irrelevant."""
     if naming:
-        return not mentions(whole, naming)
-    last = read_seq(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if known else None
-    return last is not None and last <= known
+        return not mentions(lines, naming)
+    last = read_seq(lines[lines.rfind(b"\n", 0, -1) + 1 :]) if known_seq else None
+    return last is not None and last <= known_seq
 
 
 def decode_next(reader: JournalReader, tail: bytes) -> Entry | Header:
-    """Return what a line is that would be read next.
+    """Decode the line after those that were read.
 
     Raises:
-        MalformedLineError: It is none.
+        MalformedLineError: It is neither an entry nor, at the begin, a header.
     """
     return decode_entry(tail, _get_format(reader.header)) if reader.offset else decode_header(tail)
 
 
 def _get_format(header: Header | None) -> int:
-    """Return the format of the lines; without a header they may have checksums or not."""
+    """Return the line format; 1 without a header, which allows checksums."""
     return header.format if header else 1
 
 
@@ -403,16 +423,16 @@ BLOCK: Final = 1 << 14
 
 
 class ReadChecksums:
-    """Checksums of what was read of one file, to detect that it has changed.
+    """Checksums of what was read of a file, to detect changes.
 
-    A checksum for each block: all of them cost as much as reading the file, a few of them some 20 µs.
+    Each block has a checksum. Comparing all costs as much as reading the file; comparing a few costs some 20 µs.
 
     Args:
-        begin: Where reading began.
+        begin: Offset where reading began.
 
     Attributes:
-        begin: As given.
-        size: Where reading has come to.
+        begin: Offset where reading began.
+        size: Offset up to which was read.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -421,7 +441,7 @@ class ReadChecksums:
         self._turn = 0
 
     def add(self, content: bytes) -> None:
-        """Take in what was read behind the rest."""
+        """Add bytes read after the others."""
         position = 0
         while position < len(content):
             room = BLOCK - (self.size - self.begin) % BLOCK
@@ -434,13 +454,13 @@ class ReadChecksums:
             self.size += len(piece)
 
     def is_kept(self, descriptor: int) -> bool:
-        """Return whether the open file still holds all that was read; takes about 0.5 ms for each megabyte."""
+        """Return True if the file still has everything that was read."""
         return self._are_kept(descriptor, range(len(self._sums)))
 
     def seems_kept(self, descriptor: int) -> bool:
-        """Look at the first block, the last one and, in turn, at one of the others.
+        """Return True if the first, last and one other block are unchanged.
 
-        A change in place of a file of N blocks is seen after N such looks at the latest.
+        The other block rotates, so a change in a file of N blocks is detected after N calls.
         """
         count = len(self._sums)
         if not count:
@@ -460,7 +480,7 @@ class ReadChecksums:
 
 @contextlib.contextmanager
 def pause_collection() -> Iterator[None]:
-    """Collect no garbage for the length of the block.
+    """Disable garbage collection for the block.
 
     Entries have no cycles, and the collector would scan each of them many times.
     """
@@ -474,7 +494,7 @@ def pause_collection() -> Iterator[None]:
 
 
 def get_position(reader: JournalReader) -> ReadPosition | None:
-    """Return a reader's place, None without a file.
+    """Return a reader's position, None without a file.
 
     Raises:
         StorageError: The file cannot be read.
@@ -486,7 +506,7 @@ def get_position(reader: JournalReader) -> ReadPosition | None:
 
 
 def resume_at(reader: JournalReader, place: ReadPosition) -> bool:
-    """Move an unused reader to a place; return True if the file still has it."""
+    """Move an unused reader to a position; False if lost."""
     try:
         with opened(reader.path, os.O_RDONLY) as descriptor:
             current = place.in_file(descriptor, os.fstat(descriptor).st_size)

@@ -1,8 +1,8 @@
-"""A new version of a journal: made beside the old one without its lock, put in its place under it.
+"""`JournalRewrite`: new version of a journal, put in place under the lock.
 
-A journal only grows, so what was read of it stays as it is; what others append meanwhile is copied behind the rest,
-when the lock is held. The new file is locked as long as it is being made: only one process does, and what a killed one
-left is overwritten by the next, or swept.
+A journal only grows, so what was read without the lock stays; lines appended meanwhile are copied under it. The new
+file is locked while it is written, so only one process writes it, and the next one overwrites what a killed process
+left.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ _SYNCED_AT_ONCE: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class RewritePlan:
-    """Lines of a journal after a rewrite.
+    """How a journal is rewritten.
 
     Attributes:
         fold: Returns the new lines.
-        keep: As in `Journal.folded`.
-        by_number: As in `Journal.folded`.
-        codec: Form of a record's fields in the lines; as `JournalReader` finds it when None.
-        into: New form of the fields, also of what was appended since; None keeps the form.
-        with_purged: As in `JournalReader`.
+        keep: Returns why a `put` is unreadable, or None, as in `Journal.folded`.
+        by_number: Sort the entries by number first.
+        codec: Codec of the old lines; found by the reader when None.
+        into: Codec of the new lines, also of those appended since; unchanged when None.
+        with_purged: Read purged records too.
     """
 
     fold: Callable[[Sequence[Entry], Codec], CompactionResult]
@@ -74,7 +74,7 @@ class RewritePlan:
     with_purged: bool = False
 
     def of(self, reader: JournalReader, entries: list[Entry]) -> tuple[Header, CompactionResult, list[LineProblem]]:
-        """Return the new header, the new lines, and what is no entry or none that its owner can read."""
+        """Return the new header, lines, and unreadable lines."""
         if self.by_number:
             entries.sort(key=lambda entry: entry.seq)
         bad = list(reader.problems)
@@ -96,20 +96,20 @@ class RewritePlan:
 
 
 class JournalRewrite:
-    """A new version that is made, and not in place yet.
+    """New version of a journal, not yet in place.
 
     Args:
         path: Path of the journal.
         descriptor: Descriptor of the new file.
-        temporary: Name of the temporary file.
-        folding: What becomes of the lines.
+        temporary: Path of the new file.
+        plan: How the journal is rewritten.
     """
 
-    def __init__(self, path: Path, descriptor: int, temporary: Path, folding: RewritePlan) -> None:
+    def __init__(self, path: Path, descriptor: int, temporary: Path, plan: RewritePlan) -> None:
         self._path, self._new, self._temporary = path, descriptor, temporary
-        self._folding = folding
-        self._whole = JournalReader(path, codec=folding.codec, with_purged=folding.with_purged)
-        self._into = folding.into
+        self._folding = plan
+        self._whole = JournalReader(path, codec=plan.codec, with_purged=plan.with_purged)
+        self._into = plan.into
         self._header: Header | None = None
         self._count = 0
         self._file: tuple[int, int] = (0, 0)
@@ -119,11 +119,11 @@ class JournalRewrite:
 
     @property
     def generation(self) -> str:
-        """Of the journal that was read."""
+        """Generation of the journal that was read."""
         return self._whole.watermark[0]
 
     def fill(self, make_room: Callable[[], bool]) -> None:
-        """Read the journal as it is, and write and sync the new version.
+        """Read the journal; write and sync the new version.
 
         Raises:
             DiskFullError: No room; the message says how much it takes.
@@ -153,19 +153,19 @@ class JournalRewrite:
     def _write(self, content: bytes) -> None:
         os.ftruncate(self._new, 0)
         os.lseek(self._new, 0, os.SEEK_SET)
-        for at in range(0, len(content), _SYNCED_AT_ONCE):
-            write_all(self._new, content[at : at + _SYNCED_AT_ONCE])
+        for offset in range(0, len(content), _SYNCED_AT_ONCE):
+            write_all(self._new, content[offset : offset + _SYNCED_AT_ONCE])
             sync_file(self._new)
 
     def put_in_place(self, held: LockedJournal, at: str) -> None:
-        """Copy what was appended since, and rename; the journal ends with a whole line.
+        """Copy lines appended since, and rename the new file.
 
         Args:
-            held: The journal.
-            at: The present.
+            held: Locked journal, which ends with a whole line.
+            at: Present time as text.
 
         Raises:
-            BusyError: What was folded is not what is there any more.
+            BusyError: The journal is not the one that was read.
             OSError: The old file is in place.
         """
         check, status = held.unchanged(), os.fstat(held.descriptor)
@@ -177,7 +177,7 @@ class JournalRewrite:
         tail = read_at(held.descriptor, self._whole.offset, status.st_size)
         if len(tail) != status.st_size - self._whole.offset:
             raise StorageError(f"{self._path.name} cannot be read to its end, so it was not compacted.")
-        written = {each.decode() for each in find_ids(tail)} if tail else set[str]()
+        written = {record_id.decode() for record_id in find_ids(tail)} if tail else set[str]()
         if not written.isdisjoint(self._folded.over):
             raise build_changed_error(self._path)
         if self._bad:
@@ -197,14 +197,14 @@ class JournalRewrite:
             note_journal(self._path, self._header, last, self._count)
 
     def _is_clean(self) -> bool:
-        """Return True if the new version has nothing that was purged earlier."""
+        """Return True if the new version has no purged text."""
         if self._folding.with_purged:
             return not is_returned(self._path)
         has_key = self._whole.header is None or self._whole.header.key in {None, self._whole.codec.key}
         return has_key or not is_returned(self._path)
 
     def _carried(self, line: bytes) -> bytes:
-        """Return a line that was appended since as the new version has it; a damaged one stays as it is."""
+        """Return an appended line as the new version needs it."""
         if self._into is None:
             return _upgrade_line(line)
         try:
@@ -215,11 +215,13 @@ class JournalRewrite:
 
 
 @contextlib.contextmanager
-def open_rewrite(path: Path, folding: RewritePlan, wait: float) -> Iterator[JournalRewrite]:
-    """Make a new version of a journal, to be put in place in the block; without that nothing has changed.
+def open_rewrite(path: Path, plan: RewritePlan, wait: float) -> Iterator[JournalRewrite]:
+    """Write a new version of a journal for the block.
+
+    Without `put_in_place` nothing is changed.
 
     Raises:
-        BusyError: Another process is doing the same.
+        BusyError: Another process writes one.
         StorageError: The journal cannot be read, or the new version not be written.
     """
 
@@ -230,7 +232,7 @@ def open_rewrite(path: Path, folding: RewritePlan, wait: float) -> Iterator[Jour
     temporary = path.with_name(f".{path.name}.{_MARK}.tmp")
     with translated(path, "compact"):
         descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT)
-        new = JournalRewrite(path, descriptor, temporary, folding)
+        new = JournalRewrite(path, descriptor, temporary, plan)
         is_ours = False
         try:
             is_ours = _is_claimed(temporary, descriptor)
@@ -247,28 +249,28 @@ def open_rewrite(path: Path, folding: RewritePlan, wait: float) -> Iterator[Jour
 def open_recoding(
     path: Path, codec: Codec, wait: float = WAIT_SECONDS
 ) -> contextlib.AbstractContextManager[JournalRewrite]:
-    """Make a new version of a journal with the same lines, of which the fields stand as another codec has them.
+    """Write a new version of a journal with another codec.
 
-    Nothing is folded, and what is no entry is moved to the rejected file. Whoever reads the file reads all of it anew.
+    Nothing is folded; malformed lines move to the rejected file. Readers read the new file from its begin.
 
     Args:
-        path: The journal.
-        codec: What they are to stand as.
-        wait: Seconds to wait for the lock, where room has to be made.
+        path: Path of the journal.
+        codec: Codec of the new lines.
+        wait: Seconds to wait for the lock if room has to be made.
 
     Raises:
-        BusyError, StorageError: As `open_rewrite`.
-        UnsupportedError: A newer version wrote something that this one does not understand.
+        BusyError, StorageError: As `open_rewrite` raises.
+        UnsupportedError: A newer version wrote a line that this one does not understand.
     """
-    folding = RewritePlan(lambda entries, _: encode_entries(entries, codec), None, by_number=False, into=codec)
-    return open_rewrite(path, folding, wait)
+    plan = RewritePlan(lambda entries, _: encode_entries(entries, codec), None, by_number=False, into=codec)
+    return open_rewrite(path, plan, wait)
 
 
 def encode_entries(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
-    """Return the file with the same entries, of which the fields stand as `codec` has them.
+    """Return the same entries, encoded by another codec.
 
     Raises:
-        UnsupportedError: A newer version wrote something that this one does not understand, and may not leave.
+        UnsupportedError: A newer version wrote a line that this one does not understand.
     """
     for entry in entries:
         if entry.opaque:
@@ -282,7 +284,7 @@ def encode_entries(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
 
 
 def count_records(entries: Iterable[Entry]) -> int:
-    """Count the records that exist after all of these changes."""
+    """Count the records that exist after all changes."""
     present: set[tuple[str, str]] = set()
     for change in (change for entry in entries for change in entry.changes):
         if change.op == "put":
@@ -293,7 +295,7 @@ def count_records(entries: Iterable[Entry]) -> int:
 
 
 def _is_claimed(temporary: Path, descriptor: int) -> bool:
-    """Lock the new file; tell whether it is this process's now."""
+    """Lock the new file; return True if it is this process's."""
     try:
         try_lock(descriptor)
     except BlockingIOError:
@@ -302,7 +304,7 @@ def _is_claimed(temporary: Path, descriptor: int) -> bool:
 
 
 def _upgrade_line(line: bytes) -> bytes:
-    """Return a line of any format as the present one has it; a damaged one stays as it is."""
+    """Return a line in the present format; a damaged one unchanged."""
     try:
         decode_entry(line)
     except MalformedLineError:

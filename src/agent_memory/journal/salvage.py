@@ -1,13 +1,14 @@
-"""Files with lines that left a journal, in the same folder: no acknowledged record is thrown away.
+"""Quarantine files of a journal, in the same folder.
 
-- `memories.rejected.yaml`: bytes that are no entry, and entries that are no record, with the reason.
-- `memories.lost-….yaml`: records that a session knew before another program removed or changed them. An editor that
-  saves what it loaded an hour ago, a truncated file or an old copy removes acknowledged records. A session that has
-  them in memory writes them to this file; a person, who may have removed them on purpose, decides whether to bring
-  them back (`agent-memory import`). There is one such file for a journal.
+No acknowledged record is discarded:
 
-These, and copies of the whole journal, may hold the text of a record that was forgotten since. A line goes when all
-records that it concerns are forgotten for good; every other line stays as it is, byte for byte.
+- `memories.rejected.yaml`: bytes that are not an entry, and entries that are not a record, with the reason.
+- `memories.lost-….yaml`: records that a session knew before another program removed or changed them. An editor with an
+  hour-old copy, a truncated file or an old backup removes acknowledged records; a session that has them in memory
+  writes them here. A person, who may have removed them on purpose, imports them again or not.
+
+These files, and copies of the whole journal, may have the text of a record that was forgotten since. A line is deleted
+when all records that it concerns are gone for good; every other line stays byte for byte.
 """
 
 from __future__ import annotations
@@ -62,32 +63,32 @@ _ENCRYPTED: Final = b'"encrypted": "'
 
 
 def get_rejected_path(journal: Path) -> Path:
-    """Return the path of the file with what was set aside from `journal`."""
+    """Return the path of a journal's rejected file."""
     return get_aside_path(journal, "rejected")
 
 
 def keep_rejected(path: Path, problems: Iterable[LineProblem], at: str) -> None:
-    """Append the raw bytes of `problems`, with the reason, one YAML document each, and sync.
+    """Append malformed lines to a rejected file, with the reason, and sync.
 
-    What is there already is not written twice: a process may have died before it removed the lines from the journal.
+    Known lines are not written twice: a process may have died before it removed them from the journal.
 
     Raises:
-        StorageError: They could not be kept; the caller must then leave them where they are.
+        StorageError: They could not be written; the caller must leave them where they are.
     """
     documents = [_build_document(problem, at) for problem in problems]
     with translated(path, "write"):
         with opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
-            known = _read_known(descriptor)
-            new = [document for document in documents if {**document, "at": None} not in known]
+            written = _read_known(descriptor)
+            new = [document for document in documents if {**document, "at": None} not in written]
             _append(descriptor, b"".join(map(encode_line, new)))
         sync_folder(path.parent)  # also of a file that was there: its maker may have died before this
 
 
 def read_rejected(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return what a file with rejected entries or lost records holds, and how many of its lines cannot be read.
+    """Return a quarantine file's documents, and the number of unreadable lines.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     content = read_regular(path, follow=False)
     with contextlib.suppress(AgentMemoryError):  # without the key an encrypted line says which record it is about
@@ -98,7 +99,7 @@ def read_rejected(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def check_rejected(journal: Path) -> Iterator[Concern]:
-    """Report what was set aside from a journal."""
+    """Report the rejected lines of a journal."""
     path = get_rejected_path(journal)
     if kind_of(path) == "missing":
         return
@@ -126,7 +127,7 @@ def _decode_lines(lines: Iterable[bytes]) -> list[dict[str, Any]]:
 
 
 def _decode_mapping(line: bytes) -> dict[str, Any] | None:
-    """Return the mapping in a line; None for a damaged one, or for one that a person wrote."""
+    """Return the mapping in a line, None if malformed."""
     try:
         return decode_line(line)
     except MalformedLineError:
@@ -136,7 +137,7 @@ def _decode_mapping(line: bytes) -> dict[str, Any] | None:
 def _read_known(descriptor: int) -> list[dict[str, Any]]:
     """Return the documents of a file, without their times.
 
-    An unfinished last one is cut off: until it is whole, nothing is removed from the journal.
+    A torn last document is cut off: until it is whole, nothing is removed from the journal.
     """
     content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
     lines = content.split(b"\n")
@@ -164,10 +165,10 @@ def _build_document(problem: LineProblem, at: str) -> dict[str, Any]:
 
 
 def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path | None:
-    """Write records by id to a file of lost records, one YAML document each, and return it; equal ones are kept once.
+    """Write records to a file of lost records and return its path.
 
-    Two that differ in accesses alone are the same. Where there is such a file already, what is new is added to it.
-    What was purged is not kept, nor its words in others; None where that is all.
+    Equal records, also if only accesses differ, are written once. An existing file is appended to. Purged records and
+    words are left out; None if nothing is left.
 
     Raises:
         StorageError: They could not be written.
@@ -196,12 +197,12 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
 
 
 def read_lost(path: Path) -> bytes:
-    """Return the content of a file of salvaged lines.
+    """Return the content of a quarantine file.
 
-    A file of lost records is decrypted, without those that were purged since.
+    A file of lost records is decrypted, without records purged since.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
         StorageError: The key is missing.
     """
     content = _decrypt(path, path.read_bytes())
@@ -217,7 +218,7 @@ def _decrypt(path: Path, content: bytes) -> bytes:
 
 
 def _encrypt_document(document: dict[str, Any], key: DataKey | None) -> dict[str, Any]:
-    """Return a lost record as its file has it: only the id of an encrypted one can be read."""
+    """Return a lost record as stored: encrypted except its ID."""
     if key is None:
         return document
     return {"id": document["id"], "encrypted": key.encode(("lost", document["id"]), encode_fields(document))}
@@ -233,7 +234,7 @@ def _decrypt_line(line: bytes, key: DataKey) -> bytes:
 
 
 def _add(path: Path, content: bytes) -> None:
-    """Add lines to a file in one go: another session may be doing the same."""
+    """Append lines in one write: another session may do the same."""
     if not content:
         return
     with opened(path, os.O_RDWR | os.O_APPEND) as descriptor:
@@ -248,7 +249,7 @@ def _drop_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decrypt_lost(folder: Path) -> None:
-    """Have the files of lost records in a folder stand plain.
+    """Decrypt the files of lost records in a folder.
 
     Raises:
         StorageError: One cannot be read or written.
@@ -261,10 +262,10 @@ def decrypt_lost(folder: Path) -> None:
 
 
 def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
-    """Remove the lines about forgotten records from the other files of a journal; a file without lines is deleted.
+    """Remove lines about forgotten records from quarantine files.
 
-    To be called with the journal's lock held, before the journal itself forgets which records these were. A file that
-    cannot be read or written stays as it is; the journal forgets them all the same.
+    A file without lines is deleted. Call it with the journal's lock held, before the journal forgets which records
+    these were. A file that cannot be read or written stays as it is.
     """
     gone = {record_id.encode() for record_id in forgotten}
     try:
@@ -289,13 +290,13 @@ def _drop(journal: Path, gone: set[bytes]) -> None:
 
 
 def remove_lines(content: bytes, record_ids: Collection[str]) -> bytes:
-    """Return what a file with old lines of a journal holds, without what concerns only these records."""
-    gone = {one.encode("utf-8", "surrogatepass") for one in record_ids}
+    """Return content without lines that concern only these records."""
+    gone = {record_id.encode("utf-8", "surrogatepass") for record_id in record_ids}
     return b"".join(_remove_from_line(line, gone) for line in content.splitlines(keepends=True))
 
 
 def count_lines_about(path: Path, record_ids: set[bytes]) -> int:
-    """Return how many lines of a file with old lines of a journal say something about these records.
+    """Count the lines of a quarantine file about these records.
 
     Raises:
         OSError: It cannot be read.
@@ -304,7 +305,7 @@ def count_lines_about(path: Path, record_ids: set[bytes]) -> int:
 
 
 def _remove_from_line(line: bytes, gone: set[bytes]) -> bytes:
-    """Return a line without what concerns forgotten records; empty when nothing is left."""
+    """Return a line without forgotten records, empty if nothing is left."""
     value = _decode_mapping(line)
     if value is None:
         named = find_ids(line)
@@ -313,17 +314,17 @@ def _remove_from_line(line: bytes, gone: set[bytes]) -> bytes:
         return b"" if inner and not _remove_from_line(inner, gone) else line
     if not isinstance(value.get("entries"), list):
         return b"" if _concerns(value, gone) else line
-    kept = [item for item in value["entries"] if not _concerns(item, gone)]
-    if len(kept) == len(value["entries"]):
+    remaining = [item for item in value["entries"] if not _concerns(item, gone)]
+    if len(remaining) == len(value["entries"]):
         return line
     with contextlib.suppress(ValidationError):  # another program wrote what we do not: it stays whole
-        line_of_rest = encode_line({**value, "entries": kept})
-        return (add_checksum(line_of_rest) if add_checksum(line) == line else line_of_rest) if kept else b""
+        line_of_rest = encode_line({**value, "entries": remaining})
+        return (add_checksum(line_of_rest) if add_checksum(line) == line else line_of_rest) if remaining else b""
     return line
 
 
 def _get_inner_line(value: dict[str, Any]) -> bytes | None:
-    """Return the line that a document of the rejected file holds, None if it is none of those."""
+    """Return the line in a rejected document, or None."""
     if isinstance(value.get("line"), str):
         return str(value["line"]).encode("utf-8", "replace")
     if isinstance(value.get("line_base64"), str):

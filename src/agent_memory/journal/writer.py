@@ -1,4 +1,8 @@
-"""`JournalWriter`: appending to the journal while its locks are held."""
+"""`JournalWriter`: appends to a journal while its locks are held.
+
+Also opens a journal's file for writing (prepare the folder, lock, repair the end), and tracks which bytes this process
+has synced: a process that returns what another process wrote must sync it first, since that one may have died.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +50,13 @@ if TYPE_CHECKING:
 
 
 class JournalWriter:
-    """The right to append, for as long as the lock is held.
+    """Appends entries as long as the lock is held.
 
     Attributes:
-        held: The open file and its lock.
-        update: What is new since the owner last polled; apply it before deciding what to write.
-        is_settled: Nothing needs to be synced: the file was replaced by one that is.
-        receipt: Makes durable what was written, and what was read; None where nothing is left to be made so.
+        held: Locked journal.
+        update: Changes since the owner's last poll, to apply before deciding what to write.
+        is_settled: True if nothing has to be synced, since the file was replaced by a synced one.
+        receipt: Makes durable what was written and read; None if everything is.
     """
 
     def __init__(
@@ -68,26 +72,28 @@ class JournalWriter:
 
     @property
     def last_seq(self) -> int:
-        """The highest sequence number given so far."""
+        """Highest number given so far."""
         return self._reader.last_seq
 
     def append(self, changes: Sequence[Change]) -> Entry:
-        """Write `changes` as one atomic line; they are durable once the receipt is settled.
+        """Write `changes` as one atomic line, durable once the receipt is settled.
 
         Raises:
             ValidationError: They cannot be written as JSON and YAML; nothing was written.
-            DiskFullError: No room; the file is as it was.
+            DiskFullError: There is no room; the file is as before.
             ReadOnlyError: The journal is encrypted, and there is no key.
-            StorageError: The write failed; the file is as it was, unless the code is `unknown`.
+            StorageError: The write failed; the file is as before, unless the code is `unknown`.
         """
         if not changes:
             raise ValueError("an entry needs at least one change")
         reader = self._reader
-        seq, at = reader.last_seq + 1, to_text(self._clock())
+        seq, moment = reader.last_seq + 1, to_text(self._clock())
         if reader.offset == 0:
             choose_codec(reader, None)  # encryption may have begun since the empty file was looked at
         check_writable(reader.path, reader.codec, reader.header.key if reader.header else None)
-        line = encode_changes(reader.codec, seq, at, tuple(changes), reader.header.format if reader.header else FORMAT)
+        line = encode_changes(
+            reader.codec, seq, moment, tuple(changes), reader.header.format if reader.header else FORMAT
+        )
         header = Header.fresh(reader.last_seq, key=reader.codec.key) if reader.offset == 0 else None
         # The name first: where that fails nothing was written, and no process reads a file that may yet vanish.
         self._proof.secure_name(reader.path, self.held.descriptor)
@@ -103,10 +109,10 @@ class JournalWriter:
         if header:
             reader.adopt_header(header, header.encode())
         reader.advance(line, seq, self.held.descriptor)
-        return Entry(seq, at, tuple(changes), line)
+        return Entry(seq, moment, tuple(changes), line)
 
     def close(self) -> None:
-        """Note what is to be synced: what was appended here, and what was read unless this process has synced it.
+        """Record what has to be synced: appended and read lines.
 
         Raises:
             OSError: The name of the file may not be on the disk.
@@ -122,7 +128,7 @@ class JournalWriter:
             raise
 
     def _take_back(self, length: int, error: BaseException) -> None:
-        """Cut off what was written; where that fails, a whole line stays, and a part of one counts for nothing."""
+        """Cut off what was written, or raise `unknown`."""
         descriptor, size_before = self.held.descriptor, self._reader.offset
         try:
             os.ftruncate(descriptor, size_before)
@@ -135,12 +141,12 @@ class JournalWriter:
 
 @dataclass(frozen=True, slots=True)
 class LockedJournal:
-    """A journal that is locked.
+    """Journal with its locks held.
 
     Attributes:
-        path: The file.
-        lock: The lock of its folder.
-        descriptor: The open file, locked itself where that keeps no reader out.
+        path: Path of the journal.
+        lock: Lock of the folder.
+        descriptor: Open file, itself locked unless that keeps readers out.
     """
 
     path: Path
@@ -148,9 +154,9 @@ class LockedJournal:
     descriptor: int
 
     def unchanged(self) -> Callable[[], None]:
-        """Return a function that raises `BusyError` unless the file and its lock are in place still, as they are now.
+        """Return a check that raises `BusyError` if file or lock changed.
 
-        For replacing the file after it was read: what was appended meanwhile would be lost.
+        For replacing the file after it was read: lines appended since would be lost.
         """
         before = signature_of(os.fstat(self.descriptor))
 
@@ -163,7 +169,7 @@ class LockedJournal:
 
 
 def build_changed_error(path: Path) -> BusyError:
-    """Return the error for a file that another program got in beside."""
+    """Build the error for a file that another program changed."""
     return BusyError(
         f"{path.name} or its lock was changed by another program while a new version of it was being written. "
         "The file is as that program left it; nothing was replaced."
@@ -171,16 +177,16 @@ def build_changed_error(path: Path) -> BusyError:
 
 
 class JournalFile:
-    """What a process knows of a journal's file and folder for writing.
+    """Journal file and folder, prepared for writing.
 
     Args:
-        reader: Follows the file.
+        reader: Reader of the file.
         wait: Seconds to wait for the lock of the file.
-        take: Takes what is read on the way.
+        take: Receives entries read on the way.
         sync: Syncs an open file, instead of the system's call.
 
     Attributes:
-        proof: What of the file is known to be on the disk.
+        proof: State of what is on disk.
     """
 
     def __init__(
@@ -200,10 +206,10 @@ class JournalFile:
         self._locks_file = True
 
     def _prepare(self) -> None:
-        """Make sure that there is a folder to write to and that its lock works.
+        """Check that the folder exists and its lock works.
 
         Raises:
-            StorageError: There is none, its lock does not work, or the file is gone.
+            StorageError: The folder or the file is gone, or the lock does not work.
         """
         folder = self._path.parent
         with translated(self._path, "read"):
@@ -220,7 +226,7 @@ class JournalFile:
             self._locks_file = not locks_keep_readers_out(folder)
 
     def begin(self) -> None:
-        """Create the file, empty, if there never was one; in any thread.
+        """Create an empty file if there never was one.
 
         Raises:
             StorageError: It cannot be created, or it was there and is gone.
@@ -232,14 +238,14 @@ class JournalFile:
 
     @contextlib.contextmanager
     def held(self, wait: float | None = None) -> Iterator[LockedJournal]:
-        """Hold folder and file for the length of the block, in any thread.
+        """Hold folder and file for the block, in any thread.
 
         Args:
-            wait: Seconds, instead of this object's own.
+            wait: Seconds to wait; this object's own when omitted.
 
         Raises:
-            BusyError: The lock was not to be had in time.
-            StorageError: The file cannot be opened or written anew, or no lock works here.
+            BusyError: The lock was not free in time.
+            StorageError: The file cannot be opened or rewritten, or locks do not work here.
         """
         self._prepare()
         seconds = self._wait if wait is None else wait
@@ -251,28 +257,30 @@ class JournalFile:
                 yield LockedJournal(self._path, lock, descriptor)
 
     def _opened(self, wait: float) -> AbstractContextManager[int]:
-        """Open the file and lock it as well, since the folder's lock file may have been deleted."""
+        """Open and lock the file, since the lock file may be deleted."""
         return file_lock(self._path, self._open, wait, lock_it=self._locks_file)
 
     def write_anew(self, held: LockedJournal) -> None:
-        """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
+        """Replace a file whose sync failed by a copy.
+
+        Syncing it again would prove nothing.
+        """
         size = os.fstat(held.descriptor).st_size
         content = iter_blocks(held.descriptor, 0, size)
         replace_file(self._path, content, durable=True, check=held.unchanged())
         self.proof = SyncState(self._sync)
 
     def sweep(self, lock: FolderLock) -> None:
-        """Remove what killed processes left, at the first write of this one; the lock is held."""
+        """Remove leftovers of killed processes, once per process."""
         if not self._swept:
             self._swept = True
             lock.keep_room()
             remove_leftovers(self._path.parent, self._path.name)
 
     def mend_tail(self, descriptor: int, at: str) -> None:
-        """Make the file end with a newline: finish a whole last line, set a torn one aside.
+        """Make the file end with a newline.
 
-        Torn is only what holds no newline, and was read with the locks held: anything else has not been read yet.
-        Synced together with what is appended next, or at the end of the block.
+        A whole last line gets one; a torn line moves to the rejected file. It is synced with the next append.
         """
         tail = self._tail(descriptor)
         while b"\n" in tail:
@@ -310,10 +318,10 @@ class JournalFile:
             return open_private(self._path, flags | os.O_CREAT)
 
     def _tail(self, descriptor: int) -> bytes:
-        """Return what stands behind the last line that was read.
+        """Return the bytes after the last line read.
 
         Raises:
-            StorageError: It cannot be read to its end.
+            StorageError: They cannot be read to the end.
         """
         offset, size = self._reader.offset, os.fstat(descriptor).st_size
         tail = read_at(descriptor, offset, size)
@@ -348,7 +356,7 @@ class SyncState:
         self._file, self._size = None, 0
 
     def secure_name(self, path: Path, descriptor: int) -> None:
-        """Make the name of the open file `path`, and those of the folders above it, durable.
+        """Make the names of the open file and its folders durable.
 
         Once for each file, and once in each process for the folders: the program that created, moved or copied them may
         not have synced them. Takes a few milliseconds.
@@ -366,9 +374,9 @@ class SyncState:
         self._file, self._size = identity, 0
 
     def secure(self, path: Path, descriptor: int, size: int) -> SyncReceipt | None:
-        """Make the name durable; return what makes the first `size` bytes so, None if they are known to be.
+        """Make the name durable; return a receipt for the first `size` bytes.
 
-        To be called with the lock held: others may write before that sync, and share it.
+        Returns None if they are durable. Call it with the lock held: others may write before the sync, and share it.
 
         Raises:
             OSError: A sync failed.
@@ -383,10 +391,10 @@ class SyncState:
             return self._next
 
     def settle(self, receipt: SyncReceipt) -> None:
-        """Sync for all that hold this receipt, unless one of them has done so; one sync runs at a time.
+        """Sync for all holders of a receipt, unless one has done so.
 
         Raises:
-            StorageError: It failed (`unknown`).
+            StorageError: The sync failed (`unknown`).
         """
         with self._turn:
             if not receipt.is_over:
@@ -412,13 +420,13 @@ class SyncState:
 
 
 class SyncReceipt:
-    """For bytes that were written and wait for a sync.
+    """Receipt for written bytes that wait for a sync.
 
-    The file stays open from the first of these writes on: a failure of the disk is told to who had it open.
+    The file stays open from the first write on: a disk error is reported to whoever had it open.
 
     Attributes:
-        name, descriptor, file, size: Of the file, and how much of it is to be synced.
-        is_over: Whether that was done, or failed with `error`.
+        name, descriptor, file, size: File, and number of bytes to sync.
+        is_over: True after the sync, or its failure with `error`.
     """
 
     def __init__(self, proof: SyncState, name: str, descriptor: int, file: tuple[int, int]) -> None:
@@ -429,7 +437,7 @@ class SyncReceipt:
         self.error: OSError | None = None
 
     def settle(self) -> None:
-        """Return once it is on the disk; see `SyncState.settle`."""
+        """Wait until the bytes are on disk; see `SyncState.settle`."""
         self._proof.settle(self)
 
 
