@@ -1,4 +1,4 @@
-"""The archive of an account: `README.md`, a page for each kind of record, `records.jsonl` for programs, other files."""
+"""Accounts: an archive for people with all that an agent holds, or with what concerns a name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NOT_LOOKED_INTO: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What an archive has.
+    """Counts of a written archive.
 
     Attributes:
         names: What was looked for; empty where all of an agent is told.
@@ -74,60 +74,60 @@ class Account:
     lines: int
 
 
-def write_account(folder: AgentFolder, target: IO[bytes], at: str, names: SearchedNames | None = None) -> Account:
+def write_account(folder: AgentFolder, target: IO[bytes], moment: str, names: SearchedNames | None = None) -> Account:
     """Write an account as a zip file. Blocking; reads every journal whole.
 
     Args:
-        folder: Of the agent.
-        target: Where to.
-        at: The moment, as text.
+        folder: Folder of the agent.
+        target: Open binary file to write to.
+        moment: Moment of writing, as text.
         names: Tell only what concerns these; everything if None.
 
     Raises:
         StorageError: A journal cannot be read.
     """
-    every = holdings_in(folder)
-    chosen = every if names is None else [each for each in every if names.concern(each)]
-    ids = None if names is None else {each.id for each in chosen} | names.entities
-    beside = _beside(folder, names)
+    holdings = holdings_in(folder)
+    chosen = holdings if names is None else [item for item in holdings if names.concern(item)]
+    ids = None if names is None else {item.id for item in chosen} | names.entities
+    files = _beside(folder, names)
     audit = audit_of(folder, ids)
-    by_kind = Counter(each.kind for each in chosen)
+    by_kind = Counter(item.kind for item in chosen)
     account = Account(
         () if names is None else names.names,
         by_kind,
-        sum(each.is_gone for each in chosen),
-        sum(len(each.lines) for each in beside),
+        sum(item.is_gone for item in chosen),
+        sum(len(item.lines) for item in files),
     )
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README.md", _readme(folder.agent_id, at, account, beside, audit))
+        archive.writestr("README.md", _readme(folder.agent_id, moment, account, files, audit))
         for kind, (name, title) in _PAGES.items():
-            if some := [each for each in chosen if each.kind == kind]:
-                archive.writestr(name, f"# {title}\n\n" + "\n".join(map(_section, some)))
-        archive.writestr("records.jsonl", "".join(f"{_as_json(each)}\n" for each in chosen))
+            if of_kind := [item for item in chosen if item.kind == kind]:
+                archive.writestr(name, f"# {title}\n\n" + "\n".join(map(_section, of_kind)))
+        archive.writestr("records.jsonl", "".join(f"{_as_json(item)}\n" for item in chosen))
         if audit:
             archive.writestr("events.jsonl", "".join(f"{line}\n" for line in audit))
-        for each in beside:
-            archive.writestr(f"files/{each.file}", _of_file(each, is_whole=names is None))
+        for item in files:
+            archive.writestr(f"files/{item.file}", _of_file(item, is_whole=names is None))
     return account
 
 
 def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[Lines]:
-    found = [lines_of(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
+    files = [lines_of(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
     if names is not None:
-        found = [Lines(each.file, tuple(line for line in each.lines if names.are_in(line[1]))) for each in found]
-    return [each for each in found if each.lines]
+        files = [Lines(lines.file, tuple(line for line in lines.lines if names.are_in(line[1]))) for lines in files]
+    return [lines for lines in files if lines.lines]
 
 
-def _of_file(each: Lines, *, is_whole: bool) -> str:
-    return "".join(f"{text}\n" if is_whole else f"{number}: {text}\n" for number, text in each.lines)
+def _of_file(lines: Lines, *, is_whole: bool) -> str:
+    return "".join(f"{text}\n" if is_whole else f"{number}: {text}\n" for number, text in lines.lines)
 
 
-def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], audit: Sequence[str]) -> str:
+def _readme(agent_id: str, moment: str, account: Account, files: Sequence[Lines], audit: Sequence[str]) -> str:
     whom = f"about {_quote_inline(account.names[0])}" if account.names else ""
     lines = [
         f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}",
         "",
-        f"Written {_moment(at)} by agent-memory.",
+        f"Written {_moment(moment)} by agent-memory.",
         "",
     ]
     if account.names:
@@ -136,7 +136,7 @@ def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], a
             f"{', '.join(map(_quote_inline, account.names))}. Texts that speak of the same one by other words, such as "
             '"she" or a misspelt name, are not found. What is here may name others, too.\n'
         )
-    if not account.by_kind and not beside:
+    if not account.by_kind and not files:
         lines += ["Nothing was found.", ""]
     else:
         lines += ["| file | what it has | how many |", "|---|---|---|"]
@@ -149,7 +149,7 @@ def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], a
         if audit:
             lines.append(f"| events.jsonl | when these were stored, changed or forgotten: no texts | {len(audit)} |")
         part = "lines that have the name, with their numbers" if account.names else "the file as it is"
-        lines += [f"| files/{each.file} | {part} | {len(each.lines)} |" for each in beside]
+        lines += [f"| files/{file.file} | {part} | {len(file.lines)} |" for file in files]
         lines.append("")
     if account.gone:
         lines.append(
@@ -171,26 +171,26 @@ _ENDING: Final = (
 )
 
 
-def _section(each: Holding) -> str:
-    """Return a record for a person: its texts as blocks that nothing in them can end, then its other fields."""
-    gone = f" (forgotten {_moment(each.at)}, in the file still)" if each.is_gone else ""
-    lines = [f"## {each.id}{gone}", ""]
+def _section(holding: Holding) -> str:
+    """Return a record as Markdown: its texts as code blocks, then its other fields."""
+    gone = f" (forgotten {_moment(holding.at)}, in the file still)" if holding.is_gone else ""
+    lines = [f"## {holding.id}{gone}", ""]
     for name in _FIRST:
-        if isinstance(text := each.data.get(name), str) and text:
+        if isinstance(text := holding.data.get(name), str) and text:
             lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), _quote_block(text), ""]
     lines += [
-        f"- {name}: {_quote_inline(_plain(name, value))}" for name, value in each.data.items() if name not in _FIRST
+        f"- {name}: {_quote_inline(_plain(name, value))}" for name, value in holding.data.items() if name not in _FIRST
     ]
-    lines += [f"- last change: {_moment(each.at)}", f"- file: {each.journal}", ""]
-    if each.earlier:
+    lines += [f"- last change: {_moment(holding.at)}", f"- file: {holding.journal}", ""]
+    if holding.earlier:
         lines += ["Said before:", ""]
-        for text in each.earlier:
+        for text in holding.earlier:
             lines += [_quote_block(text), ""]
     return "\n".join(lines)
 
 
 def _quote_block(text: str) -> str:
-    """Return a text as a code block: nothing in it is a link, picture or HTML."""
+    """Return a text as a code block, without links, pictures or HTML."""
     return fence("\n".join(map(visible, text.splitlines())), "text")
 
 
@@ -209,24 +209,24 @@ def _plain(name: str, value: Any) -> str:
             return _moment(value)
         case {"kind": str(kind), **more} if name == "source":
             return ", ".join([kind, *map(str, more.values())])
-        case [*some] if some and all(isinstance(each, str) for each in some):
+        case [*some] if some and all(isinstance(item, str) for item in some):
             return ", ".join(some)
-        case [*some] if some and all(isinstance(each, dict) and {"rel", "id"} <= each.keys() for each in some):
-            return ", ".join(f"{each['rel']} {each['id']}" for each in some)
+        case [*some] if some and all(isinstance(item, dict) and {"rel", "id"} <= item.keys() for item in some):
+            return ", ".join(f"{item['rel']} {item['id']}" for item in some)
     return json.dumps(value, ensure_ascii=False)
 
 
 def _moment(text: str) -> str:
     """Return a moment to the minute; any other text as it is."""
-    found = _MOMENT.fullmatch(text)
-    return f"{found[1]} {found[2]} UTC" if found else text
+    match = _MOMENT.fullmatch(text)
+    return f"{match[1]} {match[2]} UTC" if match else text
 
 
-def _as_json(each: Holding) -> str:
-    head = {"kind": each.kind, "id": each.id, "file": each.journal, "last_change": each.at}
-    state = {"forgotten": True} if each.is_gone else {}
-    before = {"earlier_texts": list(each.earlier)} if each.earlier else {}
-    return json.dumps({**head, **state, **before, "fields": each.data}, ensure_ascii=False)
+def _as_json(holding: Holding) -> str:
+    head = {"kind": holding.kind, "id": holding.id, "file": holding.journal, "last_change": holding.at}
+    state = {"forgotten": True} if holding.is_gone else {}
+    before = {"earlier_texts": list(holding.earlier)} if holding.earlier else {}
+    return json.dumps({**head, **state, **before, "fields": holding.data}, ensure_ascii=False)
 
 
 _UNSPACED: Final = "\u2e80"
@@ -235,7 +235,7 @@ _UNSPACED: Final = "\u2e80"
 
 @dataclass(frozen=True, slots=True)
 class SearchedNames:
-    """What is looked for.
+    """Names and entities to search for.
 
     Attributes:
         names: The name that was asked for first, then others by which the agent knows the same one.
@@ -246,11 +246,11 @@ class SearchedNames:
     entities: frozenset[str] = frozenset()
 
     def are_in(self, text: str) -> bool:
-        """Tell whether a text has one of the names as words of their own, in capital or small letters."""
+        """Return True if a text has one of the names as words, ignoring case."""
         return _pattern(self.names).search(_normal(text)) is not None
 
     def concern(self, holding: Holding) -> bool:
-        """Tell whether a record has one of the names, is one of the entities, or points to one."""
+        """Return True if a record has a name, is an entity, or links to one."""
         if holding.id in self.entities:
             return True
         pattern = _pattern(self.names)
@@ -258,52 +258,58 @@ class SearchedNames:
 
 
 def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
-    """Return by which names the one is known that is called so: other names of the entity, and of those merged into it.
+    """Return all names of an entity, including aliases and merged entities.
 
     Args:
         name: The name, or the id of an entity.
         holdings: All records.
     """
-    entities = {each.id: each for each in holdings if each.kind == ENTITY.name}
-    called = {one for one, each in entities.items() if one == name or fold(name) in map(fold, _names_in(each))}
+    entities = {entity.id: entity for entity in holdings if entity.kind == ENTITY.name}
+    ids = {
+        entity_id
+        for entity_id, entity in entities.items()
+        if entity_id == name or fold(name) in map(fold, _names_in(entity))
+    }
     while (
         more := {
-            other
-            for one, each in entities.items()
-            for target in _merged_into(each)
-            for other in ({one} if target in called else {target} & entities.keys() if one in called else set())
+            merged_id
+            for entity_id, entity in entities.items()
+            for target in _merged_into(entity)
+            for merged_id in (
+                {entity_id} if target in ids else {target} & entities.keys() if entity_id in ids else set()
+            )
         }
-        - called
+        - ids
     ):
-        called |= more
-    also = [other for one in sorted(called) for other in _names_in(entities[one])]
-    given = [] if name in entities else [name]
+        ids |= more
+    also = [merged_id for entity_id in sorted(ids) for merged_id in _names_in(entities[entity_id])]
+    requested = [] if name in entities else [name]
     unique: dict[str, str] = {}
-    for each in filter(str.strip, [*given, *also]):
-        unique.setdefault(fold(each), each)
-    return SearchedNames(tuple(unique.values()), frozenset(called))
+    for entity in filter(str.strip, [*requested, *also]):
+        unique.setdefault(fold(entity), entity)
+    return SearchedNames(tuple(unique.values()), frozenset(ids))
 
 
 def _names_in(entity: Holding) -> Sequence[str]:
     aliases = entity.data.get("aliases")
-    found = [entity.data.get("name"), *(aliases if isinstance(aliases, list) else [])]
-    return [each for each in found if isinstance(each, str)]
+    names = [entity.data.get("name"), *(aliases if isinstance(aliases, list) else [])]
+    return [name for name in names if isinstance(name, str)]
 
 
 def _merged_into(entity: Holding) -> set[str]:
     links = entity.data.get("links")
-    found = [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
-    return {str(link.get("id")) for link in found if link.get("rel") == MERGED_INTO}
+    known_links = [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
+    return {str(link.get("id")) for link in known_links if link.get("rel") == MERGED_INTO}
 
 
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds a name, also with the `s` of a genitive behind it."""
-    known = _PATTERNS.get(names)
-    if known is None:
-        known = re.compile("|".join(_one(name) for name in names), re.IGNORECASE)
+    """Return a pattern for names, also with an `s` of the genitive."""
+    pattern = _PATTERNS.get(names)
+    if pattern is None:
+        pattern = re.compile("|".join(_one(name) for name in names), re.IGNORECASE)
         _PATTERNS.clear()
-        _PATTERNS[names] = known
-    return known
+        _PATTERNS[names] = pattern
+    return pattern
 
 
 _PATTERNS: Final[dict[tuple[str, ...], re.Pattern[str]]] = {}
@@ -350,45 +356,47 @@ class Holding:
     is_gone: bool = False
 
     def strings(self) -> Iterator[str]:
-        """Yield every text of it: of its fields, whatever they are, and what it said before."""
+        """Yield all texts of a record, earlier ones too."""
         yield from _strings(self.data)
         yield from self.earlier
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of a file that is no journal, each with its number, from 1 on."""
+    """Numbered lines of a file that is not a journal, from 1."""
 
     file: str
     lines: tuple[tuple[int, str], ...]
 
 
 def holdings_in(folder: AgentFolder) -> list[Holding]:
-    """Return all records that the journals of an agent have, those that were forgotten too. Blocking; reads them whole.
+    """Return all records of an agent's journals, forgotten ones too. Blocking.
 
     Raises:
         StorageError: One cannot be read.
     """
     with translated(folder.path, "list"):
         journals = folder.journals()
-    found = [each for journal in journals for each in _in_journal(journal, AgentBlobs(folder))]
-    live = {each.id for each in found if not each.is_gone}
+    holdings = [holding for journal in journals for holding in _in_journal(journal, AgentBlobs(folder))]
+    live = {holding.id for holding in holdings if not holding.is_gone}
     purged = PurgeList(folder.path)  # that may be unfinished
     return [
-        each
-        for each in found
-        if not (each.is_gone and (each.id in live or purged.names(each.id)))  # moved to another journal and back
+        holding
+        for holding in holdings
+        if not (
+            holding.is_gone and (holding.id in live or purged.names(holding.id))
+        )  # moved to another journal and back
     ]
 
 
 def other_files(folder: AgentFolder) -> list[Path]:
-    """Return the files beside the journals in which words may stand: the scratchpad, pages, what was kept aside."""
+    """Return other files with words: scratchpad, pages and quarantined copies."""
     with translated(folder.path, "list"):
         journals = {path.name for path in folder.journals()}
-        beside = [path for path in sorted(folder.path.iterdir()) if path.name not in journals | _NO_WORDS]
+        other_paths = [path for path in sorted(folder.path.iterdir()) if path.name not in journals | _NO_WORDS]
         chosen = [
             path
-            for path in beside
+            for path in other_paths
             if path == folder.scratchpad or (sort_of(path.name) in _READ and not path.name.startswith(VECTORS))
         ]
         pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
@@ -407,15 +415,15 @@ def lines_of(path: Path, name: str) -> Lines:
 
 
 def audit_of(folder: AgentFolder, ids: Iterable[str] | None) -> list[str]:
-    """Return the lines of the audit log about some records; all of them where None is given."""
+    """Return audit lines about records; all lines for None."""
     wanted = None if ids is None else set(ids)
-    found = []
+    result = []
     for name in (OLDER_AUDIT, AUDIT):
         with contextlib.suppress(StorageError):
             if (path := folder.path / name).is_file() and not path.is_symlink():
                 lines = lines_of(path, name).lines
-                found += [line for _, line in lines if wanted is None or wanted & set(_IDS.findall(line))]
-    return found
+                result += [line for _, line in lines if wanted is None or wanted & set(_IDS.findall(line))]
+    return result
 
 
 def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[Holding]:
@@ -432,14 +440,14 @@ def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[Holding]:
             elif change.id in last and change.op == "delete":
                 kind, _, data = last[change.id]
                 last[change.id] = kind, entry.at, data
-    for record_id, (kind, at, data) in last.items():
-        said = list_texts(data)
-        earlier = tuple(text for text in texts[record_id] if text not in said)
-        yield Holding(kind, record_id, path.name, _whole(data, blobs), at, earlier, record_id not in records)
+    for record_id, (kind, changed_at, data) in last.items():
+        texts_now = list_texts(data)
+        earlier = tuple(text for text in texts[record_id] if text not in texts_now)
+        yield Holding(kind, record_id, path.name, _whole(data, blobs), changed_at, earlier, record_id not in records)
 
 
 def _whole(data: Mapping[str, Any], blobs: AgentBlobs) -> Mapping[str, Any]:
-    """Return fields with the whole of a long text instead of its beginning."""
+    """Return fields with the complete long text."""
     if isinstance(name := data.get("blob"), str) and name:
         with contextlib.suppress(StorageError):  # the doctor tells of it; its beginning is here
             return {**data, "content": blobs.read(name)}

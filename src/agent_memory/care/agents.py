@@ -1,4 +1,4 @@
-"""Whole agents: how much there is of one, and renaming, copying and deleting it.
+"""Whole agents: summaries, and renaming, copying, deleting and resetting.
 
 An agent is a folder. Each change holds the folder's lock, so no process writes meanwhile; what moves or removes the
 folder is refused while another process has a file of it open.
@@ -76,7 +76,7 @@ class AgentSummary:
 
 
 def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
-    """Return how much there is of an agent; what cannot be read is part of the answer.
+    """Return counts and sizes of an agent, with the problem if unreadable.
 
     Raises:
         ValidationError: The name cannot name an agent.
@@ -156,9 +156,9 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             AgentBlobs(folder).copy_to(AgentFolder(hidden).blobs)
             if (states := read_states(folder.path)) is not None:
                 write_states(hidden, states)
-            for each in (PURGE_KEY, PURGED):  # what was purged stays so in the copy
-                if (folder.path / each).exists():
-                    replace_file(hidden / each, read_file(folder.path / each), durable=True)
+            for purge_file in (PURGE_KEY, PURGED):  # purged records stay purged in the copy
+                if (folder.path / purge_file).exists():
+                    replace_file(hidden / purge_file, read_file(folder.path / purge_file), durable=True)
             PurgeList(hidden).note()
         _copy_pages(folder.topics, hidden / folder.topics.name)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
@@ -169,7 +169,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
 
 
 def delete_agent(folder: AgentFolder) -> None:
-    """Remove an agent with all its files; it is gone as a whole before the first file is.
+    """Delete an agent with all its files, atomically for other processes.
 
     Raises:
         BusyError: A process writes to it, or has a file of it open.
@@ -205,9 +205,9 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
     """
     moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
     with translated(folder.path, "reset"), _to_itself(folder):
-        left = find_reset_files(folder)
+        paths = find_reset_files(folder)
         make_private_folder(moved)
-        for path in left:
+        for path in paths:
             path.rename(moved / path.name)
         sync_folder(moved)
         sync_folder(folder.path)
@@ -216,7 +216,9 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
 
 
 def find_reset_files(folder: AgentFolder) -> list[Path]:
-    """Return the files that a reset moves; the list of purges too if it cannot be used.
+    """Return the files that a reset moves.
+
+    The list of purges is moved only if it cannot be used.
 
     `agent.yaml` is the last: until it is moved, it says that journals are missing.
 
@@ -229,45 +231,45 @@ def find_reset_files(folder: AgentFolder) -> list[Path]:
     except StorageError:
         stays -= {PURGED, PURGE_KEY}
     with translated(folder.path, "list"):
-        left = sorted(path for path in folder.path.iterdir() if path.name not in stays)
+        paths = sorted(path for path in folder.path.iterdir() if path.name not in stays)
     is_reset = PURGED in stays and not read_states(folder.path)
-    if not left or (is_reset and [path.name for path in left] == [AGENT]):
+    if not paths or (is_reset and [path.name for path in paths] == [AGENT]):
         raise ValidationError(
             f"{folder.agent_id} has stored nothing; there is nothing to reset.",
             code="nothing_to_reset",
             recovery=f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have.",
         )
-    return sorted(left, key=lambda path: path.name == AGENT)
+    return sorted(paths, key=lambda path: path.name == AGENT)
 
 
 def unfinished_agents(root: Path) -> list[Path]:
-    """Return the folders that an interrupted deletion or copying left; no process uses them now.
+    """Return folders of interrupted deletions and copies that no process uses.
 
     Raises:
         OSError: `root` cannot be listed.
     """
-    found = []
+    unfinished = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         if _UNFINISHED.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             with contextlib.suppress(BlockingIOError):
                 held = hold_folder(path)
-                found.append(path)
+                unfinished.append(path)
                 if held is not None:
                     unlock_and_close(held)
-    return found
+    return unfinished
 
 
 def sweep_agents(root: Path) -> list[Path]:
-    """Remove what deletions and copyings left that were interrupted, and return the folders.
+    """Delete the folders of interrupted deletions and copies; return them.
 
     Raises:
         StorageError: One could not be removed.
     """
     with translated(root, "list"):
-        found = unfinished_agents(root)
-    for path in found:
+        unfinished = unfinished_agents(root)
+    for path in unfinished:
         _remove(path)
-    return found
+    return unfinished
 
 
 def _remove(hidden: Path) -> None:
@@ -307,7 +309,7 @@ def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFo
 
 @contextlib.contextmanager
 def _to_itself(folder: AgentFolder) -> Iterator[None]:
-    """Hold an agent's lock while no other process has one of its files open."""
+    """Hold an agent's lock while no other process has its files open."""
     with folder_lock(folder.path, PERSON_SECONDS):
         if users := _users_of(folder.path):
             raise BusyError(
@@ -319,13 +321,13 @@ def _to_itself(folder: AgentFolder) -> Iterator[None]:
 
 
 def _users_of(folder: Path) -> list[int]:
-    """Return which other processes have a file below `folder` open, where the system tells (Linux)."""
+    """Return IDs of other processes with open files below `folder` (Linux)."""
     inside, users = f"{os.path.realpath(folder)}/", []
     for process in sorted(_OPEN_FILES.glob("[0-9]*")):
         if process.name == str(os.getpid()):
             continue
         with contextlib.suppress(OSError):  # another user's, or it has ended
-            if any(str(each.readlink()).startswith(inside) for each in (process / "fd").iterdir()):
+            if any(str(link.readlink()).startswith(inside) for link in (process / "fd").iterdir()):
                 users.append(int(process.name))
     return users
 
@@ -341,7 +343,7 @@ def _copy_pages(source: Path, target: Path) -> None:
 
 
 def _copy_vectors(source: Path, target: Path) -> None:
-    """Copy the vectors as far as they can be read: what is missing is computed again."""
+    """Copy readable vectors; missing ones are computed again."""
     if not source.exists() or source.is_symlink():
         return
     import sqlite3  # rarely needed

@@ -1,4 +1,4 @@
-"""Importance of a memory: one number of its type, age, use, length and relations. Pure functions.
+"""Importance of a memory from its type, age, use, length and relations.
 
 The weights are those of the contract of `MemoryStore`; they sum to 1.10, so the best value is clipped to 1. If
 `normalised`, the sum is divided by 1.10 instead. An entry type is a view of a record: it is derived by `type_of`, not
@@ -44,7 +44,10 @@ class MemoryEntryType:
 
 
 class ImportanceLevel:
-    """Five values of an importance, 0..1; critical and pinned memories are never proposed for deletion."""
+    """Five values of an importance, 0..1.
+
+    Critical and pinned memories are never proposed for deletion.
+    """
 
     CRITICAL: Final = 1.0
     HIGH: Final = 0.8
@@ -171,7 +174,7 @@ class ImportanceCalculator:
         self._normalised, self._clock = normalised, clock
 
     async def calculate_importance(self, entry: RatedEntry, *, normalised: bool | None = None) -> float:
-        """Return the importance of an entry by the formula, 0..1, ignoring its own.
+        """Return the formula's importance of an entry, ignoring its own.
 
         Args:
             entry: Entry; the type of a pinned one weighs as `critical`.
@@ -190,7 +193,7 @@ class ImportanceCalculator:
 def importance_of(
     record: Record, now: datetime, *, related: int | None = None, normalised: bool = False, explicit: bool = True
 ) -> float:
-    """Return the importance of a record, 0..1: 1 if pinned, else its own, else the formula's.
+    """Return the importance of a record: 1 if pinned, its own, or calculated.
 
     Args:
         record: Record of any kind, usually a memory.
@@ -215,7 +218,7 @@ def importance_of(
 
 
 def formula(entry_type: str, days: int, accesses: int, chars: int, related: int, *, normalised: bool = False) -> float:
-    """Return .4 type + .25 recency + .2 access + .1 content + .15 relation, clipped to 0..1.
+    """Return the weighted sum of the five parts, clipped to 0..1.
 
     Args:
         entry_type: Value of `MemoryEntryType`, or `critical`; another one weighs .5.

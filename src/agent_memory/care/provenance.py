@@ -1,4 +1,4 @@
-"""Whence a record comes: who wrote it, in which session, how far it is to be trusted and why, and what it rests on."""
+"""Provenance of a record: author, session, trust with reason, sources, and uses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _SAID: Final[dict[tuple[str, str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceStep:
-    """A record at the other end of a relation.
+    """Record at the other end of a relation.
 
     Attributes:
         rel: `from`, `covers`, `replaces`, `merged_into` and the like, as the record says that has the link.
@@ -102,7 +102,7 @@ class ProvenanceStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """A change of a record: when, what was done, by which session, and which fields; `trust` is what it had then."""
+    """Change of a record: moment, action, session, fields, and trust after it."""
 
     at: datetime
     what: str
@@ -113,7 +113,7 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Whence a record comes.
+    """Provenance of one record.
 
     Attributes:
         record: It; as it was last, where it was forgotten.
@@ -139,7 +139,7 @@ class Provenance:
 
 
 class Sources:
-    """Looks up whence the records of one agent come. Changes nothing, and counts as no access.
+    """Looks up provenance of one agent's records. Counts no access.
 
     Args:
         service: The agent's memories.
@@ -150,7 +150,7 @@ class Sources:
         self._service, self._knowledge = service, knowledge
 
     async def of(self, record_id: str) -> Provenance:
-        """Return whence a record comes.
+        """Return the provenance of a record.
 
         Raises:
             UnknownIdError: Nothing is known of this id.
@@ -175,18 +175,18 @@ class Sources:
         )
 
     async def meant(self, word: str) -> list[str]:
-        """Return the ids that begin with a word such as `epi-12ab`, at most ten; all those there are of a whole id."""
+        """Return at most ten IDs that begin with a text such as `epi-12ab`."""
         kind = self._kind_of(word)
         if kind is None:
             return []
         listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=word, limit=10)
-        return [each.id for each in (await self._storage(kind).browse(listing)).records]
+        return [record.id for record in (await self._storage(kind).browse(listing)).records]
 
     def _kind_of(self, record_id: str) -> Kind[Any] | None:
         if record_id.startswith(MEMORY.prefix):
             return MEMORY
-        known = self._knowledge.storages if self._knowledge is not None else ()
-        return next((each.kind for each in known if record_id.startswith(each.kind.prefix)), None)
+        storages = self._knowledge.storages if self._knowledge is not None else ()
+        return next((storage.kind for storage in storages if record_id.startswith(storage.kind.prefix)), None)
 
     def _storage(self, kind: Kind[Any]) -> Any:
         if kind is MEMORY or self._knowledge is None:
@@ -194,7 +194,7 @@ class Sources:
         return self._knowledge.of(kind.name)
 
     async def _found(self, kind: Kind[Any], record_id: str) -> tuple[Record | None, State]:
-        """Return a record, and what has become of it."""
+        """Return a record and its state."""
         storage = self._storage(kind)
         record = await storage.get(record_id)
         if record is not None:
@@ -207,7 +207,7 @@ class Sources:
                     return archived, "archived"
             finally:
                 await archive.close()
-        versions = [each.record for each in await self._history(kind, record_id) if each.record is not None]
+        versions = [version.record for version in await self._history(kind, record_id) if version.record is not None]
         return (versions[-1], "forgotten") if versions else (None, "gone")
 
     async def _history(self, kind: Kind[Any], record_id: str) -> list[RecordVersion[Any]]:
@@ -226,90 +226,90 @@ class Sources:
         return ProvenanceStep(rel, record_id, kind.name, text, record.trust, state, depth, record.source.detail), record
 
     async def _naming(self, record: Record) -> list[tuple[str, str]]:
-        """Return of an entity the sources that name it."""
+        """Return the sources that name an entity."""
         if self._knowledge is None or not isinstance(record, Entity):
             return []
         mentions = await self._knowledge.mentions.linked_to(record.id)
-        return [(NAMED_IN, link.id) for each in mentions for link in each.links if link.rel == FROM]
+        return [(NAMED_IN, link.id) for mention in mentions for link in mention.links if link.rel == FROM]
 
     async def _rests_on(self, record: Record, more: list[tuple[str, str]]) -> list[ProvenanceStep]:
-        """Return what the words of a record come from, and what those come from, each once, the nearest first."""
-        found: list[ProvenanceStep] = []
-        seen, waiting = {record.id}, [(1, rel, one) for rel, one in (*_sources_of(record), *more)]
-        while waiting and len(found) < MOST_LINKS:
-            depth, rel, one = waiting.pop(0)
-            if one in seen:
+        """Return direct and indirect sources of a record, nearest first."""
+        steps: list[ProvenanceStep] = []
+        seen, waiting = {record.id}, [(1, rel, source_id) for rel, source_id in (*_sources_of(record), *more)]
+        while waiting and len(steps) < MOST_LINKS:
+            depth, rel, source_id = waiting.pop(0)
+            if source_id in seen:
                 continue
-            seen.add(one)
-            step, other = await self._step(rel, one, depth)
-            found.append(step)
-            if other is not None and depth < MOST_STEPS:
-                waiting += [(depth + 1, rel, each) for rel, each in _sources_of(other)]
-        return found
+            seen.add(source_id)
+            step, source = await self._step(rel, source_id, depth)
+            steps.append(step)
+            if source is not None and depth < MOST_STEPS:
+                waiting += [(depth + 1, rel, next_id) for rel, next_id in _sources_of(source)]
+        return steps
 
     async def _replaces(self, kind: Kind[Any], record: Record) -> list[ProvenanceStep]:
-        found: list[ProvenanceStep] = []
+        steps: list[ProvenanceStep] = []
         older, seen = record.supersedes, {record.id}
-        while older is not None and older not in seen and len(found) < MOST_LINKS:
+        while older is not None and older not in seen and len(steps) < MOST_LINKS:
             seen.add(older)
-            step, other = await self._step("replaces", older, len(found) + 1)
-            found.append(step if step.kind else replace(step, kind=kind.name))
-            older = None if other is None else other.supersedes
-        return found
+            step, replaced = await self._step("replaces", older, len(steps) + 1)
+            steps.append(step if step.kind else replace(step, kind=kind.name))
+            older = None if replaced is None else replaced.supersedes
+        return steps
 
     async def _used_by(self, record_id: str) -> list[ProvenanceStep]:
-        """Return what rests on a record: what is drawn from it, covers it, or has it on a page."""
-        found: dict[str, ProvenanceStep] = {}
+        """Return records that depend on a record."""
+        steps: dict[str, ProvenanceStep] = {}
         memories: Any = self._service.storage
         for storage in (memories, *(self._knowledge.storages if self._knowledge is not None else ())):
             kind: Kind[Any] = MEMORY if storage is memories else storage.kind
-            for each in await storage.linked_to(record_id):
-                rels = [link.rel for link in each.links if link.id == record_id and is_told(link.rel)]
-                if rels and kind is not MENTIONS and len(found) < MOST_LINKS:
-                    text = each.name if isinstance(each, Topic) else kind.text_of(each)
-                    found[each.id] = ProvenanceStep(
-                        rels[0], each.id, kind.name, text, each.trust, "here", 1, each.source.detail
+            for user in await storage.linked_to(record_id):
+                rels = [link.rel for link in user.links if link.id == record_id and is_told(link.rel)]
+                if rels and kind is not MENTIONS and len(steps) < MOST_LINKS:
+                    text = user.name if isinstance(user, Topic) else kind.text_of(user)
+                    steps[user.id] = ProvenanceStep(
+                        rels[0], user.id, kind.name, text, user.trust, "here", 1, user.source.detail
                     )
         if self._knowledge is not None and record_id.startswith(MEMORY.prefix):
             for topic in (await self._knowledge.topics.browse(Listing())).records:
                 if record_id in topic.item_ids:
-                    found[topic.id] = ProvenanceStep("on_page", topic.id, "topic", topic.name, topic.trust, "here")
-        return list(found.values())
+                    steps[topic.id] = ProvenanceStep("on_page", topic.id, "topic", topic.name, topic.trust, "here")
+        return list(steps.values())
 
     async def _changes(self, kind: Kind[Any], record_id: str) -> list[RecordChange]:
-        """Return what became of a record; of memories the audit says by which session."""
+        """Return changes of a record, with sessions of memories from the audit log."""
         audited = await asyncio.to_thread(self._audited, record_id) if kind is MEMORY else []
-        found: list[RecordChange] = []
+        changes: list[RecordChange] = []
         before: Record | None = None
         for version in await self._history(kind, record_id):
             now = version.record
             fields = _changed(before, now) if before is not None and now is not None else ()
             if before is None or fields or now is None:
-                what = _what(version.op, before, found)
-                first = now.created_by_session if now is not None and not found else ""
+                what = _what(version.op, before, changes)
+                first = now.created_by_session if now is not None and not changes else ""
                 by = first or _nearest(audited, what, version.at)
-                found.append(RecordChange(version.at, what, by, fields, None if now is None else now.trust))
+                changes.append(RecordChange(version.at, what, by, fields, None if now is None else now.trust))
             before = now
-        return found
+        return changes
 
     def _audited(self, record_id: str) -> list[tuple[str, datetime, str]]:
-        """Return what the audit says of a memory: what was done, when, and by which session."""
+        """Return action, moment and session of a memory's audit entries."""
         folder = self._service.folder
-        found: list[tuple[str, datetime, str]] = []
+        events: list[tuple[str, datetime, str]] = []
         if folder is None:
-            return found
+            return events
         with suppress(OSError, StorageError):
             for entry in read_audit(folder.audit):
                 if entry.get("memory_id") == record_id and (what := _EVENTS.get(str(entry.get("event")))):
                     with suppress(ValueError, TypeError):
-                        at = as_utc(datetime.fromisoformat(str(entry.get("at"))))
-                        found.append((what, at, str(entry.get("session_id") or "")))
-        return found
+                        moment = as_utc(datetime.fromisoformat(str(entry.get("at"))))
+                        events.append((what, moment, str(entry.get("session_id") or "")))
+        return events
 
 
-def _nearest(audited: list[tuple[str, datetime, str]], what: str, at: datetime) -> str:
-    """Return the session that did something at that time; empty where nothing says so."""
-    near = [(abs(moment - at), session) for done, moment, session in audited if done == what]
+def _nearest(audited: list[tuple[str, datetime, str]], what: str, changed_at: datetime) -> str:
+    """Return the session of an action at a moment, empty if unknown."""
+    near = [(abs(moment - changed_at), session) for done, moment, session in audited if done == what]
     distance, session = min(near, default=(_APART, ""))
     return session if distance < _APART else ""
 
@@ -339,26 +339,26 @@ def _changed(before: Record, after: Record) -> tuple[str, ...]:
 
 
 def _sources_of(record: Record) -> Iterable[tuple[str, str]]:
-    """Return the relations of a record to what its words come from, with the ids there."""
-    own = [(link.rel, link.id) for link in record.links if link.rel in _RESTS or rests_on(link.rel)]
+    """Return relations and IDs of a record's sources."""
+    sources = [(link.rel, link.id) for link in record.links if link.rel in _RESTS or rests_on(link.rel)]
     if isinstance(record, Topic):
-        own += [("item", one) for one in record.item_ids]
+        sources += [("item", item_id) for item_id in record.item_ids]
     if isinstance(record, ArchivedMemory) and record.merged_into is not None:
-        own.append((MERGED_INTO, record.merged_into))
-    return own + [(link.rel, link.id) for link in record.links if link.rel in {PART_OF, MERGED_INTO, NAMES}]
+        sources.append((MERGED_INTO, record.merged_into))
+    return sources + [(link.rel, link.id) for link in record.links if link.rel in {PART_OF, MERGED_INTO, NAMES}]
 
 
 def _why(record: Record, rests: list[ProvenanceStep]) -> str:
-    """Return why a record has its trust."""
-    if named := [each for each in rests if each.rel == NAMED_IN and each.trust is not None]:
-        one = next((each for each in named if each.trust == record.trust), None)
-        told = "more than what names it now" if one is None else f"as {one.id}, which names it"
-        return f"it is trusted {told}; what each text says of it has the trust of that text"
-    words = [each for each in rests if each.depth == 1 and (each.rel in {FROM, COVERS, "item"} or rests_on(each.rel))]
+    """Return the reason of a record's trust."""
+    if named := [step for step in rests if step.rel == NAMED_IN and step.trust is not None]:
+        equal = next((step for step in named if step.trust == record.trust), None)
+        explanation = "more than what names it now" if equal is None else f"as {equal.id}, which names it"
+        return f"it is trusted {explanation}; what each text says of it has the trust of that text"
+    words = [step for step in rests if step.depth == 1 and (step.rel in {FROM, COVERS, "item"} or rests_on(step.rel))]
     if isinstance(record, Topic) and not is_derived(record):
         words = []  # its name and its description are the words of who declared it; each line of its page has its own
-    if known := [each for each in words if each.trust is not None]:
-        return _why_drawn(record, known)
+    if trusted := [step for step in words if step.trust is not None]:
+        return _why_drawn(record, trusted)
     if words:
         return "it was drawn from what is here no longer"
     if record.source.kind == "extraction":
@@ -366,8 +366,8 @@ def _why(record: Record, rests: list[ProvenanceStep]) -> str:
     return _SAID[record.source.kind, record.trust]
 
 
-def _why_drawn(record: Record, known: list[ProvenanceStep]) -> str:
-    least = next(each for each in known if each.trust == lowest(*(one.trust or "low" for one in known)))
+def _why_drawn(record: Record, steps: list[ProvenanceStep]) -> str:
+    least = next(step for step in steps if step.trust == lowest(*(other_step.trust or "low" for other_step in steps)))
     if least.trust == record.trust:
         return f"the least trusted of what it rests on, {least.id}, has {least.trust} trust"
     if record.trust == lowest(record.trust, least.trust or "low"):

@@ -1,4 +1,4 @@
-"""Have the journals and long texts of an agent stand encrypted, or plain again: one after the other, each as a whole.
+"""Encryption and decryption of journals and long texts, one file after the other.
 
 The header of each journal says how its lines stand, so that whoever has the key reads and writes all the while.
 """
@@ -28,7 +28,7 @@ _PAUSE: Final = 0.2
 
 
 def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> None:
-    """Have all of an agent's journals and long texts stand as the state of its files has it.
+    """Encrypt or decrypt all journals and long texts to the agent's state.
 
     Args:
         folder: The agent's.
@@ -39,8 +39,8 @@ def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None
         UnsupportedError: A newer version wrote something; that journal is as it was.
         StorageError: One cannot be read or written; doing it again goes on.
     """
-    while left := unlike(folder):
-        for path in left:
+    while paths := unlike(folder):
+        for path in paths:
             progress(path.name)
             _recode(path, folder)
     if folder.blobs.is_dir():
@@ -49,7 +49,7 @@ def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None
 
 
 def unlike(folder: AgentFolder) -> list[Path]:
-    """Return the journals that do not stand as the state of the agent's files has it.
+    """Return journals that do not match the agent's state.
 
     Raises:
         StorageError: One cannot be read.

@@ -1,4 +1,4 @@
-"""How the figures are gathered: one pass over the memories, one over the log, a look at the files. Changes nothing."""
+"""Statistics of an agent: counts, growth and use, as figures, SVG or text. Changes nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PARTS: Final = {
 
 
 async def statistics_of(service: MemoryService, now: datetime, *, most_used: int = MOST_USED) -> Statistics:
-    """Return how much one agent knows, how that grew and what of it is used.
+    """Return statistics of an agent's memory.
 
     Args:
         service: Its memory.
@@ -83,7 +83,7 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
 
 
 class _Counting:
-    """What is counted of memories, one after the other; of their texts only hashes are kept.
+    """Counts of memories; only hashes of their texts are kept.
 
     Args:
         most_used: How many are named.
@@ -119,7 +119,7 @@ class _Counting:
                 heapq.heappop(self._most)
 
     def shares(self) -> dict[str, Any]:
-        """Return how many there are by category, trust, source, project and group, as `Statistics` takes it."""
+        """Return counts by category, trust, source, project and group for `Statistics`."""
         return {f"by_{name}": dict(counts.most_common()) for name, counts in self.by.items()}
 
     def most_used(self) -> tuple[Used, ...]:
@@ -128,21 +128,21 @@ class _Counting:
 
 
 class _Log:
-    """What the log of changes says: ids that were captured, and when which were forgotten."""
+    """Captured IDs and forgotten IDs with moments from the audit log."""
 
     def __init__(self) -> None:
         self.captured: set[str] = set()
         self.forgotten: set[str] = set()
         self.forgotten_at: list[datetime] = []
 
-    def captures(self, known: set[str]) -> Captures:
-        """Return what became of captures, with the ids of the memories there are."""
-        kept = self.captured & known
-        return Captures(len(self.captured), len(kept), len((self.captured - kept) & self.forgotten))
+    def captures(self, memory_ids: set[str]) -> Captures:
+        """Return counts of captures, given the IDs of existing memories."""
+        kept_ids = self.captured & memory_ids
+        return Captures(len(self.captured), len(kept_ids), len((self.captured - kept_ids) & self.forgotten))
 
 
 def _read_log(folder: AgentFolder) -> _Log:
-    """Return what the log says; nothing where it cannot be read, which the doctor explains."""
+    """Return the events of the audit log; none if unreadable."""
     log = _Log()
     try:
         for entry in read_audit(folder.audit):
@@ -178,14 +178,14 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _embedded(folder: AgentFolder, texts: set[bytes]) -> Embedded:
-    """Return how many texts have a vector of the embedder that has most of them; none where no cache can be read."""
+    """Return the share of texts with a vector of the most used embedder."""
     try:
         facts = inspect_cache(folder.vectors)
     except (OSError, sqlite3.DatabaseError, UnicodeDecodeError):
         return Embedded(len(texts))
-    spoilt = HashSet.of(facts.damaged)
-    found = [sum(key in hashes and key not in spoilt for key in texts) for hashes in facts.hashes.values()]
-    return Embedded(len(texts), max(found, default=0))
+    damaged = HashSet.of(facts.damaged)
+    counts = [sum(key in hashes and key not in damaged for key in texts) for hashes in facts.hashes.values()]
+    return Embedded(len(texts), max(counts, default=0))
 
 
 _WEEK: Final = timedelta(days=7)
@@ -214,7 +214,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A memory that is used much: its id, how often it was used, and its text."""
+    """Frequently used memory: ID, number of accesses and text."""
 
     id: str
     accesses: int
@@ -223,7 +223,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How many of the texts that are embedded were found so: have a vector that is kept."""
+    """Number of embedded texts, and of those with a stored vector."""
 
     texts: int = 0
     found: int = 0
@@ -236,7 +236,7 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """What capture kept, as far as the log of changes goes back, and what became of it."""
+    """Numbers of captured, kept and forgotten memories in the audit log."""
 
     captured: int = 0
     kept: int = 0
@@ -245,7 +245,7 @@ class Captures:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How much one agent knows, how that grew and what of it is used.
+    """Statistics of one agent's memory.
 
     Attributes:
         agent_id: Whose.
@@ -286,8 +286,8 @@ class Statistics:
     @property
     def never_used_share(self) -> float | None:
         """Of all memories and items, 0..1; None where there is none."""
-        every = self.memories + self.items
-        return self.never_used / every if every else None
+        total = self.memories + self.items
+        return self.never_used / total if total else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -296,19 +296,19 @@ class Statistics:
             "never_used_share": self.never_used_share,
             "embedded": {**asdict(self.embedded), "share": self.embedded.share},
             "weeks": [{**asdict(week), "begin": week.begin.isoformat()} for week in self.weeks],
-            "most_used": [asdict(each) for each in self.most_used],
+            "most_used": [asdict(memory) for memory in self.most_used],
         }
 
 
 def monday_of(moment: datetime) -> date:
-    """Return the Monday of the week that a moment in UTC lies in."""
+    """Return the Monday of the week of a moment in UTC."""
     return moment.date() - timedelta(days=moment.weekday())
 
 
 def by_weeks(
     stored: Iterable[datetime], used: Iterable[datetime], forgotten: Iterable[datetime], now: datetime
 ) -> tuple[Week, ...]:
-    """Return the weeks from the first that anything was stored in to the present one, ten years at most.
+    """Return the weeks from the first stored memory to now, ten years at most.
 
     Args:
         stored: When each was stored; what lies in the future counts as now.
@@ -317,7 +317,9 @@ def by_weeks(
         now: The present, UTC.
     """
     last = monday_of(now)
-    new, seen, gone = (Counter(min(monday_of(each), last) for each in every) for every in (stored, used, forgotten))
+    new, seen, gone = (
+        Counter(min(monday_of(moment), last) for moment in moments) for moments in (stored, used, forgotten)
+    )
     if not new:
         return ()
     first = max(min(new), last - (MOST_WEEKS - 1) * _WEEK)
@@ -347,7 +349,7 @@ _AXIS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A week or a month: its name, and what `Week` says of it."""
+    """A week or month: its name and the counts of `Week`."""
 
     name: str
     stored: int
@@ -356,18 +358,18 @@ class _Span:
 
 
 def as_svg(statistics: Statistics) -> str:
-    """Return the picture as an SVG document of its own, which loads nothing."""
+    """Return the chart as a self-contained SVG document."""
     spans, unit = _spans(statistics.weeks)
     height = _TOP + 2 * _HEIGHT + _GAP + _FOOT
     lower = _TOP + _HEIGHT + _GAP
-    every = statistics.memories + statistics.items
+    total = statistics.memories + statistics.items
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">',
         f'<g font-family="{_FONT}">',
         f"<title>Memory of {escape(statistics.agent_id)}</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         _text(_LEFT, 32, f"Memory of {statistics.agent_id}", size=18, weight=600),
-        _text(_LEFT, 52, _summary(statistics, every), colour=_PALE),
+        _text(_LEFT, 52, _summary(statistics, total), colour=_PALE),
         _text(_LEFT, _TOP - 12, "Memories", weight=600),
         *_chart(spans, _TOP, [([span.total for span in spans], _BLUE, "line")]),
         _text(_LEFT, lower - 12, f"Memories each {unit}", weight=600),
@@ -408,7 +410,7 @@ def as_text(statistics: Statistics, width: int) -> list[str]:
 
 
 def _spans(weeks: Sequence[Week]) -> tuple[list[_Span], str]:
-    """Return weeks, or months where there are many, and what they are called."""
+    """Return weeks, or months for more than a year, and the unit's name."""
     if len(weeks) <= _MOST_BARS:
         return [_Span(f"{week.begin:%Y-%m-%d}", week.stored, week.total, week.used) for week in weeks], "week"
     spans = []
@@ -419,15 +421,15 @@ def _spans(weeks: Sequence[Week]) -> tuple[list[_Span], str]:
     return spans, "month"
 
 
-def _summary(statistics: Statistics, every: int) -> str:
+def _summary(statistics: Statistics, total: int) -> str:
     share = statistics.never_used_share
     never = "" if share is None else f", {int(100 * share)} % never used"
     since = f" since {statistics.weeks[0].begin:%Y-%m-%d}" if statistics.weeks else ""
-    return f"{counted(every, 'memory', 'memories')}{since}{never}"
+    return f"{counted(total, 'memory', 'memories')}{since}{never}"
 
 
 def _chart(spans: Sequence[_Span], top: float, series: Sequence[tuple[Sequence[int], str, str]]) -> list[str]:
-    """Return one chart: its lines with figures, and each series as an area or as bars."""
+    """Return one chart with axis labels and each series as line or bars."""
     highest = max((value for values, *_ in series for value in values), default=0)
     step = round_step(highest)
     full = max(step, -(-highest // step) * step)
@@ -452,7 +454,7 @@ def _chart(spans: Sequence[_Span], top: float, series: Sequence[tuple[Sequence[i
 
 
 def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
-    """Return a line, with the room below it tinted. Each value stands at the end of its span."""
+    """Return a line with a tinted area. A value is at the end of its span."""
     width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
     points = [f"{_LEFT + width * (place + 1):.1f} {bottom - height:.1f}" for place, height in enumerate(heights)]
     line = "L".join([f"{_LEFT} {bottom}", *points])
@@ -463,7 +465,7 @@ def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
 
 
 def _bars(heights: Sequence[float], bottom: float, colour: str, place: int, of: int) -> list[str]:
-    """Return bars, of several series side by side; what is not nothing is at least a line."""
+    """Return bars, several series next to each other; at least a line for 1."""
     width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
     bar = min(20.0, 0.8 * width / of)
     first = (width - of * bar) / 2 + place * bar
@@ -476,7 +478,7 @@ def _bars(heights: Sequence[float], bottom: float, colour: str, place: int, of: 
 
 
 def _legend(y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
-    """Return what the colours mean, at the right end."""
+    """Return the legend, aligned right."""
     parts, x = [], float(_WIDTH - _RIGHT)
     for name, colour in reversed(entries):
         parts.append(_text(x, y, name, colour=_PALE, anchor="end"))
@@ -491,15 +493,15 @@ def _dates(spans: Sequence[_Span], y: float) -> list[str]:
     if not spans:
         return []
     width = (_WIDTH - _LEFT - _RIGHT) / len(spans)
-    every = max(1, -int(-_LABEL_ROOM // width))
+    interval = max(1, -int(-_LABEL_ROOM // width))
     return [
         _text(_LEFT + width * (place + 0.5), y + 18, spans[place].name, colour=_PALE, anchor="middle")
-        for place in range(0, len(spans), every)
+        for place in range(0, len(spans), interval)
     ]
 
 
 def round_step(highest: int) -> int:
-    """Return the distance of the lines: 1, 2 or 5 times a power of ten, so that there are five at most."""
+    """Return the axis step: 1, 2 or 5 times a power of ten."""
     power = 1
     while True:
         for digit in (1, 2, 5):
@@ -521,12 +523,12 @@ def _text(
 
 
 def _columns(values: Sequence[int], wide: int) -> list[str]:
-    """Return a chart of columns, `wide` characters each, with its highest figure and 0 at the left."""
+    """Return a column chart with its maximum and 0 at the left."""
     highest = max(values, default=0)
     lines = []
     for row in range(_ROWS - 1, -1, -1):
         eighths = [max(1, round(8 * _ROWS * value / highest)) - 8 * row if value else 0 for value in values]
-        cells = "".join(_BLOCKS[min(8, max(0, each))] * wide for each in eighths)
+        cells = "".join(_BLOCKS[min(8, max(0, eighth))] * wide for eighth in eighths)
         label = f"{highest:,}" if row == _ROWS - 1 else "0" if not row else ""
         lines.append(f"{label:>{_AXIS - 1}} {cells}".rstrip())
     return lines

@@ -1,4 +1,4 @@
-"""The archive: memories that are kept whole outside of search and restored on request."""
+"""The archive: memories kept outside of search, restored on request."""
 
 from agent_memory.care.archive.memory_archive import Archive, ArchiveStats, Chains, archive_exists
 

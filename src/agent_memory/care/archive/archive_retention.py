@@ -1,4 +1,4 @@
-"""Changes of the archive without a request: retention of a project, and deletion with forgotten memories."""
+"""Automatic changes of the archive: retention of projects, withdrawal of merged memories."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory]) -> list[
 
 
 class Archive:
-    """Archive of one agent. Opens nothing until the first call and creates nothing until the first write.
+    """Archive of one agent, opened at the first call and created at the first write.
 
     Args:
         service: Service of the agent's memories.
@@ -306,7 +306,7 @@ class Archive:
             return archived
 
     async def mend(self) -> list[str]:
-        """Delete live memories from the archive, as left by a crash; return their IDs.
+        """Delete live memories from the archive after a crash; return their IDs.
 
         Raises:
             StorageError: None was deleted.
@@ -324,7 +324,7 @@ class Archive:
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     async def restore(self, memory_ids: Iterable[str], caller: Caller = NOBODY) -> list[Memory]:
-        """Restore memories with all fields, with those that they replaced or that replaced them.
+        """Restore memories with all fields and all versions.
 
         Returns:
             All restored memories, the requested ones first.
@@ -394,7 +394,9 @@ class Archive:
             return len(new)
 
     async def delete(self, memory_ids: Collection[str]) -> list[str]:
-        """Delete memories from the archive; return IDs of existing ones. `undelete` reverses it for a time.
+        """Delete memories from the archive; return IDs of existing ones.
+
+        `undelete` reverses it for a time.
 
         Raises:
             StorageError: None was deleted.
@@ -428,7 +430,7 @@ class Archive:
             await self._archived.compact(grace)
 
     async def close(self) -> None:
-        """Close the storages; the service stays open. May be called more than once."""
+        """Close the storages; may be called more than once."""
         await self._archived.close()
         await self.runs.close()
 

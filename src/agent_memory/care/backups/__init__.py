@@ -1,4 +1,4 @@
-"""Backups of agents: one file each, made beside those who write, read again, and put back as a whole."""
+"""Backups of agents, one zip file each: created next to writers, verified, restored."""
 
 from agent_memory.care.backups.admission import Admission, restore_purges
 from agent_memory.care.backups.archive_reader import Verified, verify_backup

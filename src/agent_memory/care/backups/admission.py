@@ -1,4 +1,4 @@
-"""`Admission`: what of a backup comes back when it is restored: lines of journals, long texts, pages of topics."""
+"""Admission of restored content: lines, long texts and pages without purged records."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Admission:
         return self.hide is None and not self.gone
 
     def line(self, line: bytes, renamed: Mapping[str, str]) -> bytes:
-        """Return a line of a journal as it comes back; empty where nothing of it does.
+        """Return a line of a journal as restored; empty if nothing is left.
 
         Args:
             line: As it was.
@@ -79,25 +79,25 @@ class Admission:
 
     def text(self, content: bytes) -> bytes:
         """Return a long text as it may be read."""
-        said = content.decode("utf-8", "surrogateescape")
-        hidden = said if self.hide is None else self.hide(said)
-        return content if hidden == said else hidden.encode("utf-8", "surrogateescape")
+        text = content.decode("utf-8", "surrogateescape")
+        hidden = text if self.hide is None else self.hide(text)
+        return content if hidden == text else hidden.encode("utf-8", "surrogateescape")
 
     def page(self, content: bytes) -> bytes | None:
-        """Return a page as it may be read; None where nothing stands on it any more."""
+        """Return a page as restored; None if nothing is left."""
         text = content.decode("utf-8", "surrogateescape")
-        kept = without_records(text, self.gone)
-        kept = kept if self.hide is None else self.hide(kept)
-        if _FOOTNOTE in text and _FOOTNOTE not in kept:
+        page = without_records(text, self.gone)
+        page = page if self.hide is None else self.hide(page)
+        if _FOOTNOTE in text and _FOOTNOTE not in page:
             return None
-        return content if kept == text else kept.encode("utf-8", "surrogateescape")
+        return content if page == text else page.encode("utf-8", "surrogateescape")
 
 
 EVERYTHING: Final = Admission(lambda line: line, None, ())
 
 
 def barring(root: Path, agents: Collection[str]) -> Admission:
-    """Return what leaves out what was purged from one of these agents.
+    """Return an admission without records that these agents purged.
 
     Raises:
         StorageError: A list of what was purged, or its key, cannot be read.
@@ -107,17 +107,17 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
         purges.check_key()
 
     def admit(line: bytes) -> bytes:
-        return reduce(lambda left, each: each.admitted(left) if left else left, lists, line)
+        return reduce(lambda text, purge_list: purge_list.admitted(text) if text else text, lists, line)
 
     def hide(text: str) -> str:
-        return reduce(lambda left, each: each.stretches().hidden(left), lists, text)
+        return reduce(lambda shown, purge_list: purge_list.stretches().hidden(shown), lists, text)
 
-    gone = {one for each in lists for purge in each.purges() for one in purge.ids}
-    return Admission(admit, hide if any(each.stretches() for each in lists) else None, gone)
+    gone = {record_id for purge_list in lists for purge in purge_list.purges() for record_id in purge.ids}
+    return Admission(admit, hide if any(purge_list.stretches() for purge_list in lists) else None, gone)
 
 
 def without_records(page: str, gone: Collection[str]) -> str:
-    """Return a page without footnotes of deleted items, and without claims that had no others."""
+    """Return a page without footnotes of deleted items and their claims."""
     if _FOOTNOTE not in page or not KNOWLEDGE.is_installed:
         return page
     cut_edited: Callable[[str, Collection[str], Collection[str]], str] = KNOWLEDGE.load("footnotes")
@@ -128,7 +128,7 @@ _NEWLINE: Final = b"\n"
 
 
 def restore_purges(folder: AgentFolder) -> str:
-    """Restore the purge list of an agent from its newest backup that has all of it; return the name of that.
+    """Restore the purge list from the newest complete backup; return its name.
 
     Raises:
         BusyError: A process writes to the agent.
@@ -150,7 +150,7 @@ def restore_purges(folder: AgentFolder) -> str:
 
 
 def add_purges(archive: BackupArchive, folder: AgentFolder) -> None:
-    """Do as `bring_purges` with the lock held, for an agent that may have no folder yet.
+    """Run `bring_purges` with the lock, also for a new agent.
 
     Raises:
         BusyError: A process writes to the agent.
@@ -162,7 +162,7 @@ def add_purges(archive: BackupArchive, folder: AgentFolder) -> None:
 
 
 def bring_purges(archive: BackupArchive, folder: Path) -> bool:
-    """Add the purge list of a backup to that of an agent; return True if that changed it.
+    """Add the purge list of a backup; return True if it changed.
 
     Nothing changes if the agent has purges under another key, or if its list would not be the whole one even then. To
     be called with the lock of the folder held.
@@ -171,10 +171,10 @@ def bring_purges(archive: BackupArchive, folder: Path) -> bool:
         StorageError: The list of the backup cannot be read, or nothing could be written.
     """
     held = {file.name: b"".join(archive.blocks(file)) for file in archive.manifest.files if file.name in PURGES}
-    key, own = decode_key(held.get(PURGE_KEY, b"")), _read_own(folder)
+    key, present = decode_key(held.get(PURGE_KEY, b"")), _read_own(folder)
     try:
         brought = parse_purges(held.get(PURGED, b""), key, folder / PURGED)
-        if not key or not brought.purges or (own is not None and _keeps(own, brought)):
+        if not key or not brought.purges or (present is not None and _keeps(present, brought)):
             return False
         lines = _merge(held[PURGED], key, folder)
         merged = parse_purges(lines, key, folder / PURGED)
@@ -191,7 +191,7 @@ def bring_purges(archive: BackupArchive, folder: Path) -> bool:
 
 
 def _read_own(folder: Path) -> PurgeIndex | None:
-    """Return the purge list of an agent; None if it, or its key, cannot be used."""
+    """Return the purge list of an agent; None if unusable."""
     purges = PurgeList(folder)
     try:
         purges.check_key()
@@ -200,23 +200,23 @@ def _read_own(folder: Path) -> PurgeIndex | None:
         return None
 
 
-def _keeps(own: PurgeIndex, brought: PurgeIndex) -> bool:
-    """Return True if a list that can be used stays: it has other purges, or all those of the backup."""
-    return bool(own.purges) and (own.key != brought.key or brought.purges.keys() <= own.purges.keys())
+def _keeps(present: PurgeIndex, brought: PurgeIndex) -> bool:
+    """Return True if the present list stays: it is complete or has another key."""
+    return bool(present.purges) and (present.key != brought.key or brought.purges.keys() <= present.purges.keys())
 
 
 def _merge(brought: bytes, key: bytes, folder: Path) -> bytes:
-    """Return the lines of a backup's list, and after them those that only the agent has and that are sound."""
+    """Return the lines of a backup's list and additional sound lines of the agent."""
     try:
         own_key = decode_key(read_file(folder / PURGE_KEY))
     except OSError:
         own_key = b""
     try:
-        own = read_file(folder / PURGED).split(_NEWLINE) if own_key in {b"", key} else []
+        present = read_file(folder / PURGED).split(_NEWLINE) if own_key in {b"", key} else []
     except OSError:
-        own = []
+        present = []
     lines = dict.fromkeys(brought.split(_NEWLINE))
-    lines |= dict.fromkeys(line for line in own if _is_sound(line, folder))
+    lines |= dict.fromkeys(line for line in present if _is_sound(line, folder))
     return _NEWLINE.join(line for line in lines if line.strip()) + _NEWLINE
 
 

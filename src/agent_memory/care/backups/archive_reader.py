@@ -1,4 +1,4 @@
-"""Read a backup, which anybody may have made: only what its manifest names is read, and no more bytes than it says.
+"""Reader of backups from any source: only files of the manifest, and only as many bytes.
 
 Nothing is unpacked by the names in the archive. Files are read block by block and held against their checksums.
 """
@@ -46,7 +46,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a backup is found to be.
+    """Result of a verification.
 
     Attributes:
         manifest: What it says of itself.
@@ -77,43 +77,43 @@ class BackupArchive:
         if members[MANIFEST].file_size > MOST_BYTES_OF_MANIFEST:
             raise foreign(path, "its manifest is too long")
         self.manifest = Manifest.decode(b"".join(self._blocks(members[MANIFEST])), path)
-        held = {each.name: each for each in (*self.manifest.journals, *self.manifest.files)}
+        held = {file.name: file for file in (*self.manifest.journals, *self.manifest.files)}
         if strange := sorted(members.keys() - held.keys() - {MANIFEST, README}):
             raise foreign(path, f"its manifest does not name {strange[0][:60]!r}, which is in it")
         self.missing = sorted(
-            name for name, each in held.items() if name not in members or members[name].file_size != each.size
+            name for name, file in held.items() if name not in members or members[name].file_size != file.size
         )
         self._members = members
 
     def blocks(self, held: BackupFile) -> Iterator[bytes]:
-        """Yield what a file holds.
+        """Yield the content of a file.
 
         Raises:
             StorageError: It cannot be read, or is longer than it should be.
         """
         try:
-            left = held.size
+            remaining = held.size
             for block in self._blocks(self._members[held.name]):
-                left -= len(block)
-                if left < 0:
+                remaining -= len(block)
+                if remaining < 0:
                     raise zipfile.BadZipFile("it is longer than it says")
                 yield block
         except _BROKEN as error:
             raise damaged(self.path, [f"{held.name} cannot be read: {_words(error)}"]) from error
 
     def _blocks(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
-        left = member.file_size
+        remaining = member.file_size
         with self._archive.open(member) as source:
-            while block := source.read(min(_BLOCK, left + 1)):
-                left -= len(block)
-                if left < 0:
+            while block := source.read(min(_BLOCK, remaining + 1)):
+                remaining -= len(block)
+                if remaining < 0:
                     raise zipfile.BadZipFile("it is longer than it says")
                 yield block
 
 
 @contextlib.contextmanager
 def opened_backup(path: Path) -> Iterator[BackupArchive]:
-    """Yield an open backup of which no byte but the manifest was looked at.
+    """Yield an open backup with a read manifest.
 
     Raises:
         ValidationError: There is no such file (`no_file`), or it is none of ours (`not_a_backup`).
@@ -130,18 +130,18 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
         with translated(path, "read"):
             file = ending.enter_context(path.open("rb"))
         try:
-            found = BackupArchive(path, ending.enter_context(zipfile.ZipFile(file)))
+            opened = BackupArchive(path, ending.enter_context(zipfile.ZipFile(file)))
         except AgentMemoryError:
             raise
         except _BROKEN as error:
             if agent_in(path.name) is not None:
                 raise damaged(path, [f"it cannot be opened: {_words(error)}"]) from error
             raise foreign(path, f"it is no zip file that can be read ({_words(error)})") from error
-        yield found
+        yield opened
 
 
 def verify_backup(path: Path) -> Verified:
-    """Read a backup whole, and say in which it is not what it says.
+    """Read a whole backup and report differences to its manifest.
 
     Raises:
         ValidationError: It is none.
@@ -152,7 +152,7 @@ def verify_backup(path: Path) -> Verified:
 
 
 def verify_open(archive: BackupArchive, *, deep: bool = True) -> Verified:
-    """Do as `verify_backup` with one that is open; unless `deep`, no line is looked into, only the checksums."""
+    """Verify an open backup; without `deep`, only the checksums."""
     problems = [f"{name} is missing, or of another size than the manifest says" for name in archive.missing]
     ids: dict[str, set[str]] = {}
     for held in (*archive.manifest.journals, *archive.manifest.files):
@@ -175,16 +175,16 @@ def check_written(path: Path, manifest: Manifest) -> None:
         StorageError: It is not what was written.
     """
     with opened_backup(path) as archive:
-        found = verify_open(archive, deep=False)
-    if found.problems or found.manifest != manifest:
-        raise damaged(path, found.problems or ["its manifest is not what was written"])
+        verified = verify_open(archive, deep=False)
+    if verified.problems or verified.manifest != manifest:
+        raise damaged(path, verified.problems or ["its manifest is not what was written"])
 
 
 def damaged(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
     """Return the error for a backup that is not what it says."""
     more = f" And {len(problems) - _SHOWN} more." if len(problems) > _SHOWN else ""
     return StorageError(
-        f"{path.name} is damaged: {'; '.join(each.rstrip('.') for each in problems[:_SHOWN])}.{more} "
+        f"{path.name} is damaged: {'; '.join(problem.rstrip('.') for problem in problems[:_SHOWN])}.{more} "
         "Nothing was changed.",
         code="backup_damaged",
         recovery="Take another one; `agent-memory backup list --check` reads all there are.",
@@ -199,15 +199,15 @@ def _of_journal(archive: BackupArchive, held: HeldJournal, ids: dict[str, set[st
             tally.take(block)
     except (StorageError, MalformedLineError) as error:
         cause = error.__cause__ or error
-        whole = f", behind line {tally.lines:,} of {held.lines:,}" if deep else ""
-        yield f"{held.name} cannot be read to its end ({_words(cause)}){whole}{_where(tally, held)}"
+        position = f", behind line {tally.lines:,} of {held.lines:,}" if deep else ""
+        yield f"{held.name} cannot be read to its end ({_words(cause)}){position}{_where(tally, held)}"
         return
     if tally.sha256 != held.sha256:
         yield f"{held.name} has another checksum than the manifest says{_where(tally, held)}"
     elif deep and (tally.lines, tally.last_seq, tally.records) != (held.lines, held.last_seq, held.records):
         yield f"{held.name} has other counts than the manifest says"
-    for kind, found in tally.ids.items():
-        ids.setdefault(kind, set()).update(found)
+    for kind, record_ids in tally.ids.items():
+        ids.setdefault(kind, set()).update(record_ids)
 
 
 def _where(tally: LineTally, held: HeldJournal) -> str:
@@ -228,12 +228,12 @@ def _of(archive: BackupArchive, held: BackupFile) -> Iterator[str]:
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return what is in an archive by name, refusing what no backup of ours has."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    """Return members of an archive by name; refuse unexpected ones."""
+    members: dict[str, zipfile.ZipInfo] = {}
     end = 0
-    for member in sorted(archive.infolist(), key=lambda each: each.header_offset):
+    for member in sorted(archive.infolist(), key=lambda info: info.header_offset):
         mode = member.external_attr >> 16
-        if member.filename in found:
+        if member.filename in members:
             raise foreign(path, f"it has {member.filename[:60]!r} twice")
         if member.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
             raise foreign(path, f"{member.filename[:60]!r} in it is no file")
@@ -242,8 +242,8 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
         if member.header_offset < end:
             raise foreign(path, "files in it overlap")
         end = member.header_offset + member.compress_size
-        found[member.filename] = member
-    return found
+        members[member.filename] = member
+    return members
 
 
 def _words(error: BaseException) -> str:
@@ -294,11 +294,11 @@ class LineTally:
 
     @property
     def records(self) -> dict[str, int]:
-        """How many records there are of each kind."""
+        """Number of records by kind."""
         return {kind: len(ids) for kind, ids in sorted(self.ids.items()) if ids}
 
     def take(self, block: bytes) -> list[bytes]:
-        """Count a block; return the whole lines that it ends, none where they are not looked into.
+        """Count a block; return the lines that it completes, if `deep`.
 
         Raises:
             MalformedLineError: A line is longer than any of ours.
@@ -360,13 +360,13 @@ def _is_sealed(line: bytes) -> bool:
     return seal is not None and zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
 
 
-def _split(whole: bytes) -> list[bytes]:
+def _split(content: bytes) -> list[bytes]:
     """Return whole lines with their ends; nothing but a newline ends one."""
-    return [line + b"\n" for line in whole[:-1].split(b"\n")]
+    return [line + b"\n" for line in content[:-1].split(b"\n")]
 
 
 def tally_of(path: Path) -> LineTally:
-    """Return what is in a journal.
+    """Return the tally of a journal.
 
     Raises:
         OSError: It cannot be read.

@@ -85,7 +85,7 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where the files of an agent ended at one moment.
+    """End of an agent's files at one moment.
 
     Attributes:
         journals: The name of each, its open file, and how many bytes count.
@@ -115,7 +115,7 @@ def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
 
 @contextlib.contextmanager
 def cut_of(folder: AgentFolder) -> Iterator[Cut]:
-    """Yield where the files of an agent end now, to be called with its lock held; the lock need not be held on.
+    """Yield the ends of an agent's files; call it with the lock held.
 
     Raises:
         StorageError: A journal cannot be opened.
@@ -139,7 +139,7 @@ def cut_of(folder: AgentFolder) -> Iterator[Cut]:
 
 
 def take(folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Backup:
-    """Write what was in an agent's folder at one moment to a backup; see `create_backup`.
+    """Write an agent's files at one moment to a backup; see `create_backup`.
 
     Args:
         folder: The agent's.
@@ -187,14 +187,14 @@ def _write(file: IO[bytes], folder: AgentFolder, cut: Cut, reason: str, moment: 
             made_by=installed_version(),
             reason=reason,
             journals=tuple(journals),
-            files=tuple(each for each in files if each is not None),
+            files=tuple(entry for entry in files if entry is not None),
         )
         _add(archive, MANIFEST, moment, iter([manifest.encode()]))
     return manifest
 
 
 def journal_of(name: str, tally: LineTally) -> HeldJournal:
-    """Return what a manifest says of a journal that was counted."""
+    """Return the manifest entry of a counted journal."""
     return HeldJournal(
         name=name,
         size=tally.size,
@@ -228,7 +228,7 @@ def _beside(folder: AgentFolder) -> list[str]:
 
 
 def _copied(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
-    """Copy a file that is replaced as a whole when it changes; None where it is gone by now, or is a link."""
+    """Copy a file that is replaced as a whole; None for a missing file or link."""
     path = folder.path / name
     if path.is_symlink() or not path.is_file():
         return None
@@ -247,19 +247,19 @@ def _add(archive: zipfile.ZipFile, name: str, moment: datetime, blocks: Iterator
 
 
 def _whole(descriptor: int) -> int:
-    """Return how many bytes of an open journal are whole lines."""
+    """Return the number of bytes of complete lines in an open journal."""
     end = os.fstat(descriptor).st_size
     while end:
         start = max(0, end - _AT_ONCE)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        index = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if index >= 0:
+            return start + index + 1
         end = start
     return 0
 
 
 def _put(temporary: Path, place: Path) -> Path:
-    """Give a backup its name, or the first free one like it: two may be made within a second."""
+    """Rename a backup to its name, or to the next free one."""
     for number in range(1, _MOST_NAMES):
         free = place if number == 1 else place.with_name(f"{place.stem}-{number}.zip")
         if move_if_free(temporary, free):

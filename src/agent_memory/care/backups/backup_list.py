@@ -1,4 +1,4 @@
-"""Which backups there are, and which may go."""
+"""List of backups, and the choice of those to delete."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def list_backups(root: Path, agent: str | None = None, *, check: bool = False) -
     Raises:
         StorageError: The folder cannot be listed.
     """
-    found = [_listed(path, check=check) for path in files_of(root, agent)]
-    return sorted(found, key=lambda each: (each.made_at, each.path.name), reverse=True)
+    backups = [_listed(path, check=check) for path in files_of(root, agent)]
+    return sorted(backups, key=lambda backup: (backup.made_at, backup.path.name), reverse=True)
 
 
 def files_of(root: Path, agent: str | None = None) -> list[Path]:
-    """Return the files in the folder of backups whose names are those of backups.
+    """Return files with names of backups in their folder.
 
     Raises:
         StorageError: The folder cannot be listed.
@@ -75,7 +75,7 @@ def files_of(root: Path, agent: str | None = None) -> list[Path]:
 
 
 def last_backup(root: Path, agent: str) -> tuple[datetime, int] | None:
-    """Return when the last backup of an agent was made, and how many there are; None where there is none.
+    """Return moment of the last backup and number of backups, or None.
 
     Goes by the names alone.
 
@@ -89,7 +89,7 @@ def last_backup(root: Path, agent: str) -> tuple[datetime, int] | None:
 def to_prune(
     listed: Sequence[BackupSummary], now: datetime, *, keep: int | None = None, older_than: timedelta | None = None
 ) -> list[BackupSummary]:
-    """Return which backups may go; never the newest whole one of an agent, which is read for that.
+    """Return backups to delete; never the newest valid one of an agent.
 
     Args:
         listed: Of one agent or several, the newest first.
@@ -97,31 +97,31 @@ def to_prune(
         keep: So many of each agent stay.
         older_than: Only what is older than that goes.
     """
-    gone = []
-    for agent in dict.fromkeys(each.agent_id.lower() for each in listed):
-        own = [each for each in listed if each.agent_id.lower() == agent]
-        whole = next((each.path for each in own if not _listed(each.path, check=True).problem), None)
-        gone += [
-            each
-            for place, each in enumerate(own)
-            if each.path != whole
+    chosen = []
+    for agent in dict.fromkeys(backup.agent_id.lower() for backup in listed):
+        of_agent = [backup for backup in listed if backup.agent_id.lower() == agent]
+        newest = next((backup.path for backup in of_agent if not _listed(backup.path, check=True).problem), None)
+        chosen += [
+            backup
+            for place, backup in enumerate(of_agent)
+            if backup.path != newest
             and (keep is None or place >= keep)
-            and (older_than is None or now - each.made_at > older_than)
+            and (older_than is None or now - backup.made_at > older_than)
         ]
-    return gone
+    return chosen
 
 
 def prune_backups(root: Path, gone: Iterable[BackupSummary]) -> int:
-    """Remove backups, and what makers of them that died have left; return how many bytes that freed.
+    """Delete backups and leftovers of killed writers; return freed bytes.
 
     Raises:
         StorageError: One could not be removed.
     """
     folder, freed = folder_of_backups(root), 0
-    for each in gone:
-        with translated(each.path, "remove"):
-            each.path.unlink(missing_ok=True)
-        freed += each.size
+    for backup in gone:
+        with translated(backup.path, "remove"):
+            backup.path.unlink(missing_ok=True)
+        freed += backup.size
     if folder.is_dir():
         remove_leftovers(folder)
         with translated(folder, "sync"):

@@ -1,4 +1,4 @@
-"""What a backup is made of: its name, the names in it, and its manifest, checked as what a stranger may have made."""
+"""Names and manifest of a backup, checked as untrusted input."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class HeldJournal(BackupFile):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup says of itself.
+    """Manifest of a backup.
 
     Attributes:
         agent_id: Whose memory it is.
@@ -100,11 +100,11 @@ class Manifest:
     @property
     def size(self) -> int:
         """Bytes of all files, unpacked."""
-        return sum(each.size for each in (*self.journals, *self.files))
+        return sum(file.size for file in (*self.journals, *self.files))
 
     @property
     def memories(self) -> int:
-        """How many memories there are."""
+        """Number of memories."""
         return sum(journal.records.get("memory", 0) for journal in self.journals)
 
     def encode(self) -> bytes:
@@ -119,7 +119,7 @@ class Manifest:
 
     @classmethod
     def decode(cls, content: bytes, file: Path) -> Manifest:
-        """Return what a manifest says.
+        """Return the manifest of its JSON.
 
         Raises:
             ValidationError: It is none of ours, or names what no backup holds.
@@ -146,24 +146,24 @@ class Manifest:
     @classmethod
     def _of(cls, value: dict[str, Any]) -> Manifest:
         moment = datetime.fromisoformat(value["made_at"])
-        found = cls(
+        manifest = cls(
             agent_id=check_agent_id(value["agent_id"]),
             made_at=moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC),
             made_by=str(value["made_by"])[:40],
             reason=BEFORE_RESTORE if value["reason"] == BEFORE_RESTORE else ASKED,
-            journals=tuple(HeldJournal(**each) for each in value["journals"]),
-            files=tuple(BackupFile(**each) for each in value["files"]),
+            journals=tuple(HeldJournal(**fields) for fields in value["journals"]),
+            files=tuple(BackupFile(**fields) for fields in value["files"]),
         )
-        names = [each.name for each in (*found.journals, *found.files)]
+        names = [fields.name for fields in (*manifest.journals, *manifest.files)]
         if len(set(names)) != len(names):
             raise ValueError("it names a file twice")
-        for each in (*found.journals, *found.files):
-            _check(each)
-        return found
+        for fields in (*manifest.journals, *manifest.files):
+            _check(fields)
+        return manifest
 
 
 def _check(held: BackupFile) -> None:
-    """Raise a ValueError or TypeError for what no backup of ours says of a file."""
+    """Raise a ValueError or TypeError for an invalid file entry."""
     fits = may_be_journal(held.name) if isinstance(held, HeldJournal) else is_beside(held.name)
     if not fits:
         raise ValueError(f"it names {held.name[:60]!r}")
@@ -172,29 +172,29 @@ def _check(held: BackupFile) -> None:
         if not isinstance(held.generation, str) or not isinstance(held.records, dict):
             raise TypeError("what it says of a journal has another form")
         numbers += [held.last_seq, held.lines, held.damaged, *held.records.values()]
-    if not all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 2**53 for each in numbers):
+    if not all(isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**53 for number in numbers):
         raise ValueError("its numbers are no numbers")
     if not _SUM.fullmatch(held.sha256):
         raise ValueError("its checksums are none")
 
 
 def is_beside(name: str) -> bool:
-    """Return True if a file of this name, other than a journal, is kept in backups."""
+    """Return True if backups contain a file of this name, except journals."""
     return name in _BESIDE or _BLOB.fullmatch(name) is not None or _PAGE.fullmatch(name) is not None
 
 
 def is_long_text(name: str) -> bool:
-    """Return True if a name in a backup is that of a long text."""
+    """Return True if a name in a backup belongs to a long text."""
     return _BLOB.fullmatch(name) is not None
 
 
 def is_page(name: str) -> bool:
-    """Return True if a name in a backup is that of a page of a topic."""
+    """Return True if a name in a backup belongs to a page."""
     return _PAGE.fullmatch(name) is not None
 
 
 def foreign(file: Path, why: str) -> ValidationError:
-    """Return the error for a file that no backup command of ours wrote."""
+    """Return the error for a file that is not our backup."""
     return ValidationError(
         f"{file.name} is no backup of agent-memory: {why}. Nothing of it was used.",
         code="not_a_backup",
@@ -208,13 +208,13 @@ def name_of(agent_id: str, moment: datetime, reason: str) -> str:
 
 
 def agent_in(name: str) -> str | None:
-    """Return whose backup a file of this name is, None if it is none."""
+    """Return the agent in a backup's file name, or None."""
     match = BACKUP.fullmatch(name)
     return match["agent"] if match else None
 
 
 def moment_in(name: str) -> datetime | None:
-    """Return of when a backup of this name is, None if it is none."""
+    """Return the moment in a backup's file name, or None."""
     match = BACKUP.fullmatch(name)
     try:
         return datetime.strptime(match["at"], STAMP).replace(tzinfo=UTC) if match else None
@@ -223,5 +223,5 @@ def moment_in(name: str) -> datetime | None:
 
 
 def folder_of_backups(root: Path) -> Path:
-    """Return where the backups of all agents below `root` lie."""
+    """Return the folder of all backups below `root`."""
     return root / BACKUPS

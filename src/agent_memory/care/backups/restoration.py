@@ -83,7 +83,7 @@ class _Begun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RestorePreview:
-    """What restoring a backup would do.
+    """Effect of restoring a backup.
 
     Attributes:
         agent_id: Whose memory would be replaced.
@@ -102,7 +102,7 @@ class RestorePreview:
 
 @dataclass(frozen=True, slots=True)
 class RestoredBackup:
-    """What a restoring did.
+    """Result of a restore.
 
     Attributes:
         folder: The agent's.
@@ -116,7 +116,7 @@ class RestoredBackup:
 
 
 def preview_restore(path: Path, root: Path, agent: str | None = None, new: str | None = None) -> RestorePreview:
-    """Read a backup whole, and return what restoring it would do now.
+    """Read a whole backup and return the effect of restoring it.
 
     Args:
         path: The backup.
@@ -129,18 +129,18 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
         StorageError: It is damaged, cannot be read, or was made by a newer version.
     """
     with opened_backup(path) as archive:
-        found = verify_open(archive)
-        if found.problems:
-            raise damaged(path, found.problems)
-        then = found.ids.get("memory", set())
+        verified = verify_open(archive)
+        if verified.problems:
+            raise damaged(path, verified.problems)
+        then = verified.ids.get("memory", set())
         if new is not None:
             new_folder(new, root)
-            return RestorePreview(new, found.manifest, 0, 0, is_new=True)
-        folder = folder_of(agent or found.manifest.agent_id, root)
+            return RestorePreview(new, verified.manifest, 0, 0, is_new=True)
+        folder = folder_of(agent or verified.manifest.agent_id, root)
         now = _ids_now(folder)
         if now is None:
-            return RestorePreview(folder.agent_id, found.manifest, 0, 0, is_new=True)
-        return RestorePreview(folder.agent_id, found.manifest, len(then - now), len(now - then), is_new=False)
+            return RestorePreview(folder.agent_id, verified.manifest, 0, 0, is_new=True)
+        return RestorePreview(folder.agent_id, verified.manifest, len(then - now), len(now - then), is_new=False)
 
 
 def restore_backup(
@@ -152,7 +152,7 @@ def restore_backup(
     clock: Clock = utc_now,
     admission: Admission | None = None,
 ) -> RestoredBackup:
-    """Put a backup in the place of what an agent remembers; see `preview_restore`.
+    """Replace an agent's memory with a backup; see `preview_restore`.
 
     Args:
         path: The backup.
@@ -169,9 +169,9 @@ def restore_backup(
         StorageError: As there; or it could not be written, and what was there still is.
     """
     with opened_backup(path) as archive:
-        found = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
-        if found.problems:
-            raise damaged(path, found.problems)
+        verified = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
+        if verified.problems:
+            raise damaged(path, verified.problems)
         check_room(archive, root)
         folder = folder_of(agent or archive.manifest.agent_id, root)
         if new is None:
@@ -231,8 +231,8 @@ def _texts_of(
 
     Only those that journals still name, where that can be read.
     """
-    held = [each for each in archive.manifest.files if is_long_text(each.name)]
-    texts = ((each.name.rpartition("/")[2], _content(archive, each)) for each in held)
+    held = [file for file in archive.manifest.files if is_long_text(file.name)]
+    texts = ((file.name.rpartition("/")[2], _content(archive, file)) for file in held)
     blobs = AgentBlobs(folder)
     if not held:
         bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
@@ -251,15 +251,15 @@ def _texts_of(
 def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
     """Write journals and pages to a folder; return the journals' headers."""
     headers, renamed = {}, dict[str, str]()
-    for each in archive.manifest.files if admission.hide is not None and coding.was is None else ():
-        if is_long_text(each.name) and (new := admission.text(old := _content(archive, each))) != old:
+    for file in archive.manifest.files if admission.hide is not None and coding.was is None else ():
+        if is_long_text(file.name) and (new := admission.text(old := _content(archive, file))) != old:
             renamed[get_name(old)] = get_name(new)
     for journal in archive.manifest.journals:
         judge = partial(admission.line, renamed=renamed)
         headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, judge, coding)
     if coding.now is not None:  # no page lies beside encrypted journals: they are made of these when asked for
         return headers
-    pages = [each for each in archive.manifest.files if is_page(each.name)]
+    pages = [file for file in archive.manifest.files if is_page(file.name)]
     if pages:
         (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
     readable = {page.name: admission.page(_content(archive, page)) for page in pages}
@@ -311,7 +311,7 @@ def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
 
 
 def _header_of(begun: bytes) -> tuple[Header, bytes]:
-    """Return the header of a journal (or a new one) and its rest."""
+    """Return the header of a journal, or a new one, and the rest."""
     line, _, rest = begun.partition(b"\n")
     try:
         return decode_header(line), rest
@@ -334,7 +334,7 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
     A journal that the backup has none of is replaced by an empty one. `purged_seq` is the last number: no reader takes
     it for a compaction behind which it may read on.
     """
-    present = {each.name: each for each in (before.manifest.journals if before else ())}
+    present = {journal.name: journal for journal in (before.manifest.journals if before else ())}
     for name in present.keys() - begun.keys():
         os.close(open_private(staged / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     for name in begun.keys() | present.keys():
@@ -448,18 +448,18 @@ class Coding:
         judged = judge(plain)
         if judged == plain and was is not None:
             return line
-        return b"".join(_encoded(each, self.now) for each in judged.splitlines(keepends=True))
+        return b"".join(_encoded(part, self.now) for part in judged.splitlines(keepends=True))
 
 
 def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
-    """Return how a backup and an agent's files stand.
+    """Return the encryption of a backup and of an agent's files.
 
     Raises:
         StorageError: There is no key for one of them (`encrypted`, `wrong_key`); or they are encrypted with two
             (`other_key`).
         ConfigurationError: A package is missing.
     """
-    held = next((each for each in archive.manifest.files if each.name == ENCRYPTION), None)
+    held = next((member for member in archive.manifest.files if member.name == ENCRYPTION), None)
     if held is None:
         return Coding(None, None, key_for(folder.path))
     now = key_for(folder.path) if state_of(folder.path) is not None else None  # an agent that is new takes that key
@@ -488,12 +488,12 @@ _MOST_FOLDED: Final = 1 << 28
 
 
 def check_room(archive: BackupArchive, root: Path) -> None:
-    """Refuse what would fill the disk, as an archive that was made to do so.
+    """Refuse a backup that would fill the disk.
 
     Raises:
         StorageError: It has a file that is longer than any of ours, or takes more room than is free (`disk_full`).
     """
-    large = [each.name for each in archive.manifest.files if each.size > _MOST_FOLDED]
+    large = [file.name for file in archive.manifest.files if file.size > _MOST_FOLDED]
     if large:
         raise damaged(archive.path, [f"{large[0]} is longer than any text of ours"])
     with translated(root, "look at"):

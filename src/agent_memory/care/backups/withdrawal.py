@@ -1,4 +1,4 @@
-"""Make a backup anew without some of what it has: the old one stays until the new one is whole, and then is gone."""
+"""Rewrites of a backup in place: without purged content, or encrypted. The old file stays until the new is valid."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def withdraw(path: Path, root: Path, admission: Admission) -> None:
-    """Put a backup in its own place without what is not admitted.
+    """Rewrite a backup in place with only admitted content.
 
     It is of the same moment as before and has the same name. The scratchpad that was kept for people is not in it any
     more, since a restoring renders it anew.
@@ -56,7 +56,7 @@ def withdraw(path: Path, root: Path, admission: Admission) -> None:
 
 
 def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
-    """Put a backup in its own place with the same lines, encrypted as the files of its agent are.
+    """Rewrite a backup in place, encrypted with the key of its agent.
 
     It is of the same moment as before and has the same name. The scratchpad and the pages that were kept for people are
     not in it any more: a restoring makes them anew.
@@ -76,7 +76,7 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
         StorageError: It is damaged, or could not be written; it stays as it was.
     """
     with opened_backup(path) as archive:
-        if any(each.name == ENCRYPTION for each in archive.manifest.files):
+        if any(file.name == ENCRYPTION for file in archive.manifest.files):
             return False
 
     def changed(unpacked: AgentFolder) -> None:
@@ -110,7 +110,7 @@ def _make_anew(path: Path, root: Path, admission: Admission, change: Callable[[A
 
 
 def _copy_purges(source: Path, target: Path) -> None:
-    """Copy the purge list of an agent with its key, so that the backup has all of it."""
+    """Copy the complete purge list of an agent with its key."""
     for name in sorted(PURGES):
         if (source / name).is_file():
             replace_file(target / name, read_file(source / name), durable=False)

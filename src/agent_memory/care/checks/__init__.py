@@ -1,4 +1,4 @@
-"""Checks of agents' files: the doctor reads every file, health checks take milliseconds. Never at import.
+"""Checks of agents' files: doctor and health. Never loaded at import.
 
 Each name loads what it needs when it is first asked for: a session checks without what the doctor loads.
 """

@@ -1,4 +1,4 @@
-"""The table of checks: codes of findings with severity and repair, and health checks with their limits. Pure data.
+"""The table of checks: codes with severity and repair, health checks with limits.
 
 docs/doctor.md and docs/lifecycle.md have the same tables, and tests compare them. Codes are stable words for programs,
 sentences are for people.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Level(IntEnum):
-    """Level of a health check, as monitors know it as exit code; `UNKNOWN` if the check failed.
+    """Level of a health check, numbered as exit codes of monitors.
 
     See the guidelines for plugins of Nagios (https://www.monitoring-plugins.org/doc/guidelines.html#AEN78).
     """
@@ -370,7 +370,10 @@ class Finding(Concern):
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """Findings about one agent; `memories` is None if the journal cannot be read."""
+    """Findings about one agent.
+
+    `memories` is None if the journal cannot be read.
+    """
 
     agent_id: str
     path: Path
@@ -411,7 +414,7 @@ class HomeReport:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Result of a repair: agent (None for the home), code of the finding, sentence."""
+    """Result of a repair; the agent is None for the home."""
 
     agent_id: str | None
     code: str
@@ -506,7 +509,7 @@ def by_gravity(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 def by_area(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order of the table's areas, the worst of an area first."""
+    """Return findings in the order of areas, the worst of an area first."""
     areas = list(_AREAS)
     return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
 

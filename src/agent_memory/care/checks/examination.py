@@ -97,7 +97,7 @@ def examine_home(root: Path) -> Iterator[Concern]:
 
 
 def _check_names(root: Path, entries: Sequence[str], agents: Sequence[str]) -> Iterator[Concern]:
-    """Report names that no agent can have, or that differ in case alone."""
+    """Report names that are invalid or differ in case alone."""
     for name in entries:
         if name not in agents and not name.startswith((".", "_")) and (root / name / JOURNAL).is_file():
             yield Concern(
@@ -322,7 +322,7 @@ def examine_agent(
 
 
 def examine_case(case: Case) -> list[Finding]:
-    """Return findings about a journal and derived files; with the first, also about the folder."""
+    """Return findings about a journal, its derived files, and its folder if first."""
     checks = dict(_JOURNAL_CHECKS)
     if case.path == case.folder.journal:
         checks |= _DERIVED_CHECKS

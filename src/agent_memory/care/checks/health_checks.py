@@ -1,4 +1,4 @@
-"""Health checks of a few milliseconds each. They change nothing and use no network."""
+"""Health checks of milliseconds. They change nothing and use no network."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def find_checks(service: MemoryService, clock: Clock, caller: Caller) -> l
 
 
 def check_folder(folder: AgentFolder, settings: HealthSettings, now: datetime) -> list[Check]:
-    """Return checks of the disk and the files; none if nothing was ever stored."""
+    """Return checks of disk and files; none for an empty agent."""
     if not folder.path.is_dir():
         return []
     concerns = [*check_agent_folder(folder), *check_lock(folder), *of_kept(folder.scratchpad, now)]
@@ -170,7 +170,10 @@ def report_unreadable(message: str, recovery: str) -> Check:
 
 
 def check_backup(newest: datetime | None, settings: HealthSettings, now: datetime) -> Check:
-    """Check the age of the newest backup; no backup is not a fault, as others may copy the folder."""
+    """Check the age of the newest backup.
+
+    No backup is not a fault, as others may copy the folder.
+    """
     limits = settings.backup_warning_days, settings.backup_critical_days
     if newest is None:
         sentence = "No backup was made here; whether another program copies the folder cannot be seen."
@@ -231,7 +234,7 @@ def check_speed(times: Mapping[str, Sequence[float]], settings: HealthSettings) 
 
 
 def check_backlog(waiting: Sequence[Backlog], settings: HealthSettings, now: datetime) -> Check:
-    """Check how long background work has waited, and whether records are not tried again."""
+    """Check for background work that waits too long or was given up."""
     limits = settings.backlog_warning_hours, settings.backlog_critical_hours
     due, given_up = sum(backlog.due for backlog in waiting), sum(backlog.given_up for backlog in waiting)
     oldest = min((backlog.oldest for backlog in waiting if backlog.oldest is not None and backlog.due), default=None)
@@ -268,7 +271,7 @@ def get_quantile(times: Sequence[float]) -> float:
 
 
 def compare_limits(value: float, warning: float | None, critical: float | None) -> Level:
-    """Return the level of a figure by its upper limits; None is no limit."""
+    """Return the level of a figure by upper limits; None is no limit."""
     if critical is not None and value >= critical:
         return CRITICAL
     return WARNING if warning is not None and value >= warning else OK
@@ -366,7 +369,7 @@ def _parse_events(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[dateti
 def _find_burst(
     what: str, events: Sequence[tuple[datetime, str, str]], settings: HealthSettings, now: datetime
 ) -> ActivityBurst | None:
-    """Return the busiest hour of the last day for one activity, or None."""
+    """Return the busiest hour of the last day, or None."""
     matching = [(moment, session) for moment, activity, session in events if activity == what]
     recent = [(moment, session) for moment, session in matching if now - _DAY <= moment <= now]
     if not recent or (what == _STORED and events[0][0] >= now - _DAY):
@@ -383,7 +386,7 @@ def _find_burst(
 
 
 def _find_busiest_hour(moments: Sequence[datetime]) -> tuple[int, int]:
-    """Return the first index and the number of moments of the busiest hour."""
+    """Return first index and number of moments of the busiest hour."""
     best, end = (0, 0), 0
     for first, begin in enumerate(moments):
         while end < len(moments) and moments[end] - begin < _HOUR:

@@ -1,4 +1,4 @@
-"""All health checks of one agent; a check that fails is reported with its own level."""
+"""All health checks of one agent; a failed check has the level `UNKNOWN`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ async def health_of(
     *,
     timer: Callable[[], float] = time.perf_counter,
 ) -> AgentHealth:
-    """Return the health of one agent's memory; changes no memory, but searches may build derived files.
+    """Return the health of one agent's memory.
+
+    It changes no memory, but searches may build derived files.
 
     Args:
         service: Memory of the agent.
@@ -80,7 +82,7 @@ async def _run_checks(
 
 
 async def list_backlog(service: MemoryService) -> list[Backlog]:
-    """Return background stages with waiting or failed records; none for an agent without documents.
+    """Return stages with waiting or failed records; none without documents.
 
     Raises:
         StorageError: The documents cannot be read.
@@ -100,7 +102,7 @@ async def list_backlog(service: MemoryService) -> list[Backlog]:
 
 
 async def _time_searches(service: MemoryService, timer: Callable[[], float]) -> list[float]:
-    """Return milliseconds of searches by words for the beginnings of the newest memories."""
+    """Return milliseconds of searches for beginnings of the newest memories."""
     newest = (await service.storage.browse(Listing(limit=_SEARCHES))).records
     queries = [" ".join(memory.content.split()[:_QUERY_WORDS]) for memory in newest]
     times = []

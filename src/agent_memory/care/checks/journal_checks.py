@@ -1,4 +1,4 @@
-"""Checks of journals: damage, order, records, generation, stage marks, copies, and records of earlier versions."""
+"""Checks of journals: damage, order, records, generation, copies, and records of earlier versions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def examine_journal(case: Case) -> Iterator[Concern]:
 
 
 def _has_key(case: Case) -> bool:
-    """Return True if the agent's files are plain or their key can be used."""
+    """Return True unless the files are encrypted without a usable key."""
     try:
         unlock(case.folder.path)
     except AgentMemoryError:
@@ -206,7 +206,7 @@ def _summarize(case: Case) -> str:
 
 
 def _report_absent(case: Case) -> Concern:
-    """Return the concern of a missing journal: nothing was stored, or it was lost."""
+    """Return the concern of a journal that is new or lost."""
     state = "is empty" if case.journal.file.size == 0 else "is missing"
     if case.path != case.folder.journal:
         return Concern("journal_new", f"Nothing was stored yet: {case.name} {state}.")

@@ -46,7 +46,7 @@ MAX_SHOWN: Final = 100
 
 
 class JournalReading:
-    """Content of a journal or of a copy, read in batches of some thousand records.
+    """Content of a journal or copy, read in batches.
 
     Args:
         path: Path of the journal.
@@ -107,7 +107,7 @@ class JournalReading:
         return next(kind for kind in self.kinds if type(record) is kind.model)
 
     def explain_refusal(self, change: Change) -> str | None:
-        """Return why a compaction refuses a `put`, or None."""
+        """Return the reason why a compaction refuses a `put`, or None."""
         kind = next((kind for kind in self.kinds if kind.name == change.kind), None)
         return None if kind is None else kind.refusal(self._agent_id, change.id, change.data)
 
@@ -195,7 +195,7 @@ class JournalSurvey:
         self.circles = [circle for of_kind in replacements for circle in of_kind.circles.values()]
 
     def list_shown(self) -> list[Any]:
-        """Return valid records that a scratchpad may show, in the order of storing."""
+        """Return valid records for a scratchpad, in the order of storing."""
         linked = self._linked[self._reading.kinds[0].name].values()
         ranked: list[tuple[ScratchpadRank, Record | RecordLinks]] = [*self._shown]
         ranked += [(links.rank, links) for links in linked if links.rank is not None and links.id not in self.replaced]
@@ -370,7 +370,7 @@ def list_cases(
     kinds: Kinds = KINDS,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Case]:
-    """Return a case for each journal of an agent, the one with memories first."""
+    """Return a case for each journal, the one with memories first."""
     names = sorted(dict.fromkeys(kind.journal for kind in kinds), key=lambda name: name != folder.journal.name)
     return [
         Case(
@@ -388,7 +388,7 @@ def list_cases(
 
 
 def salvaged(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> Iterator[Any]:
-    """Return records of a copy of a journal that no journal of the agent mentions.
+    """Return records of a copy that no journal of the agent mentions.
 
     Raises:
         ValidationError: It is not a copy of a journal.

@@ -1,4 +1,4 @@
-"""Repairs by code: derived files are rebuilt or moved aside, journals are changed after a copy.
+"""Repairs by code: derived files are rebuilt or moved aside, journals only changed after a copy.
 
 Only files without memories are deleted: temporary files, unfinished builds, unused indexes and vectors.
 """
@@ -103,7 +103,7 @@ def _is_wanted(codes: set[str], code: str) -> bool:
 
 
 def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], str]) -> Action:
-    """Run one repair; an empty sentence means that nothing was left to repair."""
+    """Run one repair; an empty sentence means that nothing was left."""
     try:
         with translated(place, "repair"):
             return Action(agent_id, code, work())

@@ -1,4 +1,4 @@
-"""What a person may ask of a memory about themselves: that something is gone for good, or is not kept without a yes.
+"""Rights of a person over a memory: purge, encryption, and the inbox of unconfirmed notes.
 
 Each name loads what it needs when it is first asked for.
 """

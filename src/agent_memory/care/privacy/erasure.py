@@ -1,4 +1,4 @@
-"""Take words out of the files of an agent, one sort of file after the other. Each step may be done again at any time.
+"""Erasure of words, one kind of file after the other. Each step can be repeated at any time.
 
 The journals go last, and of these the records themselves: until they are gone, they tell whoever goes on after a killed
 process which words these are.
@@ -62,7 +62,7 @@ _LEFT: Final = frozenset({BLOBS, DERIVED, INDEX})
 
 @dataclass(slots=True)
 class Erased:
-    """What was done so far.
+    """Results of an erasure so far.
 
     Attributes:
         files: Names of what was rewritten or removed.
@@ -74,7 +74,7 @@ class Erased:
 
     @contextlib.contextmanager
     def tried(self, path: Path) -> Iterator[None]:
-        """Note for the block whether it could be done."""
+        """Record the failure of the block."""
         try:
             with translated(path, "purge"):
                 yield
@@ -85,18 +85,18 @@ class Erased:
 def erase_backups(
     folder: AgentFolder, texts: Collection[str], stretches: PurgedSpans, admission: Admission, done: Erased
 ) -> None:
-    """Make each of our backups of an agent anew that has some of these texts, or records that are gone."""
+    """Rewrite the agent's backups that have these texts or records."""
     root = folder.path.parent
     sweep_agents(root)  # a process that was killed here left a backup unpacked
-    for each in list_backups(root, folder.agent_id):
-        with done.tried(each.path):
-            if search_backup(each.path, texts, admission.gone, stretches):
-                withdraw(each.path, root, admission)
-                done.files.append(f"{each.path.parent.name}/{each.path.name}")
+    for backup in list_backups(root, folder.agent_id):
+        with done.tried(backup.path):
+            if search_backup(backup.path, texts, admission.gone, stretches):
+                withdraw(backup.path, root, admission)
+                done.files.append(f"{backup.path.parent.name}/{backup.path.name}")
 
 
 def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, done: Erased) -> None:
-    """Write each long text anew that has some of the words; journals that are made anew name the new one.
+    """Rewrite long texts with some of the words; rewritten journals name the new ones.
 
     The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
 
@@ -116,7 +116,7 @@ def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, don
 
 
 def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Collection[str] = ()) -> None:
-    """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside.
+    """Hide words in all files next to the journals.
 
     What somebody packed stays as it is; the search names it.
 
@@ -141,7 +141,7 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Coll
 
 
 def _hidden_file(path: Path, content: bytes, hiding: Hiding) -> bytes:
-    """Return what a file is to hold; of an encrypted one that has such words, encrypted anew."""
+    """Return the new content of a file, encrypted as before."""
     if not content.startswith(MAGIC):
         return _hidden(path.name, content, hiding)
     key = data_key(path.parent)
@@ -161,15 +161,15 @@ def _hidden(name: str, content: bytes, hiding: Hiding) -> bytes:
 
 
 def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
-    """Make texts unreadable in what is packed while the files are encrypted."""
+    """Hide words in the packed files of an encrypted agent."""
     if not (folder.path / KEPT).exists():
         return
     key = data_key(folder.path)
     packed = kept_in(folder.path, key)
     hidden = dict(packed)
     for name, content in packed.items():
-        beside = "/" not in name  # a page has no lines of a journal
-        shorter = remove_lines(content, hiding.ids) if beside else content
+        is_journal_copy = "/" not in name  # a page has no lines of a journal
+        shorter = remove_lines(content, hiding.ids) if is_journal_copy else content
         hidden[name] = _hidden(name.rpartition("/")[2], shorter, hiding)
     if hidden != packed:
         write_kept(folder.path, key, hidden)
@@ -177,19 +177,19 @@ def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
 
 
 def note_links(folder: AgentFolder, done: Erased) -> None:
-    """Note each link in an agent's folder as something that could not be done, since nobody looks behind it.
+    """Report links in an agent's folder as failures, as their targets are not searched.
 
     Also one among the backups, unless it is called like a backup of another agent.
     """
-    found = [(path, path.relative_to(folder.path).as_posix()) for path in sorted(folder.path.rglob("*"))]
-    found += [(path, f"{path.parent.name}/{path.name}") for path in among_backups(folder)]
-    for path, name in found:
+    paths = [(path, path.relative_to(folder.path).as_posix()) for path in sorted(folder.path.rglob("*"))]
+    paths += [(path, f"{path.parent.name}/{path.name}") for path in among_backups(folder)]
+    for path, name in paths:
         if path.is_symlink():
             done.failed.append(f"{name} is a link; what lies behind it was neither searched nor changed.")
 
 
 def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
-    """Make each journal anew without some records, and what was set aside of it.
+    """Rewrite journals and their quarantined lines without some records.
 
     First all others lose the words: who is killed between two journals still finds them where they were said.
 
@@ -204,7 +204,7 @@ def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Calla
 
 
 def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
-    """Remove what is made of the journals and will be made anew, and long texts that nothing names any more.
+    """Delete derived files and unused long texts.
 
     Args:
         folder: The agent's.
@@ -228,7 +228,10 @@ def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
 
 
 def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
-    """Do it until nothing is left: a process may write of a record meanwhile. Tell whether anything had to be done."""
+    """Rewrite a journal until nothing is left; return True if it was needed.
+
+    A process may write about a record at the same time.
+    """
     for tried in range(_TRIES):
         if not _is_concerned(journal.path, record_ids, hide, words_alone=words_alone):
             return tried > 0
@@ -241,7 +244,7 @@ def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str]
 
 
 def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
-    """Tell whether a journal, or what was set aside of it, has anything that has to go."""
+    """Return True if a journal or its quarantined lines must be rewritten."""
     entries = JournalReader(path, with_purged=True).poll().entries
     new = remove_records(entries, record_ids, hide, words_alone=words_alone)
     if new.lines != [add_checksum(entry.raw) for entry in entries]:
@@ -289,5 +292,5 @@ class Hiding:
         return self._stretches.hidden(self.wording.hidden(text))
 
     def without_entries(self, pad: str) -> str:
-        """Return the text of a scratchpad without the entries of these records, however short their words are."""
-        return _ENTRY.sub(lambda found: "" if self.ids.intersection(_ID.findall(found[0])) else found[0], pad)
+        """Return a scratchpad without the entries of these records."""
+        return _ENTRY.sub(lambda match: "" if self.ids.intersection(_ID.findall(match[0])) else match[0], pad)

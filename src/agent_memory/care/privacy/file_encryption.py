@@ -1,4 +1,4 @@
-"""The files of an agent encrypted, or plain again, and the change of a person's key.
+"""Encryption and decryption of an agent's files, and change of the person's key.
 
 The steps, of which each may be done again. What a killed process left, the same command goes on with; until then
 each file is plain or encrypted as a whole, and whoever has the key reads and writes both.
@@ -62,7 +62,7 @@ _WRITTEN: Final[tuple[State, State]] = ("encrypting", "encrypted")
 
 @dataclass(frozen=True, slots=True)
 class Encrypted:
-    """What an encryption came to.
+    """Result of an encryption.
 
     Attributes:
         key: Names the key of the files.
@@ -82,12 +82,12 @@ class Encrypted:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found, and nothing failed."""
+        """True if no plain text was found and nothing failed."""
         return not self.found and not self.failed
 
 
 def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> Encrypted:
-    """Encrypt the files of an agent with the person's key, from where the settings say. Blocking.
+    """Encrypt the files of an agent with the person's key. Blocking.
 
     What people changed in the scratchpad's file is to be taken over before.
 
@@ -114,14 +114,14 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     progress("search")
     survey = PurgeSurvey(folder)
     texts = {*survey.said_by(survey.ids), *labels_in(folder)}
-    found = standing(folder, texts)
+    files = standing(folder, texts)
     root = folder.path.parent
-    where = [f"{one.path.relative_to(root)}" + (f"/{one.member}" if one.member else "") for one in found]
+    where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]
     return Encrypted(key.key, tuple(packed), tuple(backups), tuple(where), tuple(failed), len(texts))
 
 
 def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> list[str]:
-    """Have the files of an agent stand plain again; its backups stay encrypted. Blocking.
+    """Decrypt the files of an agent; its backups stay encrypted. Blocking.
 
     Args:
         folder: The agent's.
@@ -153,7 +153,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
 
 
 def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
-    """Wrap the key of an agent's files by another key of the person's: one small file is rewritten. Blocking.
+    """Wrap the key of an agent's files with another key of the person. Blocking.
 
     Backups that were made before open with the key that was the person's then.
 
@@ -221,10 +221,10 @@ def _set_state(folder: AgentFolder, state: State) -> None:
 
 
 def _to_pack(folder: AgentFolder) -> list[Path]:
-    """Return the files that are packed: what was set aside, copies, the scratchpad's file, pages of topics."""
-    beside = [path for path in sorted(folder.path.iterdir()) if is_packed(path.name)]
+    """Return files to pack: quarantined files, copies, scratchpad and pages."""
+    packable = [path for path in sorted(folder.path.iterdir()) if is_packed(path.name)]
     pages = sorted(folder.topics.rglob("*")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
-    return [path for path in (*beside, *pages) if path.is_file() and not path.is_symlink()]
+    return [path for path in (*packable, *pages) if path.is_file() and not path.is_symlink()]
 
 
 def _encrypt_backups(folder: AgentFolder, progress: Callable[[str], None]) -> tuple[list[str], list[str]]:
@@ -235,13 +235,13 @@ def _encrypt_backups(folder: AgentFolder, progress: Callable[[str], None]) -> tu
     key = data_key(folder.path)
     begun, over = (file.wrapping(key, person, state).encode() for state in _WRITTEN)
     sweep_agents(root)  # a process that was killed here left one unpacked
-    for each in list_backups(root, folder.agent_id):
-        progress(each.path.name)
+    for backup in list_backups(root, folder.agent_id):
+        progress(backup.path.name)
         try:
-            if encrypt_backup(each.path, root, key, begun, over):
-                done.append(each.path.name)
+            if encrypt_backup(backup.path, root, key, begun, over):
+                done.append(backup.path.name)
         except (StorageError, ValidationError, ConfigurationError) as error:
-            failed.append(f"{each.path.name}: {error.message}")
+            failed.append(f"{backup.path.name}: {error.message}")
     return done, failed
 
 
@@ -257,7 +257,7 @@ _READABLE: Final = re.compile(r"[a-z]{2,16}-[0-9a-f]{12,}|\d{4}-\d\d-\d\dT[\d:.]
 
 
 def labels_in(folder: AgentFolder) -> set[str]:
-    """Return what records are called and labelled with, if it can be told: titles, names, tags, metadata and its keys.
+    """Return distinctive names and labels of records: titles, tags, metadata and keys.
 
     Without what stays readable in files that are encrypted: ids, times, names of sessions and of the agent.
 
@@ -265,7 +265,7 @@ def labels_in(folder: AgentFolder) -> set[str]:
         StorageError: A journal cannot be read.
     """
     readable = {folder.agent_id, *(str(event.get("session_id")) for event in read_audit(folder.audit))}
-    found = {
+    labels = {
         label
         for journal in folder.journals()
         for entry in JournalReader(journal).poll().entries
@@ -274,7 +274,7 @@ def labels_in(folder: AgentFolder) -> set[str]:
         for name in _LABELS
         for label in _strings(change.data.get(name))
     }
-    return {one for one in found if is_distinctive(one) and one not in readable and not _READABLE.fullmatch(one)}
+    return {text for text in labels if is_distinctive(text) and text not in readable and not _READABLE.fullmatch(text)}
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -282,16 +282,16 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
+        for item in value:
+            yield from _strings(item)
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             yield key
-            yield from _strings(one)
+            yield from _strings(item)
 
 
 def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
-    """Return the files of an agent, and of our backups of it, in which one of these texts stands in plain.
+    """Return files of an agent and its backups that contain these texts unencrypted.
 
     Args:
         folder: The agent's.
@@ -300,21 +300,23 @@ def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
     Raises:
         OSError: A file cannot be read.
     """
-    known: defaultdict[str, set[str]] = defaultdict(set)
+    by_beginning: defaultdict[str, set[str]] = defaultdict(set)
     for text in texts:
         for stretch in stretches(text):
-            known[stretch[:_BEGIN]].add(stretch)
-    if not known:
+            by_beginning[stretch[:_BEGIN]].add(stretch)
+    if not by_beginning:
         return []
-    found = []
+    files = []
     for path, member, content in contents_of(folder):
-        count = sum(_count(normalize_text(text), known) for text in texts_of(content))
+        count = sum(_count(normalize_text(text), by_beginning) for text in texts_of(content))
         if count:
-            found.append(FileWithWords(path, member, count))
-    return found
+            files.append(FileWithWords(path, member, count))
+    return files
 
 
-def _count(text: str, known: dict[str, set[str]]) -> int:
-    begins = known.keys()
-    places = [at for at in range(len(text) - _BEGIN + 1) if text[at : at + _BEGIN] in begins]
-    return sum(any(text.startswith(one, at) for one in known[text[at : at + _BEGIN]]) for at in places)
+def _count(text: str, by_beginning: dict[str, set[str]]) -> int:
+    begins = by_beginning.keys()
+    places = [place for place in range(len(text) - _BEGIN + 1) if text[place : place + _BEGIN] in begins]
+    return sum(
+        any(text.startswith(span, place) for span in by_beginning[text[place : place + _BEGIN]]) for place in places
+    )

@@ -1,4 +1,4 @@
-"""`Purging`: records that are gone from every file of an agent that a path reaches, and never come back.
+"""`Purging`: deletes records from every file of an agent, so that they never return.
 
 The steps, of which each may be done again:
 
@@ -68,7 +68,7 @@ _INDEX = "the numbers of the vectors in the index of the vector engine, until `a
 
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
-    """What a purge would take.
+    """Records and texts that a purge would delete.
 
     Attributes:
         ids: Of the records, with the older versions of memories, with others that say the same, and with what rests on
@@ -88,7 +88,7 @@ class PurgePlan:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReceipt:
-    """What a purge came to.
+    """Result of a purge.
 
     Attributes:
         purge_id: Of the purge.
@@ -116,7 +116,7 @@ class PurgeReceipt:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found afterwards, and nothing failed."""
+        """True if nothing was found afterwards and nothing failed."""
         return not self.found and not self.failed
 
 
@@ -143,7 +143,7 @@ class Purging:
         self.list = PurgeList(folder.path)
 
     async def plan(self, record_ids: Iterable[str]) -> PurgePlan:
-        """Return what purging some records would take; changes nothing.
+        """Return the plan of a purge; changes nothing.
 
         Args:
             record_ids: Of whatever kind: memories, live, forgotten or archived, episodes, resources, items. Of what was
@@ -154,7 +154,12 @@ class Purging:
             StorageError: A journal cannot be read.
         """
         wanted = list(dict.fromkeys(record_ids))
-        older = [one for each in wanted if each.startswith(MEMORY.prefix) for one in await self._older(each)]
+        older = [
+            older_id
+            for record_id in wanted
+            if record_id.startswith(MEMORY.prefix)
+            for older_id in await self._older(record_id)
+        ]
         return await asyncio.to_thread(self._plan, wanted, older)
 
     @staticmethod
@@ -172,7 +177,7 @@ class Purging:
             )
 
     async def run(self, plan: PurgePlan, caller: Caller = NOBODY) -> PurgeReceipt:
-        """Purge what a plan says.
+        """Purge the records of a plan.
 
         Raises:
             ValidationError: The caller may not forget one of them (`needs_user`), or is bound to a group and so does
@@ -182,7 +187,7 @@ class Purging:
         """
         self.check_caller(caller)
         await self._service.writer.deletion.forget_many(
-            [one for one in plan.ids if one.startswith(MEMORY.prefix)], caller
+            [record_id for record_id in plan.ids if record_id.startswith(MEMORY.prefix)], caller
         )
         for feature in FEATURES:
             if "withdrawal" in feature.handlers and feature.is_installed and feature.has_files(self._folder.path):
@@ -192,7 +197,7 @@ class Purging:
         return await self._go_on(purge, plan.texts, caller)
 
     async def finish(self, caller: Caller = NOBODY) -> list[PurgeReceipt]:
-        """Go on with what killed processes left unfinished; return the receipts.
+        """Finish interrupted purges; return their receipts.
 
         Raises:
             UnsupportedError, StorageError: As `run`.
@@ -200,7 +205,7 @@ class Purging:
         return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.unfinished)]
 
     async def verify(self, texts: Collection[str] = ()) -> list[FileWithWords]:
-        """Search every file again for records that were purged, for the words of these, and for these texts.
+        """Search every file for purged records, their words, and these texts.
 
         The words are known by their signatures alone. Who stored them anew finds them. A text is looked for however
         short it is, also within longer words: who names it wants to know where it stands.
@@ -208,7 +213,7 @@ class Purging:
         Raises:
             StorageError: A file cannot be read.
         """
-        ids = {one for purge in self.list.purges() for one in purge.ids}
+        ids = {record_id for purge in self.list.purges() for record_id in purge.ids}
         return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches(), short=True)
 
     async def _older(self, memory_id: str) -> list[str]:
@@ -218,10 +223,10 @@ class Purging:
 
     def _plan(self, wanted: list[str], older: list[str]) -> PurgePlan:
         survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
-        for one in wanted:
-            if one not in survey and not self.list.names(one):
+        for record_id in wanted:
+            if record_id not in survey and not self.list.names(record_id):
                 raise UnknownIdError(
-                    f"No file of {self._folder.agent_id} knows {quoted(one)}; nothing was purged.",
+                    f"No file of {self._folder.agent_id} knows {quoted(record_id)}; nothing was purged.",
                     recovery="`agent-memory list`, `restore` and `archive list` show what there is.",
                 )
         same: dict[str, None] = {}
@@ -240,17 +245,19 @@ class Purging:
             return self.list.begin(plan.ids, plan.texts, to_text(self._clock()), plan.resting)
 
     async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> PurgeReceipt:
-        known = texts or await asyncio.to_thread(lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting))
+        purged_texts = texts or await asyncio.to_thread(
+            lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting)
+        )
         done = Erased()
         await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
-        await asyncio.to_thread(self._erase, purge, known, done)
+        await asyncio.to_thread(self._erase, purge, purged_texts, done)
         await self._service.writer.compact()  # also drops vectors of texts that no record has any more
         self._service.pad.schedule(caller)
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
-        await asyncio.to_thread(erase_beside, self._folder, self._hiding(purge, known), done)
+        await asyncio.to_thread(erase_beside, self._folder, self._hiding(purge, purged_texts), done)
         await asyncio.to_thread(note_links, self._folder, done)
-        receipt = await asyncio.to_thread(self._receipt, purge, known, done)
+        receipt = await asyncio.to_thread(self._receipt, purge, purged_texts, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
         await self._service.report(
             "memory:purged", caller, records=len(purge.ids), files=len(receipt.files), found=len(receipt.found)
@@ -272,7 +279,7 @@ class Purging:
         return Hiding(texts, purge.ids, self.list.stretches(purge, texts))
 
     def _admitted(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
-        """Return a line of a journal in a backup without what was purged."""
+        """Return a line of a backup's journal without purged content."""
         line = self.list.admitted(line)
         try:
             entry = decode_entry(line)
@@ -284,9 +291,9 @@ class Purging:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
     def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> PurgeReceipt:
-        found = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
+        files = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
         root = self._folder.path.parent
-        where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
+        where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
         searched = sum(map(is_distinctive, texts)) or sum(map(len, purge.stretches.values()))
         return PurgeReceipt(

@@ -1,4 +1,4 @@
-"""What is to be purged: all that the files of an agent ever said of some records, and what rests on these alone.
+"""Survey of a purge: all texts of some records, and records that depend on them alone.
 
 Read from the journals, so that it is also known of what was forgotten since.
 """
@@ -50,7 +50,7 @@ _CUT: Final = "…. ".encode()
 
 @dataclass(slots=True)
 class _Known:
-    """What the journals say of one record.
+    """History of one record in the journals.
 
     Attributes:
         kind: Its kind's name; of an archived memory one of both.
@@ -81,14 +81,14 @@ class _Known:
     is_made: bool = False
 
     def take(self, change: Change) -> None:
-        """Take over what a change says."""
+        """Apply a change."""
         data = change.data
         self.is_live = change.op != "delete" and (self.is_live or change.op == "put")
         self.texts |= dict.fromkeys(list_texts(data))
         if isinstance(links := data.get("links"), list):
-            pairs = [(one.get("rel"), one.get("id")) for one in links if isinstance(one, dict)]
+            pairs = [(item.get("rel"), item.get("id")) for item in links if isinstance(item, dict)]
             self.links = tuple(
-                [(rel, other) for rel, other in pairs if isinstance(rel, str) and isinstance(other, str)]
+                [(rel, target) for rel, target in pairs if isinstance(rel, str) and isinstance(target, str)]
             )
         if isinstance(source := data.get("source"), dict):
             self.is_item = source.get("kind") == _EXTRACTION
@@ -99,7 +99,7 @@ class _Known:
         if isinstance(metadata := data.get("metadata"), dict):
             self.metadata = metadata
         if isinstance(items := data.get("item_ids"), list):
-            self.made_of |= {one for one in items if isinstance(one, str)}
+            self.made_of |= {item for item in items if isinstance(item, str)}
         if isinstance(blob := data.get("blob"), str) and blob:
             self.blobs[blob] = None
 
@@ -109,12 +109,12 @@ class _Known:
         return [source for rel, source in self.links if rel == FROM]
 
     def sources(self, *relations: str) -> set[str]:
-        """Return the ids of those to which it has one of these links; to any, where none is named."""
-        return {other for rel, other in self.links if not relations or rel in relations}
+        """Return linked IDs, of some relations or of any."""
+        return {target for rel, target in self.links if not relations or rel in relations}
 
 
 class PurgeSurvey:
-    """What all journals of an agent say of all records. Blocking; reads each journal whole.
+    """History of all records in an agent's journals. Blocking; reads each journal whole.
 
     Args:
         folder: The agent's.
@@ -131,8 +131,8 @@ class PurgeSurvey:
                 for change in entry.changes:
                     self._known.setdefault(change.id, _Known(change.kind)).take(change)
         self._linked: defaultdict[str, set[str]] = defaultdict(set)
-        for record_id, known in self._known.items():
-            for source_id in known.sources() | known.made_of:
+        for record_id, history in self._known.items():
+            for source_id in history.sources() | history.made_of:
                 self._linked[source_id].add(record_id)
         self._link_statements()
 
@@ -160,11 +160,11 @@ class PurgeSurvey:
         return record_id in self._known
 
     def long_texts(self) -> set[str]:
-        """Return the names of the long texts of all records, those that were forgotten too."""
-        return {name for known in self._known.values() for name in known.blobs}
+        """Return names of the long texts of all records, forgotten ones too."""
+        return {name for history in self._known.values() for name in history.blobs}
 
     def said_by(self, record_ids: Collection[str], resting: Collection[str] = ()) -> tuple[str, ...]:
-        """Return what is to be looked for once these are to go.
+        """Return the texts to search for when these records are purged.
 
         All that they ever said, the words that items of them quote, and the titles that were cut from these. Of what
         merely rests on others items alone: turns and names are said by others, too.
@@ -174,71 +174,88 @@ class PurgeSurvey:
             resting: Those of them that merely rest on the others.
         """
         texts: dict[str, None] = {}
-        for known in (self._known[one] for one in record_ids if one in self._known and self._speaks(one, resting)):
-            texts |= known.texts
-            texts |= dict.fromkeys(self._quoted(known))
+        for history in (
+            self._known[record_id]
+            for record_id in record_ids
+            if record_id in self._known and self._speaks(record_id, resting)
+        ):
+            texts |= history.texts
+            texts |= dict.fromkeys(self._quoted(history))
         return tuple(texts | dict.fromkeys(self._titles_of(texts)))
 
     def _speaks(self, record_id: str, resting: Collection[str]) -> bool:
-        """Tell whether the words of a record are looked for elsewhere."""
-        known = self._known[record_id]
-        return not known.is_title and (record_id not in resting or (known.is_item and known.kind not in _NO_WORDS))
+        """Return True if the words of a record are searched elsewhere."""
+        history = self._known[record_id]
+        return not history.is_title and (
+            record_id not in resting or (history.is_item and history.kind not in _NO_WORDS)
+        )
 
     def saying(self, texts: Iterable[str], but: Collection[str]) -> set[str]:
-        """Return the other records that ever said one of these texts and nothing else."""
+        """Return other records with only these texts."""
         wanted = {folded_text(text) for text in texts}
         return {
-            one
-            for one, known in self._known.items()
-            if one not in but and known.texts and any(folded_text(text) in wanted for text in known.texts)
+            record_id
+            for record_id, history in self._known.items()
+            if record_id not in but and history.texts and any(folded_text(text) in wanted for text in history.texts)
         }
 
     def resting_on(self, record_ids: Collection[str]) -> set[str]:
-        """Return what rests on some records alone: turns, items and pages of these, where names stand, and names.
+        """Return records that depend on some records alone.
+
+        These are turns, items, pages, mentions and names.
 
         Also relations and summaries of a source of one of these, though others say the same: they repeat its words.
         What is left of them is made anew.
         """
         gone, waiting = set(record_ids), list(record_ids)
         while waiting:
-            new = {one for one in self._near(waiting.pop()) if one not in gone and self._rests(one, gone)}
+            new = {
+                near_id for near_id in self._near(waiting.pop()) if near_id not in gone and self._rests(near_id, gone)
+            }
             gone |= new
             waiting += new
         return gone.difference(record_ids)
 
     def _near(self, record_id: str) -> set[str]:
-        """Return what may rest on a record."""
-        found = set(self._linked[record_id])
-        known = self._known.get(record_id)
-        if known is not None and known.kind == MENTIONS.name:
-            found |= known.sources(NAMES)
-        if known is not None and known.is_item and known.kind not in _NO_WORDS:
-            found |= {each for source in known.sources(FROM) for each in self._linked[source] if self._is_retold(each)}
-        return found & self._known.keys()
+        """Return records that may depend on a record."""
+        near_ids = set(self._linked[record_id])
+        history = self._known.get(record_id)
+        if history is not None and history.kind == MENTIONS.name:
+            near_ids |= history.sources(NAMES)
+        if history is not None and history.is_item and history.kind not in _NO_WORDS:
+            near_ids |= {
+                retold_id
+                for source in history.sources(FROM)
+                for retold_id in self._linked[source]
+                if self._is_retold(retold_id)
+            }
+        return near_ids & self._known.keys()
 
     def _is_retold(self, record_id: str) -> bool:
         return self._known[record_id].kind in _RETOLD
 
     def _rests(self, record_id: str, gone: Collection[str]) -> bool:
-        known = self._known[record_id]
-        if known.kind == EPISODE.name:
-            return not known.sources(PART_OF).isdisjoint(gone)
-        if known.kind in _RETOLD:
+        history = self._known[record_id]
+        if history.kind == EPISODE.name:
+            return not history.sources(PART_OF).isdisjoint(gone)
+        if history.kind in _RETOLD:
             return True
-        if known.kind == ENTITY.name:
-            naming = {one for one in self._linked[record_id] if self._known[one].kind == MENTIONS.name}
-            return known.is_item and all(one in gone or not self._known[one].is_live for one in naming)
-        if not known.passages.isdisjoint(gone):
+        if history.kind == ENTITY.name:
+            naming = {other_id for other_id in self._linked[record_id] if self._known[other_id].kind == MENTIONS.name}
+            return history.is_item and all(other_id in gone or not self._known[other_id].is_live for other_id in naming)
+        if not history.passages.isdisjoint(gone):
             return True
-        if known.is_made:
-            return not any(one in self and self._known[one].is_live for one in known.made_of.difference(gone))
-        sources = known.sources(FROM)
-        return (known.is_item or known.kind == MENTIONS.name) and bool(sources) and sources <= set(gone)
+        if history.is_made:
+            return not any(
+                other_id in self and self._known[other_id].is_live for other_id in history.made_of.difference(gone)
+            )
+        sources = history.sources(FROM)
+        return (history.is_item or history.kind == MENTIONS.name) and bool(sources) and sources <= set(gone)
 
     # -- words --------------------------------------------------------------------------------------------------------
 
     def _quoted(self, item: _Known) -> Iterator[str]:
-        """Yield the words of an item without who says them, and as they stand in its sources."""
+        """Yield the words of an item without speakers, and the words in its sources."""
         if not item.is_item:
             return
         if isinstance(speaker := item.metadata.get("speaker"), str) and speaker:
@@ -249,10 +266,10 @@ class PurgeSurvey:
             **(also if isinstance(also, dict) else {}),
         }
         for source, place in places.items():
-            known = self._known.get(source)
+            history = self._known.get(source)
             match place:
-                case [int(begin), int(end)] if known is not None:
-                    yield from (text[begin:end] for text in self._whole(known) if text[begin:end].strip())
+                case [int(begin), int(end)] if history is not None:
+                    yield from (text[begin:end] for text in self._whole(history) if text[begin:end].strip())
 
     def _whole(self, source: _Known) -> Iterator[str]:
         yield from source.texts
@@ -263,8 +280,8 @@ class PurgeSurvey:
     def _titles_of(self, texts: Collection[str]) -> Iterator[str]:
         """Yield the titles of conversations that are beginnings of some texts."""
         wanted = {folded_text(text) for text in texts}
-        for known in self._known.values():
-            for text in known.texts if known.is_title else ():
+        for history in self._known.values():
+            for text in history.texts if history.is_title else ():
                 begun = folded_text(text).rstrip(_CUT)
-                if len(begun) >= _LEAST_CUT and any(each.startswith(begun) for each in wanted):
+                if len(begun) >= _LEAST_CUT and any(whole_text.startswith(begun) for whole_text in wanted):
                     yield text.rstrip("…. ")

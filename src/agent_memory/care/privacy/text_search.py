@@ -1,4 +1,4 @@
-"""Where words still stand: every byte of every file of an agent, and of our backups of it. Reads, changes nothing.
+"""Search for words in every byte of an agent's files and backups. Changes nothing.
 
 A text is looked for in whatever way a file may write it, see `wording`; a long one in stretches. One of less than 12
 characters is not looked for, since it would be found in others. What is packed (zip, gzip) is unpacked for it.
@@ -79,7 +79,7 @@ def search(
     *,
     short: bool = False,
 ) -> list[FileWithWords]:
-    """Return the files in which texts stand; with `ids`, also backups and journals that have changes of these records.
+    """Return files with some texts, and with changes of some records.
 
     Args:
         folder: The agent's.
@@ -100,19 +100,19 @@ def _among(
     ids: Collection[str],
     stretches: PurgedSpans | None = None,
 ) -> list[FileWithWords]:
-    changes, looked_for = _changes_of(ids), [one for one in (wording, stretches) if one]
-    found = []
+    changes, looked_for = _changes_of(ids), [pattern for pattern in (wording, stretches) if pattern]
+    files = []
     for path, member, content in contents if looked_for or changes else ():
         count = len(changes.findall(content)) if changes is not None else 0
         if looked_for:
-            count += sum(one.count(text) for text in texts_of(content) for one in looked_for)
+            count += sum(pattern.count(text) for text in texts_of(content) for pattern in looked_for)
         if count:
-            found.append(FileWithWords(path, member, count))
-    return found
+            files.append(FileWithWords(path, member, count))
+    return files
 
 
 def texts_of(content: bytes) -> Iterator[str]:
-    """Yield what of the bytes of a file is text: all of it, or what lies between others, or what is packed in it."""
+    """Yield text of a file's bytes: all, between other bytes, or unpacked."""
     if content.startswith(_GZIP):
         content = _unpacked(content)
     try:
@@ -124,7 +124,7 @@ def texts_of(content: bytes) -> Iterator[str]:
 
 
 def packed_in(line: bytes, wording: Wording) -> bool:
-    """Tell whether a line of what was kept aside packs one that has one of these texts."""
+    """Return True if a quarantined line packs one of these texts."""
     return b'"line_base64"' in line and any(map(wording.count, _packed_lines(line.decode("utf-8", "replace"))))
 
 
@@ -135,7 +135,7 @@ def _packed_lines(text: str) -> Iterator[str]:
 
 
 def _unpacked(content: bytes) -> bytes:
-    """Return what a file that is packed by gzip holds, as far as it can be read and is no longer than any of ours."""
+    """Return the content of a gzip file, as far as readable and within the limit."""
     reader = gzip.GzipFile(fileobj=io.BytesIO(content))
     try:
         return reader.read(_LARGEST)
@@ -144,27 +144,27 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def files_in(folder: AgentFolder) -> Iterator[Path]:
-    """Yield every file in an agent's folder, links aside, in their order."""
+    """Yield every file of an agent's folder in order, except links."""
     for path in sorted(folder.path.rglob("*")):
         if path.is_file() and not path.is_symlink():
             yield path
 
 
 def among_backups(folder: AgentFolder) -> Iterator[Path]:
-    """Yield what lies among the backups and is none, or a link: copies with other names, exports."""
+    """Yield other files and links among the backups, such as copies and exports."""
     root = folder.path.parent
-    ours, others = set(files_of(root, folder.agent_id)), set(files_of(root))
+    ours, all_backups = set(files_of(root, folder.agent_id)), set(files_of(root))
     backups = folder_of_backups(root)
     for path in sorted(backups.rglob("*")) if backups.is_dir() else ():
         is_anothers = path.is_symlink() and (agent_in(path.name) or folder.agent_id).lower() != folder.agent_id.lower()
-        if not (path.is_dir() and not path.is_symlink()) and path not in ours | others and not is_anothers:
+        if not (path.is_dir() and not path.is_symlink()) and path not in ours | all_backups and not is_anothers:
             yield path
 
 
 def search_backup(
     path: Path, texts: Collection[str], ids: Collection[str], stretches: PurgedSpans | None = None
 ) -> list[FileWithWords]:
-    """Do the same in one backup.
+    """Search one backup; see `search`.
 
     Raises:
         OSError: It cannot be read.
@@ -173,22 +173,22 @@ def search_backup(
 
 
 def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
-    """Yield what is in every file of an agent, and in the members of our backups of it, by path and member."""
+    """Yield path, member and content of an agent's files and backups."""
     for path in files_in(folder):
         if path.name == VECTORS:
             yield path, None, _database(path)
         elif path.name not in NEVER_OPENED:
             yield from _parts(path)
-    for each in list_backups(folder.path.parent, folder.agent_id):
-        for member, content in _members(each.path):
-            yield each.path, member, content
+    for backup in list_backups(folder.path.parent, folder.agent_id):
+        for member, content in _members(backup.path):
+            yield backup.path, member, content
     for path in among_backups(folder):
         if not path.is_symlink():
             yield from _parts(path)
 
 
 def _encrypted_in(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
-    """Yield what encrypted files beside the journals hold, and what is packed; nothing without the key."""
+    """Yield decrypted content of encrypted and packed files; none without the key."""
     if state_of(folder.path) is None:
         return
     key = data_key(folder.path)
@@ -201,7 +201,7 @@ def _encrypted_in(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes
 
 
 def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:
-    """Yield a file, a long one in parts that overlap, and what a packed one holds."""
+    """Yield the content of a file, in overlapping parts if long, and of its members."""
     size = path.stat().st_size
     if size <= _LARGEST:
         content = read_file(path)
@@ -215,7 +215,7 @@ def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:
 
 
 def _database(path: Path) -> bytes:
-    """Return every page of a database, free ones too, as SQLite reads it."""
+    """Return every page of a database, free ones too."""
     try:
         with contextlib.closing(sqlite3.connect(path)) as database:
             return database.serialize()
@@ -233,10 +233,10 @@ def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:
 
 
 def _changes_of(ids: Collection[str]) -> re.Pattern[bytes] | None:
-    """Return what finds a change of one of these records, or the record in a file of lost ones."""
+    """Return a pattern for changes of records, also in files of lost records."""
     if not ids:
         return None
-    named = b"|".join(re.escape(one.encode()) for one in sorted(ids))
+    named = b"|".join(re.escape(record_id.encode()) for record_id in sorted(ids))
     change = rb'"op": "(?:put|patch|delete|touch|mark)", "kind": "[a-z_]+", '
     return re.compile(b"(?:" + change + rb'|--- \{)"id": "(?:' + named + b')"')
 
@@ -261,28 +261,28 @@ class Wording:
         self._pattern = re.compile("|".join(map(_pattern_of, ways))) if ways else None
 
     def __bool__(self) -> bool:
-        """Tell whether anything can be looked for."""
+        """Return True if there is anything to search."""
         return self._pattern is not None
 
     def count(self, text: str) -> int:
-        """Return how often one of the texts stands in another."""
+        """Return the number of matches in a text."""
         return 0 if self._pattern is None else len(self._pattern.findall(normalize_text(text)))
 
     def hidden(self, text: str) -> str:
-        """Return a text with `BAR` for each character of these texts in it."""
+        """Return a text with `BAR` for each matched character."""
         if self._pattern is None or self._pattern.search(normalize_text(text)) is None:
             return text
         folded, places = normalize_with_places(text)
-        parts, behind = list[str](), 0
+        parts, shown_to = list[str](), 0
         for match in self._pattern.finditer(folded):
             start, end = places[match.start()][0], places[match.end() - 1][1]
-            parts += [text[behind:start], BAR * (end - start)]
-            behind = end
-        return "".join([*parts, text[behind:]])
+            parts += [text[shown_to:start], BAR * (end - start)]
+            shown_to = end
+        return "".join([*parts, text[shown_to:]])
 
 
 def stretches(text: str, *, short: bool = False) -> Iterator[str]:
-    """Yield a text in the form in which it is compared, of a long one some words at a time; the last has the rest.
+    """Yield a text in comparable form, in spans of 40 words; the last has the rest.
 
     A short one, which may stand elsewhere by chance, only if `short` asks for it.
     """
@@ -290,15 +290,15 @@ def stretches(text: str, *, short: bool = False) -> Iterator[str]:
     if not words or not (short or is_distinctive(text)):
         return
     count = max(1, len(words) // _STRETCH)
-    for at in range(count):
-        yield " ".join(words[at * _STRETCH : None if at == count - 1 else (at + 1) * _STRETCH])
+    for number in range(count):
+        yield " ".join(words[number * _STRETCH : None if number == count - 1 else (number + 1) * _STRETCH])
 
 
 def _pattern_of(way: str) -> str:
-    """Return what finds a stretch: its end may be another one, and a number at its edge is not a part of another."""
+    """Return a pattern for a span, with other punctuation and without cutting numbers."""
     body = way.strip(f" {_ENDS}")
     body = body if is_most(body, way) else way
     before, _, after = way.partition(body)
     edges = r"(?<!\d)" * body[:1].isdigit(), r"(?!\d)" * body[-1:].isdigit()
-    lead, trail = (f"(?:{re.escape(each)})?" if each else "" for each in (before, after))
+    lead, trail = (f"(?:{re.escape(edge)})?" if edge else "" for edge in (before, after))
     return f"{lead}{edges[0]}{re.escape(body)}{edges[1]}{trail}"

@@ -1,4 +1,4 @@
-"""Whoever opens a memory goes on with a purge that a killed process left unfinished."""
+"""Unfinished purges are finished when a memory is opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = get_logger(__name__)
 
 
 async def go_on_with_purges(service: MemoryService) -> MemoryService:
-    """Finish what is unfinished, and return the service; takes some microseconds where nothing is.
+    """Finish interrupted purges and return the service; takes microseconds without any.
 
     What cannot be finished now, as beside a process that writes all the time, is logged, told by `health` and the
     doctor, and tried again by the next.

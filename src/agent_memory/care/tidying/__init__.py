@@ -1,4 +1,4 @@
-"""Keeping a memory small: suggest, preview, apply within a budget, undo. Nothing in the background deletes."""
+"""Tidying of a memory: propose, apply within a budget, undo. Only on request."""
 
 from agent_memory.care.tidying.cleanup_rules import Cleanup, LifecycleSettings, Retention
 from agent_memory.care.tidying.suggestions import Budget, Suggestion, TidyingPlan

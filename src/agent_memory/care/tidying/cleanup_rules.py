@@ -1,4 +1,4 @@
-"""The section `lifecycle`: after which time what is archived, and what becomes of duplicates. Values with their checks.
+"""Settings of `lifecycle`, with the ages of archiving and deletion, and judgement of one memory.
 
 The numbers are those of the contract of `MemoryStore` (its `CleanupConfig`), which deleted by them; here they decide
 what is suggested.
@@ -29,7 +29,7 @@ Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Cleanup(Settings):
-    """When a memory is suggested for the archive, and when what is there for deletion; days of 24 hours."""
+    """Limits of proposals by age, importance and use; days of 24 hours."""
 
     archive_old_entries_days: Days = Field(
         default=60, description="Archive what was stored so many days ago, is not important and was not used lately."
@@ -65,7 +65,7 @@ class Cleanup(Settings):
 
 
 class Retention(Settings):
-    """How long memories of one sort stay, whatever their importance; the first rule that fits a memory decides."""
+    """Retention of one sort of memories, whatever their importance; the first match decides."""
 
     category: str | None = Field(default=None, description="Only of this category.")
     topic: str | None = Field(default=None, description="Only of this topic.")
@@ -94,13 +94,13 @@ class Retention(Settings):
 
     @property
     def name(self) -> str:
-        """What it is about, for people."""
-        said = self.model_dump(exclude={"archive_after_days"})
-        return ", ".join(f"{key} {value}" for key, value in said.items() if value is not None)
+        """Conditions in words."""
+        conditions = self.model_dump(exclude={"archive_after_days"})
+        return ", ".join(f"{key} {value}" for key, value in conditions.items() if value is not None)
 
 
 class LifecycleSettings(Settings):
-    """What `tidy` suggests, and how much of it at once."""
+    """Rules and budget of proposals."""
 
     cleanup: Cleanup = Field(default=Cleanup(), description="By age, importance and use.")
     retention: tuple[Retention, ...] = Field(
@@ -113,7 +113,7 @@ class LifecycleSettings(Settings):
 
 
 class Judging:
-    """Judges at one moment.
+    """Judges memories at one moment.
 
     Args:
         current: All memories that no other one replaces.
@@ -137,7 +137,7 @@ class Judging:
         return self._importance(memory, self._now)
 
     def is_kept(self, memory: Memory) -> bool:
-        """Return True if something keeps it where it is, whatever its age."""
+        """Return True if a memory stays, whatever its age."""
         in_pad = memory.promoted_at is not None and (
             memory.evicted_at is None or memory.evicted_at < memory.promoted_at
         )
@@ -145,34 +145,34 @@ class Judging:
         return memory.pinned or in_pad or waits or memory.id in self._linked or self.is_important(memory)
 
     def is_in_use(self, memory: Memory) -> bool:
-        """Return True if it was opened lately, which keeps it but from a rule of its sort."""
+        """Return True if it was opened recently, which protects it from general rules."""
         opened = memory.last_accessed
         return opened is not None and (self._now - opened).days < self._cleanup.keep_used_days
 
     def is_important(self, memory: Memory) -> bool:
-        """Return True if an importance that was given keeps it."""
+        """Return True if its stored importance keeps it."""
         least = self._cleanup.min_importance_threshold
         return memory.importance is not None and memory.importance >= least
 
     def is_standing(self, memory: Memory) -> bool:
-        """Return True if it holds though nobody opens it: a preference is told at the start, and followed."""
+        """Return True for a trusted preference, which is used without being opened."""
         return memory.category == "preference" and memory.trust != "low"
 
     def age(self, memory: Memory) -> int:
-        """Return how many days ago it was stored."""
+        """Return days since storing."""
         return (self._now - memory.timestamp).days
 
     def unused(self, memory: Memory) -> int:
-        """Return for how many days nobody has opened it, or brought it into the scratchpad."""
+        """Return days since the last access or scratchpad entry."""
         moments = (memory.timestamp, memory.last_accessed, memory.promoted_at)
-        return (self._now - max(each for each in moments if each is not None)).days
+        return (self._now - max(moment for moment in moments if moment is not None)).days
 
     def why(self, memory: Memory) -> str:
-        """Return how it stands, for people."""
+        """Return the state of a memory for people."""
         importance = self.importance(memory)
         unused = counted(self.unused(memory), "day")
         return f"not used for {unused}, importance {importance:.2f}, category {memory.category}"
 
     def weight(self, memory: Memory) -> tuple[bool, float, int, str]:
-        """Return what orders memories: the least important first, words of strangers before others."""
+        """Return the sort key: untrusted and least important first."""
         return memory.trust != "low", self.importance(memory), -self.unused(memory), memory.id

@@ -1,4 +1,4 @@
-"""`TidyingPlan`: what would be tidied, and why, in the order in which it would be done. Plain values."""
+"""Proposals for tidying: expired, repeated, old and unused memories. Pure functions and values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHARE: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What would become of one memory.
+    """Proposal for one memory.
 
     Attributes:
         action: `archive`, `merge` or `expire`: it goes to the archive; `delete`: it leaves the archive for good.
@@ -53,27 +53,27 @@ class Suggestion:
 
     @property
     def size(self) -> int:
-        """How many memories move."""
+        """Number of moved memories."""
         return 1 + len(self.older)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Most memories that one run moves."""
+    """Maximum number of memories that one run moves."""
 
     most: int
 
     @classmethod
-    def of(cls, memories: int, given: int | None = None) -> Budget:
-        """Return the one for so many memories: a tenth of them, at least 10, at most 100."""
-        if given is not None:
-            return cls(given)
+    def of(cls, memories: int, chosen: int | None = None) -> Budget:
+        """Return the given budget, or a tenth of the memories, 10 to 100."""
+        if chosen is not None:
+            return cls(chosen)
         return cls(min(MOST_BUDGET, max(LEAST_BUDGET, memories // SHARE)))
 
 
 @dataclass(frozen=True, slots=True)
 class TidyingPlan:
-    """What a run would do; nothing is done yet.
+    """Proposals of a run that is not done yet.
 
     Attributes:
         made_at: When it was made.
@@ -93,23 +93,23 @@ class TidyingPlan:
 
     @property
     def moving(self) -> int:
-        """How many memories would move."""
-        return sum(each.size for each in self.suggestions)
+        """Number of memories that would move."""
+        return sum(suggestion.size for suggestion in self.suggestions)
 
 
 def within(suggestions: list[Suggestion], budget: Budget) -> tuple[list[Suggestion], int]:
-    """Return those that fit the budget, in their order, and how many memories of the others wait.
+    """Return proposals that fit the budget, and the number of other memories.
 
     One with more older versions than a whole run may move would wait forever; it is taken as the only one.
     """
     taken: list[Suggestion] = []
-    left, waiting = budget.most, 0
-    for each in suggestions:
-        if each.size <= left or (each.size > budget.most and not taken):
-            taken.append(each)
-            left -= min(left, each.size)
+    remaining, waiting = budget.most, 0
+    for suggestion in suggestions:
+        if suggestion.size <= remaining or (suggestion.size > budget.most and not taken):
+            taken.append(suggestion)
+            remaining -= min(remaining, suggestion.size)
         else:
-            waiting += each.size
+            waiting += suggestion.size
     return taken, waiting
 
 
@@ -144,16 +144,16 @@ class Suggesting:
 
     def all(self, archived: Sequence[ArchivedMemory]) -> list[Suggestion]:
         """Return all suggestions in order, whatever the budget."""
-        found: dict[str, Suggestion] = {}
+        chosen: dict[str, Suggestion] = {}
         keeping: set[str] = set()  # what another one is merged into stays for this run
-        for some in (self._expired(), self._said_twice(), self._old()):
-            for each in some:
-                if each.memory.id not in found and each.memory.id not in keeping:
-                    found[each.memory.id] = each
-                    keeping |= {each.into.id} if each.into is not None else set()
-        for each in self._too_many(found, keeping):
-            found[each.memory.id] = each
-        return sorted([*found.values(), *self._to_delete(archived)], key=self._key)
+        for group in (self._expired(), self._said_twice(), self._old()):
+            for suggestion in group:
+                if suggestion.memory.id not in chosen and suggestion.memory.id not in keeping:
+                    chosen[suggestion.memory.id] = suggestion
+                    keeping |= {suggestion.into.id} if suggestion.into is not None else set()
+        for suggestion in self._too_many(chosen, keeping):
+            chosen[suggestion.memory.id] = suggestion
+        return sorted([*chosen.values(), *self._to_delete(archived)], key=self._key)
 
     def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
         """Return True if this rule keeps a memory or an older version."""
@@ -170,15 +170,15 @@ class Suggesting:
     def _said_twice(self) -> Iterator[Suggestion]:
         if not self._rules.cleanup.merge_duplicates:
             return
-        for best, others in duplicates(head for head in self._heads if not head.is_expired(self._now)):
-            for other in others:
-                if not self.stays(self._chains.of(other)):
-                    yield self._of(other, "merge", "merged", _why_merged(best, other), into=best)
+        for best, repeats in duplicates(head for head in self._heads if not head.is_expired(self._now)):
+            for repeat in repeats:
+                if not self.stays(self._chains.of(repeat)):
+                    yield self._of(repeat, "merge", "merged", _why_merged(best, repeat), into=best)
 
     def _old(self) -> Iterator[Suggestion]:
         cleanup = self._rules.cleanup
         for head in self._heads:
-            rule = next((each for each in self._rules.retention if each.fits(head)), None)
+            rule = next((retention for retention in self._rules.retention if retention.fits(head)), None)
             if self.stays(self._chains.of(head), RETENTION if rule is not None else ""):
                 continue
             unused, importance = self._judging.unused(head), self._judging.importance(head)
@@ -192,19 +192,19 @@ class Suggesting:
             if is_old and importance < cleanup.min_importance_threshold and not self._judging.is_standing(head):
                 yield self._of(head, "archive", "unused", self._judging.why(head))
 
-    def _too_many(self, found: Mapping[str, Suggestion], keeping: Collection[str]) -> Iterator[Suggestion]:
+    def _too_many(self, chosen: Mapping[str, Suggestion], keeping: Collection[str]) -> Iterator[Suggestion]:
         most = self._rules.cleanup.max_entries
-        total = len(self._chains.memories) - sum(each.size for each in found.values())
+        total = len(self._chains.memories) - sum(item.size for item in chosen.values())
         if total <= most:
             return
         may_go = [
             head
             for head in self._heads
-            if head.id not in found
+            if head.id not in chosen
             and head.id not in keeping
             and self._judging.unused(head) >= self._rules.cleanup.delete_unaccessed_days
             and not self.stays(self._chains.of(head))
-            and not any(each.fits(head) and each.archive_after_days is None for each in self._rules.retention)
+            and not any(item.fits(head) and item.archive_after_days is None for item in self._rules.retention)
         ]
         for head in sorted(may_go, key=self._judging.weight):
             if total <= most:
@@ -216,16 +216,16 @@ class Suggesting:
 
     def _to_delete(self, archived: Sequence[ArchivedMemory]) -> Iterator[Suggestion]:
         cleanup = self._rules.cleanup
-        replaced = {each.supersedes: each.id for each in archived if each.supersedes is not None}
-        chains, days = Chains(archived, replaced), cleanup.max_age_days
+        replaced = {memory.supersedes: memory.id for memory in archived if memory.supersedes is not None}
+        chains, max_age = Chains(archived, replaced), cleanup.max_age_days
         for head in chains.heads():
             assert isinstance(head, ArchivedMemory)
-            there = (self._now - head.archived_at).days
+            days = (self._now - head.archived_at).days
             keeps = head.pinned or self._judging.is_important(head) or head.rule == "asked"
-            is_old = min(self._judging.age(head), self._judging.unused(head)) >= days
-            if is_old and not keeps and there >= days - cleanup.archive_old_entries_days:
+            is_old = min(self._judging.age(head), self._judging.unused(head)) >= max_age
+            if is_old and not keeps and days >= max_age - cleanup.archive_old_entries_days:
                 unused = counted(self._judging.unused(head), "day")
-                why = f"in the archive for {counted(there, 'day')}, not used for {unused}"
+                why = f"in the archive for {counted(days, 'day')}, not used for {unused}"
                 yield Suggestion("delete", head, why, "old", self._judging.importance(head), tuple(chains.of(head)[1:]))
 
     # -- of one -------------------------------------------------------------------------------------------------------
@@ -239,11 +239,11 @@ class Suggesting:
         return _ORDER[suggestion.action], *self._judging.weight(suggestion.memory)
 
 
-def _why_merged(best: Memory, other: Memory) -> str:
+def _why_merged(best: Memory, repeat: Memory) -> str:
     why = "is newer"
     if best.pinned:
         why = "is pinned"
-    elif best.trust != other.trust:
+    elif best.trust != repeat.trust:
         why = f"has {best.trust} trust"
     return f"says the same as {best.id}, which {why}"
 
@@ -263,7 +263,7 @@ _DECIDED: Final = frozenset({BESIDE, DISTINCT, SUSPECT})
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return what a text is compared by; empty for one without words."""
+    """Return the words of a text for comparison; empty without any."""
     words: list[str] = []
     begins = True
     for token in _TOKEN.findall(unicodedata.normalize("NFC", text).translate(_QUOTES)):
@@ -288,8 +288,8 @@ def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory
             key = words, memory.belongs_to, memory.project.casefold(), memory.topic, memory.expires_at
             by_words.setdefault(key, []).append(memory)
     for same in by_words.values():
-        best, *others = sorted(same, key=_rank, reverse=True)
-        if alike := [each for each in others if _says_the_same(best, each)]:
+        best, *rest = sorted(same, key=_rank, reverse=True)
+        if alike := [memory for memory in rest if _says_the_same(best, memory)]:
             yield best, alike
 
 
@@ -297,12 +297,16 @@ def _rank(memory: Memory) -> tuple[bool, int, float, str]:
     return memory.pinned, TRUST_ORDER.index(memory.trust), memory.timestamp.timestamp(), memory.id
 
 
-def _says_the_same(one: Memory, other: Memory) -> bool:
-    if any(link.id in {one.id, other.id} and link.rel in _DECIDED for each in (one, other) for link in each.links):
+def _says_the_same(left_memory: Memory, right_memory: Memory) -> bool:
+    if any(
+        link.id in {left_memory.id, right_memory.id} and link.rel in _DECIDED
+        for memory in (left_memory, right_memory)
+        for link in memory.links
+    ):
         return False
-    if differ_in_meaning(one.content.lower(), other.content.lower()):
+    if differ_in_meaning(left_memory.content.lower(), right_memory.content.lower()):
         return False
-    return _days(one) == _days(other)
+    return _days(left_memory) == _days(right_memory)
 
 
 def _days(memory: Memory) -> list[tuple[object, ...]]:

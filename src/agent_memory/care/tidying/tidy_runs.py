@@ -1,4 +1,4 @@
-"""`Tidying`: what would be tidied, doing it within a budget, and taking it back."""
+"""`Tidying`: plans, applies and undoes runs within a budget."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OVER: Final = "its text is gone for good"
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A memory that was left as it is, and why."""
+    """Memory that was left as it is, with the reason."""
 
     id: str
     why: str
@@ -41,7 +41,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a run did.
+    """Result of a run.
 
     Attributes:
         run: Its record, by whose id it is taken back; None where nothing was to be done.
@@ -55,13 +55,13 @@ class Applied:
 
     @property
     def moved(self) -> int:
-        """How many memories moved, older versions included."""
-        return sum(each.size for each in self.done)
+        """Number of moved memories, older versions included."""
+        return sum(suggestion.size for suggestion in self.done)
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredRun:
-    """What came back of a run.
+    """Result of undoing a run.
 
     Attributes:
         run: Its record.
@@ -77,7 +77,7 @@ class RestoredRun:
 
 
 class Tidying:
-    """Keeps one agent's memory small: `plan` looks, `apply` does what a plan says, `undo` takes it back.
+    """Tidies one agent's memory: `plan`, `apply`, `undo`.
 
     Args:
         archive: Where memories are put; its service and clock are used. It stays open.
@@ -96,7 +96,7 @@ class Tidying:
         self._importance = importance
 
     async def plan(self, now: datetime | None = None, *, budget: int | None = None) -> TidyingPlan:
-        """Return what would be done; changes nothing.
+        """Return proposals; changes nothing.
 
         Args:
             now: The moment it is judged from; the present when omitted.
@@ -116,7 +116,7 @@ class Tidying:
         return TidyingPlan(now, tuple(taken), most, waiting, len(memories), len(archived))
 
     async def apply(self, plan: TidyingPlan, caller: Caller = NOBODY, *, delete: bool = False) -> Applied:
-        """Do what a plan says; what was used or changed since it was made is left out.
+        """Apply a plan, except to memories used or changed since.
 
         Args:
             plan: What to do.
@@ -128,31 +128,36 @@ class Tidying:
             StorageError: What was done before is safe and can be undone.
         """
         await self._archive.mend()
-        wanted = [each for each in plan.suggestions if delete or each.action != "delete"]
-        live = [one.id for each in wanted if each.action != "delete" for one in (each.memory, *each.older)]
+        wanted = [suggestion for suggestion in plan.suggestions if delete or suggestion.action != "delete"]
+        live = [
+            memory.id
+            for suggestion in wanted
+            if suggestion.action != "delete"
+            for memory in (suggestion.memory, *suggestion.older)
+        ]
         await self._service.writer.check_moving(live, caller)
-        todo, left = await self._rechecked(wanted, plan.made_at)
+        todo, left_out = await self._rechecked(wanted, plan.made_at)
         if not todo:
-            return Applied(None, (), tuple(left))
+            return Applied(None, (), tuple(left_out))
         run = TidyRun(
             agent_id=self._service.agent_id,
             timestamp=self._archive.clock(),
             created_by_session=caller.session_id,
             said=_said(todo),
-            entries=[entry for each in todo for entry in _entries(each)],
+            entries=[entry for suggestion in todo for entry in _entries(suggestion)],
         )
         await self._archive.runs.store(run)
         done = await self._done(todo, run, caller)
-        moved = {each.memory.id for each in done}
-        left += [LeftOut(each.memory.id, _USED) for each in todo if each.memory.id not in moved]
+        moved = {suggestion.memory.id for suggestion in done}
+        left_out += [LeftOut(suggestion.memory.id, _USED) for suggestion in todo if suggestion.memory.id not in moved]
         if not done:
             await self._archive.runs.forget_many([run.id])
-            return Applied(None, (), tuple(left))
-        run = await self._close(run, done, len(left), caller)
-        return Applied(run, tuple(done), tuple(left))
+            return Applied(None, (), tuple(left_out))
+        run = await self._close(run, done, len(left_out), caller)
+        return Applied(run, tuple(done), tuple(left_out))
 
     async def undo(self, run_id: str | None = None, caller: Caller = NOBODY) -> RestoredRun:
-        """Take a run back: what it put into the archive comes back with all its fields, what it deleted returns there.
+        """Undo a run: restore archived and deleted memories with all fields.
 
         Args:
             run_id: Which; the last one that was not taken back when omitted.
@@ -165,34 +170,34 @@ class Tidying:
         """
         run = await self._run(run_id)
         await self._archive.mend()
-        here = {each.id: each for each in await self._archive.everything()}
-        moved = [each for each in run.entries if each.action != "delete"]
-        back = [each.id for each in moved if each.id in here and here[each.id].run == run.id]
-        there = await self._service.storage.texts_of([each.id for each in moved])
+        archived = {entry.id: entry for entry in await self._archive.everything()}
+        moved = [entry for entry in run.entries if entry.action != "delete"]
+        back = [entry.id for entry in moved if entry.id in archived and archived[entry.id].run == run.id]
+        live = await self._service.storage.texts_of([entry.id for entry in moved])
         restored = await self._archive.restore(back, caller) if back else []
         await self._untag(moved, caller)
-        left = [LeftOut(each.id, _GONE) for each in moved if each.id not in here and each.id not in there]
+        left_out = [LeftOut(entry.id, _GONE) for entry in moved if entry.id not in archived and entry.id not in live]
         undeleted = []
-        for each in run.entries:
-            if each.action == "delete" and each.id not in here:
-                if await self._archive.get(each.id) is not None or await self._archive.undelete(each.id):
-                    undeleted.append(each.id)
+        for entry in run.entries:
+            if entry.action == "delete" and entry.id not in archived:
+                if await self._archive.get(entry.id) is not None or await self._archive.undelete(entry.id):
+                    undeleted.append(entry.id)
                 else:
-                    left.append(LeftOut(each.id, _OVER))
+                    left_out.append(LeftOut(entry.id, _OVER))
         run = await self._archive.runs.update(run.id, {"state": "undone"})
-        counts = {"archived": len(restored), "merged": sum(each.action == "merge" for each in moved)}
-        await self._tell(run, "undone", counts, len(undeleted), len(left), caller)
-        return RestoredRun(run, tuple(restored), tuple(undeleted), tuple(left))
+        counts = {"archived": len(restored), "merged": sum(entry.action == "merge" for entry in moved)}
+        await self._tell(run, "undone", counts, len(undeleted), len(left_out), caller)
+        return RestoredRun(run, tuple(restored), tuple(undeleted), tuple(left_out))
 
     async def runs(self) -> list[TidyRun]:
-        """Return what was done so far, the last first."""
+        """Return all runs, last first."""
         if not self._archive.exists():
             return []
-        known = [(each.timestamp, place, each) for place, each in enumerate(await self._stored())]
-        return [each for *_, each in sorted(known, key=itemgetter(0, 1), reverse=True)]
+        numbered = [(run.timestamp, place, run) for place, run in enumerate(await self._stored())]
+        return [run for *_, run in sorted(numbered, key=itemgetter(0, 1), reverse=True)]
 
     async def _stored(self) -> list[TidyRun]:
-        return [each async for each in self._archive.runs.iter_all()]
+        return [run async for run in self._archive.runs.iter_all()]
 
     # -- planning -----------------------------------------------------------------------------------------------------
 
@@ -203,93 +208,105 @@ class Tidying:
     async def _rechecked(
         self, wanted: Sequence[Suggestion], made_at: datetime
     ) -> tuple[list[Suggestion], list[LeftOut]]:
-        """Return what may still be done, and what may not, with the reason."""
+        """Return proposals that still apply, and the others with reasons."""
         suggesting = await self._suggesting(await self._service.searcher.list_all(), made_at)
         todo: list[Suggestion] = []
-        left: list[LeftOut] = []
-        for each in wanted:
-            chain = [each.memory, *each.older]
-            of = self._archive.get if each.action == "delete" else self._service.storage.get
+        left_out: list[LeftOut] = []
+        for suggestion in wanted:
+            chain = [suggestion.memory, *suggestion.older]
+            of = self._archive.get if suggestion.action == "delete" else self._service.storage.get
             now_there = [await of(memory.id) for memory in chain]
-            keeper = await self._service.storage.get(each.into.id) if each.into is not None else None
+            keeper = await self._service.storage.get(suggestion.into.id) if suggestion.into is not None else None
             if now_there != chain or (
-                each.into is not None and (keeper is None or keeper.content != each.into.content)
+                suggestion.into is not None and (keeper is None or keeper.content != suggestion.into.content)
             ):
-                left.append(LeftOut(each.memory.id, _USED))
-            elif each.action in {"archive", "merge"} and suggesting.stays(chain, each.rule):
-                left.append(LeftOut(each.memory.id, _KEPT))
+                left_out.append(LeftOut(suggestion.memory.id, _USED))
+            elif suggestion.action in {"archive", "merge"} and suggesting.stays(chain, suggestion.rule):
+                left_out.append(LeftOut(suggestion.memory.id, _KEPT))
             else:
-                todo.append(each)
-        return todo, left
+                todo.append(suggestion)
+        return todo, left_out
 
     # -- doing --------------------------------------------------------------------------------------------------------
 
     async def _done(self, todo: Sequence[Suggestion], run: TidyRun, caller: Caller) -> list[Suggestion]:
-        put = await self._archive.put([one for each in todo for one in _archived(each, run)], caller)
-        gone = {each.id for each in put}
-        deleted = set(await self._archive.delete([each.memory.id for each in todo if each.action == "delete"]))
-        done = [each for each in todo if each.memory.id in (deleted if each.action == "delete" else gone)]
-        for each in done:
-            if each.into is not None and (tags := _new_tags(each)):
-                before = await self._service.get(each.into.id)
+        put = await self._archive.put([record for suggestion in todo for record in _archived(suggestion, run)], caller)
+        gone = {suggestion.id for suggestion in put}
+        deleted = set(
+            await self._archive.delete([suggestion.memory.id for suggestion in todo if suggestion.action == "delete"])
+        )
+        done = [
+            suggestion
+            for suggestion in todo
+            if suggestion.memory.id in (deleted if suggestion.action == "delete" else gone)
+        ]
+        for suggestion in done:
+            if suggestion.into is not None and (tags := _new_tags(suggestion)):
+                before = await self._service.get(suggestion.into.id)
                 union = list(dict.fromkeys([*before.tags, *tags]))
-                await self._service.update(each.into.id, {"tags": union[:MAX_TAGS]}, caller)
+                await self._service.update(suggestion.into.id, {"tags": union[:MAX_TAGS]}, caller)
         return done
 
-    async def _close(self, run: TidyRun, done: Sequence[Suggestion], left: int, caller: Caller) -> TidyRun:
-        entries = [entry for each in done for entry in _entries(each)]
-        changes = {"state": "done", "said": _said(done), "entries": [each.model_dump() for each in entries]}
+    async def _close(self, run: TidyRun, done: Sequence[Suggestion], left_out: int, caller: Caller) -> TidyRun:
+        entries = [entry for suggestion in done for entry in _entries(suggestion)]
+        changes = {"state": "done", "said": _said(done), "entries": [suggestion.model_dump() for suggestion in entries]}
         run = await self._archive.runs.update(run.id, changes)
-        deleted = sum(each.action == "delete" for each in entries)
-        counts = {"archived": len(entries) - deleted, "merged": sum(each.action == "merge" for each in done)}
-        await self._tell(run, "done", counts, deleted, left, caller)
+        deleted = sum(suggestion.action == "delete" for suggestion in entries)
+        counts = {
+            "archived": len(entries) - deleted,
+            "merged": sum(suggestion.action == "merge" for suggestion in done),
+        }
+        await self._tell(run, "done", counts, deleted, left_out, caller)
         return run
 
     async def _tell(
-        self, run: TidyRun, outcome: str, counts: dict[str, int], deleted: int, left: int, caller: Caller
+        self, run: TidyRun, outcome: str, counts: dict[str, int], deleted: int, left_out: int, caller: Caller
     ) -> None:
-        fields = {"run_id": run.id, "outcome": outcome, **counts, "deleted": deleted, "left_out": left}
+        fields = {"run_id": run.id, "outcome": outcome, **counts, "deleted": deleted, "left_out": left_out}
         await self._service.report("memory:tidied", caller, **fields)
 
     # -- taking back --------------------------------------------------------------------------------------------------
 
     async def _run(self, run_id: str | None) -> TidyRun:
-        known = await self.runs()
+        runs = await self.runs()
         if run_id is None:
-            found = next((each for each in known if each.state != "undone"), None)
+            chosen = next((run for run in runs if run.state != "undone"), None)
         else:
-            found = next((each for each in known if each.id == run_id), None)
-        if found is None:
+            chosen = next((run for run in runs if run.id == run_id), None)
+        if chosen is None:
             named = f"There is no run {quoted(run_id)}" if run_id else "There is no run to take back"
             raise UnknownIdError(
                 f"{named}; nothing was changed.", recovery="`agent-memory archive tidy --runs` lists them."
             )
-        if found.state == "undone":
-            raise ValidationError(f"{found.id} was taken back already; nothing was changed.", code="already_undone")
-        return found
+        if chosen.state == "undone":
+            raise ValidationError(f"{chosen.id} was taken back already; nothing was changed.", code="already_undone")
+        return chosen
 
     async def _untag(self, entries: Sequence[TidyEntry], caller: Caller) -> None:
-        """Take from what others were merged into the tags that it got from them."""
-        for each in entries:
-            if each.into is None or not each.tags:
+        """Remove tags that merged memories added to others."""
+        for entry in entries:
+            if entry.into is None or not entry.tags:
                 continue
-            keeper = await self._service.storage.get(each.into)
+            keeper = await self._service.storage.get(entry.into)
             if keeper is None:  # it was archived by a later run
-                await self._archive.untag(each.into, each.tags)
+                await self._archive.untag(entry.into, entry.tags)
             else:
-                tags = [tag for tag in keeper.tags if tag not in each.tags]
+                tags = [tag for tag in keeper.tags if tag not in entry.tags]
                 await self._service.update(keeper.id, {"tags": tags}, caller, may_have_expired=True)
 
 
 def _archived(suggestion: Suggestion, run: TidyRun) -> list[ArchivedMemory]:
     if suggestion.action == "delete":
         return []
-    said = {"archived_at": run.timestamp, "rule": suggestion.rule, "run": run.id}
+    fields = {"archived_at": run.timestamp, "rule": suggestion.rule, "run": run.id}
     into = suggestion.into.id if suggestion.into is not None else None
-    head = ArchivedMemory.of(suggestion.memory, **said, why=suggestion.why, merged_into=into)
+    head = ArchivedMemory.of(suggestion.memory, **fields, why=suggestion.why, merged_into=into)
     return [
         head,
-        *(ArchivedMemory.of(each, **said, why=f"replaced by {suggestion.memory.id}") for each in suggestion.older),
+        *(
+            ArchivedMemory.of(memory, **fields, why=f"replaced by {suggestion.memory.id}")
+            for memory in suggestion.older
+        ),
     ]
 
 
@@ -300,11 +317,11 @@ def _entries(suggestion: Suggestion) -> list[TidyEntry]:
     )
     if suggestion.action == "delete":
         return [head]
-    return [head, *(TidyEntry(action="archive", id=each.id, rule=suggestion.rule) for each in suggestion.older)]
+    return [head, *(TidyEntry(action="archive", id=memory.id, rule=suggestion.rule) for memory in suggestion.older)]
 
 
 def _new_tags(suggestion: Suggestion) -> list[str]:
-    """Return the tags that a memory gets from one that is merged into it; none from a stranger's words."""
+    """Return tags that a merge adds; none from an untrusted source."""
     into = suggestion.into
     if into is None or not may_stand_for(suggestion.memory.trust, into.trust):
         return []
@@ -312,10 +329,10 @@ def _new_tags(suggestion: Suggestion) -> list[str]:
 
 
 def _said(done: Sequence[Suggestion]) -> str:
-    archived = sum(each.size for each in done if each.action != "delete")
-    deleted = sum(each.size for each in done if each.action == "delete")
+    archived = sum(suggestion.size for suggestion in done if suggestion.action != "delete")
+    deleted = sum(suggestion.size for suggestion in done if suggestion.action == "delete")
     parts = [f"archived {counted(archived, 'memory', 'memories')}"]
-    merged = sum(each.action == "merge" for each in done)
+    merged = sum(suggestion.action == "merge" for suggestion in done)
     parts += [f"of which {merged} say what others say"] if merged else []
     parts += [f"deleted {counted(deleted, 'memory', 'memories')} from the archive"] if deleted else []
     return ", ".join(parts)
