@@ -185,9 +185,9 @@ async def test_a_purge_that_knows_no_word_any_more_searches_by_signatures(bobs: 
 
 async def test_a_receipt_names_the_index_of_the_vector_engine_where_there_is_one(bobs: House) -> None:
     first, second = await bobs.keep(SECRET), await bobs.keep(OTHER)
-    assert "reindex" not in " ".join((await bobs.purge(first)).beyond)
+    assert "index rebuild" not in " ".join((await bobs.purge(first)).beyond)
     (bobs.folder / "memories.db").mkdir()
-    assert "reindex" in " ".join((await bobs.purge(second)).beyond)
+    assert "index rebuild" in " ".join((await bobs.purge(second)).beyond)
 
 
 async def test_what_could_not_be_done_is_done_by_purging_the_same_id_again(
