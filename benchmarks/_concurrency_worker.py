@@ -25,7 +25,7 @@ from agent_memory.models import MEMORY, Observation
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store.file_storage import Sealing
+from agent_memory.store.memory_storage import SegmentUpkeep
 from agent_memory.store.segment_builder import seal_up
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Session:
         try:
             done = await asyncio.to_thread(seal_up, storage.folder, MEMORY, identity, 1)
             upkeep = storage.opened.upkeep
-            adopted = isinstance(upkeep, Sealing) and await storage._run(upkeep.opening().adopt)  # noqa: SLF001
+            adopted = isinstance(upkeep, SegmentUpkeep) and await storage._run(upkeep.opening().adopt)  # noqa: SLF001
         except StorageError as error:
             self.note(op="move", what="seal", outcome=f"{type(error).__name__}: {error.message}"[:60])
             return

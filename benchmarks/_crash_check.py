@@ -244,7 +244,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
         each.id: each for each in store.refresh().records.values() if each.id not in store.state.since(state.seq)
     }
     pieces = {each.id: len(dict.fromkeys(embedded_texts(each.content))) for each in memories.values()}
-    shard = Shard.open(Shards(storage.folder).path_of(name))
+    shard = Shard.open(Shards(storage.folder).get_path(name))
     points: dict[str, set[int]] = {}
     for point, memory_id in shard.owners():
         points.setdefault(memory_id, set()).add(point)

@@ -15,7 +15,7 @@ from agent_memory.care.checks.examination import examine_agent
 from agent_memory.models import Kind, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
 from benchmarks._crash_check import Case, Findings, age
 from benchmarks._crash_model import Expected, Pending, compare, shown

@@ -12,10 +12,9 @@ from agent_memory.journal.rewrite import JournalRewrite
 from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_memory.journal.writer import LockedJournal
-    from agent_memory.models import Memory
 
 
 def _acknowledge_first() -> None:
@@ -44,16 +43,16 @@ def _acknowledge_first() -> None:
 
 def _forget_one_by_one() -> None:
     """Forget the versions of a memory in a line each."""
+    real: Any = Store.change
 
-    def forget(self: Any, gone: Collection[str], *_: Any) -> list[Memory]:
-        chain = [one for memory_id in gone for one in (memory_id, *self.state.replacements.older(memory_id))]
-        records: list[Memory] = [self.state.records[each] for each in chain]
-        for each in chain:
-            change = Change("delete", self.kind.name, each)
-            self.change(lambda _, change=change: ([change], None))
-        return records
+    def change_one_by_one(self: Any, decide: Callable[[Any], tuple[list[Change], Any]]) -> Any:
+        changes, answer = decide(self.refresh())
+        if sum(change.op == "delete" for change in changes) < 2:
+            return real(self, decide)
+        settles = [real(self, lambda _, change=change: ([change], None))[1] for change in changes]
+        return answer, settles[-1]
 
-    Store.forget = forget  # type: ignore[assignment, method-assign]
+    Store.change = change_one_by_one  # type: ignore[method-assign]
 
 
 def _compact_in_place() -> None:

@@ -57,7 +57,7 @@ def engine_figures(root: Path, size: int, rounds: int, asked: Iterator[NDArray[n
     shards = Shards(folder_of(AGENT, root))
     name = shards.active()[1]
     assert name is not None, "the index was not built"
-    folder = shards.path_of(name)
+    folder = shards.get_path(name)
     shard = Shard.open(folder)
     plain = sampled(lambda: shard.nearest(next(asked).tolist(), NEAREST), rounds)
     narrow = sampled(lambda: shard.nearest(next(asked).tolist(), NEAREST, where=_DECISION), rounds)

@@ -21,7 +21,7 @@ from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY
-from agent_memory.store.file_storage import SEALED_AT
+from agent_memory.store.memory_storage import SEALED_AT
 from agent_memory.store.segment_builder import seal_up
 from benchmarks._latency_data import Figure, amount, peak_memory
 from benchmarks._latency_vectors import AGENT

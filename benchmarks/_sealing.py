@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from agent_memory.store import file_storage as upkeep
+from agent_memory.store import memory_storage as upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,7 +33,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.store.file_storage import SEALED_AT
+from agent_memory.store.memory_storage import SEALED_AT
 from benchmarks._latency_pad import scratchpads
 from benchmarks._scale_compaction import compaction
 from benchmarks._scale_data import fill

@@ -10,7 +10,7 @@ from agent_memory.models import Clock, Kind, Record, utc_now
 from agent_memory.models.record import IdOf
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
         SearchResults,
     )
     from agent_memory.settings import ServiceSettings
-    from agent_memory.store.file_storage import FileStorage, detect_storage
-    from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.memory_storage import FileStorage, MemoryStorage, detect_storage
 
 __version__ = "0.1.0"
 

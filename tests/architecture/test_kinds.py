@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 NAME_NO_KIND: Final = {"journal", "store", "index", "engines", "files", "redaction", "embeddings"}
 MAY_NAME_ONE: Final = {
     "files/processes.py": "a reason, the memory of a process",
-    "store/memory_storage.py": "the storage of memories",
-    "store/file_storage.py": "memories in files, and which storage has an agent's memories",
+    "store/memory_storage.py": "memories in files, and which storage has an agent's memories",
     "engines/server_storage.py": "memories on a server",
     "engines/vector_storage.py": "memories in files with a vector index",
 }

@@ -34,7 +34,6 @@ OWN: Final = {
     "agent_memory.engines.shard": "loads the engine, which belongs in a process of its own",
     "agent_memory.store.segment_builder": "arrays: needs numpy",
     "agent_memory.store.segment_opener": "arrays: needs numpy",
-    "agent_memory.store.sealed_records": "arrays: needs numpy",
     "agent_memory.engines.server_storage": "loads qdrant_client",
     "agent_memory.engines.server_client": "loads qdrant_client",
     "agent_memory.engines.server_log": "loads qdrant_client",

@@ -18,7 +18,7 @@ from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import RESOURCE, TOPIC, Kind, Resource, Topic
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, summary_of
-from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
 from agent_memory.store.segment_builder import seal_up
 

@@ -23,7 +23,7 @@ from agent_memory.memory.caller import NOBODY
 from agent_memory.models import MEMORY, Kind, Observation
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
 from agent_memory.store.segment_builder import seal_up
 from agent_memory.store.shards import Shards

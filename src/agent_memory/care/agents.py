@@ -38,7 +38,7 @@ from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.journal.agent_file import read_states, write_states
 from agent_memory.journal.journal import check_all_present
 from agent_memory.settings import PERSON_SECONDS
-from agent_memory.store.change_log import records_in
+from agent_memory.store.change_log import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -92,7 +92,7 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
         with translated(folder.path, "list"):
             journals = folder.journals() if folder.path.is_dir() else []
         for journal in journals:
-            records = records_in(journal)
+            records = read_records(journal)
             counts[journal.name] = len(records)
             if journal == folder.journal:
                 items = sum(_is_item(record) for record in records.values())

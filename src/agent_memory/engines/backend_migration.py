@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.logs import get_logger
-from agent_memory.store.worker import Turns
+from agent_memory.store.worker import LoopLock
 
 if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller, Report
@@ -39,7 +39,7 @@ class Migration:
         self._settings = settings
         self._report = report
         self._looked = not (settings.backend == "auto" and storage.can_migrate)
-        self._moving = Turns("migrating this agent")
+        self._moving = LoopLock("migrating this agent")
         self._unasked: asyncio.Task[None] | None = None
 
     async def look(self, caller: Caller) -> None:

@@ -17,9 +17,9 @@ from agent_memory.engines.index_sync import Indexed, IndexSync
 from agent_memory.engines.shard_client import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
-from agent_memory.store.protocols import trouble_of_engine
+from agent_memory.store.protocols import find_engine_trouble
 from agent_memory.store.shards import Shards
-from agent_memory.store.worker import Turns
+from agent_memory.store.worker import LoopLock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -76,7 +76,7 @@ class IndexMaintenance:
         self.sync = IndexSync(indexed, self._shards, options.start, wanted=wanted)
         self.backend = _VECTOR if wanted else self._shards.active()[0]
         self._task: asyncio.Task[None] | None = None
-        self._building = Turns("building an index")
+        self._building = LoopLock("building an index")
         self._looked = 0.0
         self._rest_until = 0.0
         self._swept = False
@@ -203,7 +203,7 @@ class IndexMaintenance:
         if self.backend != _VECTOR:
             return {}, []
         state = self.sync.describe()
-        trouble = trouble_of_engine(state)
+        trouble = find_engine_trouble(state)
         return {"index": state}, [] if trouble is None else [trouble]
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.engines.ann_index import AnnIndex
     from agent_memory.engines.shard_client import EngineClient
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.store.file_storage import Sealing
+    from agent_memory.store.memory_storage import SegmentUpkeep
     from agent_memory.store.shards import Shards, ShardState
     from agent_memory.store.store import Store
     from agent_memory.store.worker import Worker
@@ -66,7 +66,7 @@ class Indexed:
     prepare: Callable[[float | None], Awaitable[bool]]
     sizes: Callable[[], Awaitable[tuple[int, float]]]
     whole: Callable[[], Store[Any]]
-    sealing: Sealing[Any]
+    sealing: SegmentUpkeep[Any]
 
 
 class IndexSync:
@@ -169,7 +169,7 @@ class IndexSync:
         if (unfit := self._unfit(state)) is not None or state is None:
             self.needs_build = unfit
             return None
-        self._client = self._start(self._shards.path_of(shard))
+        self._client = self._start(self._shards.get_path(shard))
         self._shard, self._seq = shard, state.seq
         return _LATER
 

@@ -21,8 +21,7 @@ from agent_memory.models import MEMORY, Clock, check_agent_id, utc_now
 from agent_memory.models.kind import R
 from agent_memory.settings import ServiceSettings
 from agent_memory.settings.installation import advice
-from agent_memory.store.file_storage import ranking_of
-from agent_memory.store.memory_storage import MemoryStorage
+from agent_memory.store.memory_storage import MemoryStorage, get_ranking_settings
 from agent_memory.store.storage_edge import Backend
 from agent_memory.store.store import Store
 
@@ -157,7 +156,7 @@ class Server(Generic[R]):
         if embedder is not None and absent is None:
             worker = EmbeddingWorker(embedder, VectorCache(self.cache if self.settings.enable_caching else None))
             vectors = ServerVectors(wire, server.rows, worker)
-        index = SearchIndex(ranking_of(self.settings), vectors)
+        index = SearchIndex(get_ranking_settings(self.settings), vectors)
         log = ServerChangeLog(self.kind, server, self.clock, self.limits.longest_wait)
         store = Store(self.kind, self.agent_id, log, index, self.clock)
         store.embeddings = ServerEmbeddings(vectors, worker, absent)

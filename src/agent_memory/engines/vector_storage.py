@@ -19,8 +19,7 @@ from agent_memory.journal import GRACE
 from agent_memory.models import EVERYTHING, MEMORY, Clock, Listing, utc_now
 from agent_memory.models.kind import R
 from agent_memory.settings import ServiceSettings
-from agent_memory.store.file_storage import Files, FileStorage, ranking_of
-from agent_memory.store.memory_storage import MemoryStorage
+from agent_memory.store.memory_storage import Files, FileStorage, MemoryStorage, get_ranking_settings
 from agent_memory.store.protocols import MigrationProgress
 from agent_memory.store.shards import Shards, is_installed, no_engine_error, with_model
 from agent_memory.store.store import Store
@@ -154,7 +153,7 @@ class IndexedFiles(Generic[R]):
             return await storage.count(), characters / max(1, len(latest))
 
         def read_whole() -> Store[R]:
-            index = SearchIndex(ranking_of(files.settings), candidates)
+            index = SearchIndex(get_ranking_settings(files.settings), candidates)
             whole = Store(files.kind, files.folder.agent_id, files.log(), index, files.clock)
             whole.embeddings, whole.upkeep = store.embeddings, store.upkeep
             whole.refresh()

@@ -12,7 +12,7 @@ from agent_memory.journal import GRACE
 from agent_memory.models import ENTITY, EPISODE, MARK, MENTIONS, RELATION, RESOURCE, SUMMARY, TOPIC, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.change_log import sweep_blobs
-from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:

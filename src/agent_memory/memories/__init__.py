@@ -10,8 +10,13 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.engines.vector_storage import MigratableStorage, VectorStorage
-    from agent_memory.store.file_storage import FileStorage, detect_storage, rollback_migration, should_migrate
-    from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.memory_storage import (
+        FileStorage,
+        MemoryStorage,
+        detect_storage,
+        rollback_migration,
+        should_migrate,
+    )
 
 __all__ = [
     "FileStorage",

@@ -16,7 +16,7 @@ from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.conflict_review import list_decisions
 from agent_memory.memory.events import latest_audit, read_audit
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
-from agent_memory.store.queries import Taken
+from agent_memory.store.queries import RemovedTexts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -179,7 +179,7 @@ class History:
         if memory is None:
             await self._storage.forgotten_with(memory_id)  # raises if there is nothing
             return await self._restore_request(memory_id, await self._storage.taken_with(memory_id), caller)
-        taken = await self._storage.taken_with(memory_id) if seq is None else Taken()
+        taken = await self._storage.taken_with(memory_id) if seq is None else RemovedTexts()
         if memory_id in taken.texts:
             return await self._restore_request(memory_id, taken, caller)
         newer_id = (await self._storage.replaced_by([memory_id])).get(memory_id)
@@ -311,7 +311,7 @@ class History:
     def _read_all(self) -> list[dict[str, Any]]:
         return [] if self._audit_file is None else list(_filter_named(read_audit(self._audit_file)))
 
-    async def _restore_request(self, memory_id: str, taken: Taken[Memory], caller: Caller) -> RestoreResult:
+    async def _restore_request(self, memory_id: str, taken: RemovedTexts[Memory], caller: Caller) -> RestoreResult:
         """Restore everything that one request to forget took."""
         await self._storage.store_many(taken.gone)
         for memory in taken.gone:

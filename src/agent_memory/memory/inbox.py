@@ -25,7 +25,7 @@ from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.store.file_storage import Files
+from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_redaction import redact_record
 from agent_memory.store.record_storage import RecordStorage
 

@@ -25,7 +25,7 @@ from agent_memory.memory.writer import Writer
 from agent_memory.models import NOTES, Clock, Memory, Scratchpad, SearchRequest, filters_of, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.settings import ServiceSettings
-from agent_memory.store.file_storage import FileStorage, detect_storage
+from agent_memory.store.memory_storage import FileStorage, detect_storage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -37,7 +37,7 @@ ATTENTION: Final = (
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
 """Codes, the most severe first. Notes are left to the doctor."""
-_INDEX_FACTS: Final = "agent_memory.store.shards:of_metadata"
+_INDEX_FACTS: Final = "agent_memory.store.shards:report_metadata"
 
 
 async def describe_status(  # noqa: PLR0913 - each by its name

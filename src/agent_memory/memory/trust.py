@@ -14,8 +14,8 @@ from agent_memory.errors import ValidationError
 from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
 from agent_memory.memory.similarity import is_near
 from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, rests_on
-from agent_memory.store.changes import overlaid
-from agent_memory.store.record_redaction import joined, redact_fields, with_fields
+from agent_memory.store.changes import overlay_fields
+from agent_memory.store.record_redaction import join_fields, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -146,7 +146,7 @@ class TrustGate:
         if caller.trust == "high":
             return changes
         values = {key: value for key, value in changes.value.items() if key in Memory.model_fields}
-        after = overlaid(before, values)
+        after = overlay_fields(before, values)
         for act in await self._list_acts(before, after, changes.value, caller):
             await self._check(act, before.trust, caller)
         statement = values.keys() - PLACE - {"supersedes"}
@@ -159,7 +159,7 @@ class TrustGate:
             whose["trust"] = lowest(before.trust, theirs, *await self._of_sources(after, caller))
         if "content" in words:
             whose["source"] = {"kind": "assistant", "detail": "memory_update"}
-        return joined(changes, redact_fields(MEMORY, whose))
+        return join_fields(changes, redact_fields(MEMORY, whose))
 
     async def may_raise(self, memory: Memory, caller: Caller) -> bool:
         """Return True if repeating a text may raise its trust.

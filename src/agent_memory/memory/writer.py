@@ -34,7 +34,7 @@ from agent_memory.memory.trust import SAID, statement_of
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction.redactor import RepeatedRedactor
 from agent_memory.registry import load_handler
-from agent_memory.store.record_redaction import joined, make_record, redact_fields, with_fields
+from agent_memory.store.record_redaction import join_fields, make_record, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -150,7 +150,7 @@ class Writer:
             suspects = await self.finder.compare_change(before, content)
         if before is not None and suspects:
             linked = before.model_copy(update={"links": changing.value.get("links", before.links)})
-            changing = joined(changing, redact_fields(MEMORY, {"links": link_suspects(linked, suspects)}))
+            changing = join_fields(changing, redact_fields(MEMORY, {"links": link_suspects(linked, suspects)}))
         after = await self._storage.update(memory_id, changing, expect_seq=expect_seq)
         if "supersedes" in changing.value:
             _note_replaced(after, caller)

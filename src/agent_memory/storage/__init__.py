@@ -20,8 +20,13 @@ if TYPE_CHECKING:
     from agent_memory.engines.vector_storage import MigratableStorage, VectorStorage
     from agent_memory.files.layout import AgentFolder, folder_of
     from agent_memory.settings import PAYS_FROM
-    from agent_memory.store.file_storage import FileStorage, detect_storage, rollback_migration, should_migrate
-    from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.memory_storage import (
+        FileStorage,
+        MemoryStorage,
+        detect_storage,
+        rollback_migration,
+        should_migrate,
+    )
     from agent_memory.store.protocols import MigrationProgress, Trouble
 
 __all__ = [

@@ -1,5 +1,5 @@
-"""Storage of one agent's records: the journal is the truth, what is searched is derived from it.
+"""Storage of one agent's records: a journal, and derived search indexes.
 
-A segment holds the records of a stretch of the journal, read without a replay. It is immutable; later changes hide
+A segment holds the records of a span of the journal, read without a replay. It is immutable; later changes hide
 what it holds. All of it can be rebuilt from the journal.
 """

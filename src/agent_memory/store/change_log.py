@@ -1,4 +1,6 @@
-"""`FileLog`: the changes of one agent's records in a journal, and the policy of its compactions.
+"""`FileLog`: the changes of one agent's records in a journal.
+
+The `CompactionPolicy` decides when a compaction pays.
 
 Also finds what the other journals of the folder still need: vectors and long texts.
 """
@@ -33,7 +35,7 @@ from agent_memory.journal import (
 from agent_memory.journal.journal import note_current
 from agent_memory.journal.reader import is_put_back
 from agent_memory.models import ACCESS, ESTIMATES, PLACE, Clock, to_text, utc_now
-from agent_memory.store.changes import expired_before
+from agent_memory.store.changes import is_expired_before
 from agent_memory.store.shards import describe_folder
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ T = TypeVar("T")
 
 
 class FileLog:
-    """A `ChangeLog` in an agent's folder, for one writer at a time.
+    """The `ChangeLog` in an agent's folder, for one writer at a time.
 
     Args:
         kind: Kind of the records. A compaction reads them and those of the other kinds in the journal; lines of unknown
@@ -81,11 +83,11 @@ class FileLog:
         self._folder = folder
         self._clock = clock
         path = folder.path / kind.journal
-        self._kinds = {each.name: each for each in kind.in_journal}
+        self._kinds = {member.name: member for member in kind.in_journal}
         self.journal = Journal(path, self._kinds, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
         self.policy = CompactionPolicy(grace)
         self._generation = ""
-        self._looked_on: date | None = None
+        self._checked_on: date | None = None
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -103,7 +105,7 @@ class FileLog:
 
     def poll(self, *, thorough: bool = False) -> JournalUpdate:
         """See `ChangeLog`; `thorough` reads the whole file again."""
-        return self._counted(self.journal.poll(thorough=thorough))
+        return self._count(self.journal.poll(thorough=thorough))
 
     def hold(self, wait: float) -> AbstractContextManager[None]:
         """See `ChangeLog`."""
@@ -112,10 +114,10 @@ class FileLog:
     def commit(self, absorb: Absorb, decide: Decide[T]) -> tuple[T, Settle]:
         """See `ChangeLog`. Holds the lock for as long as it takes."""
         with self.journal.appending() as writer:
-            absorb(self._counted(writer.update))
+            absorb(self._count(writer.update))
             changes, answer = decide()
             if changes:
-                absorb(self._counted(JournalUpdate([writer.append(changes)])))
+                absorb(self._count(JournalUpdate([writer.append(changes)])))
                 if changes[0].op == "put":
                     describe_folder(self._folder)  # under the lock, or it might replace what a migration has written
         return answer, writer.receipt.settle if writer.receipt is not None else None
@@ -128,9 +130,9 @@ class FileLog:
         now = self._clock()
         if is_put_back(self.journal.reader) or self.policy.pays(len(state.records), now):
             return True
-        if self._looked_on == now.date() or self.policy.is_of_today(now):
+        if self._checked_on == now.date() or self.policy.is_of_today(now):
             return False
-        self._looked_on = now.date()
+        self._checked_on = now.date()
         return state.has_expired(now - self._grace)
 
     @contextlib.contextmanager
@@ -138,18 +140,18 @@ class FileLog:
         """See `ChangeLog`."""
         until = self._clock() - (self._grace if grace is None else grace)
 
-        def has_ended(put: Change) -> bool:
-            return put.kind in self._kinds and expired_before(put.data, until)
+        def is_expired(put: Change) -> bool:
+            return put.kind in self._kinds and is_expired_before(put.data, until)
 
-        def refusal(put: Change) -> str | None:
+        def find_refusal(put: Change) -> str | None:
             kind = self._kinds.get(put.kind)
             return None if kind is None else kind.refusal(self._folder.agent_id, put.id, put.data)
 
         with self.journal.folded(
             grace=grace,
-            keep=refusal,
-            ended=has_ended,
-            apart=[_sealed_seq(self._folder, name) for name in self._kinds],
+            keep=find_refusal,
+            ended=is_expired,
+            apart=[_get_sealed_seq(self._folder, name) for name in self._kinds],
             words=[word for kind in self._kinds.values() for word in (kind.text, *kind.prose)],
         ) as new:
 
@@ -168,8 +170,10 @@ class FileLog:
         """See `ChangeLog`."""
         reader, name = self.journal.reader, self.journal.path.name
         problems = [f"line {problem.line}: {problem.reason}" for problem in reader.problems]
-        if moved := reader.reversed:
-            problems.append(f"line {moved[0]}: its number is lower than that of the line before; lines were moved")
+        if reversed_lines := reader.reversed:
+            problems.append(
+                f"line {reversed_lines[0]}: its number is lower than that of the line before; lines were moved"
+            )
         if reader.rewritten:
             problems.append(f"{name} was rewritten by another program; a copy was kept beside it")
         return problems, self.journal.notes
@@ -182,13 +186,14 @@ class FileLog:
         """See `ChangeLog`."""
         return keep_lost(self.journal.path, records)
 
-    def _counted(self, update: JournalUpdate) -> JournalUpdate:
+    def _count(self, update: JournalUpdate) -> JournalUpdate:
+        """Count an update in the policy; return it."""
         header = self.journal.reader.header
         generation = header.generation if header is not None else ""
         if update.reset or (update.entries and self.policy.is_empty):
             self.policy.clear(header.last_seq if header else 0)
         elif header is not None and self._generation and generation != self._generation:
-            self.policy.go_on(header.last_seq, self._clock())
+            self.policy.skip_compacted(header.last_seq, self._clock())
         self._generation = generation
         for entry in update.entries:
             if is_counted(entry, self._kind):
@@ -196,36 +201,36 @@ class FileLog:
         return update
 
 
-def _sealed_seq(folder: AgentFolder, kind: str) -> int:
+def _get_sealed_seq(folder: AgentFolder, kind: str) -> int:
     """Return the number of the last sealed change, or 0."""
-    listed = read_json(folder.segments(kind) / SEGMENTS) or {}
-    seq = ((listed.get("notes") or {}).get("place") or {}).get("seq")
+    manifest = read_json(folder.segments(kind) / SEGMENTS) or {}
+    seq = ((manifest.get("notes") or {}).get("place") or {}).get("seq")
     return seq if isinstance(seq, int) else 0
 
 
 _DAY: Final = len("2026-03-01")
 _NEVER: Final = "~"
 _BOOKKEEPING: Final = ACCESS | PLACE | ESTIMATES
-"""Fields that hold no text: a patch of these alone ends none."""
+"""Fields that hold no text: a patch of these alone deletes none."""
 _COMPACT_AT: Final = 1000
-"""Lines that could go, from which on a compaction may pay; with more memories than that, as many as there are."""
+"""Droppable lines from which on a compaction may pay; with more memories than that, as many as there are."""
 
 
 class CompactionPolicy:
-    """The lines of one journal, counted while they are read.
+    """Counts of the lines of one journal, for its compaction. Pure.
 
-    What could go: accesses noted since the last compaction, for it adds them up; and lines older than the grace time,
-    of which one for each memory stays. So the file never has more than twice as many lines as there are memories, plus
-    a thousand, plus what the grace time keeps.
+    Droppable are accesses since the last compaction, which adds them up, and lines older than the grace time, of which
+    one for each memory stays. So the file never has more than twice as many lines as there are memories, plus a
+    thousand, plus the lines of the grace time.
 
-    That number is only nearly right: a clock that jumped, lines of a newer version and memories that were forgotten a
-    moment ago keep lines alive that look as if they could go. Therefore a compaction must also be worth its time:
-    either the file has grown by half since the last one, or a day has passed.
+    The number is an estimate: a clock that jumped, lines of a newer version and memories that were just forgotten
+    prevent lines from being dropped. So a compaction must also be worth its time: the file has grown by half since the
+    last one, or a day has passed.
 
-    However few lines there are, one pays once a day when a text that was forgotten or replaced is past its grace time.
+    With few lines, too, a compaction pays once a day if a forgotten or replaced text is past its grace time.
 
     Args:
-        grace: How long replaced and deleted versions stay.
+        grace: Time for which replaced and deleted versions stay.
     """
 
     def __init__(self, grace: timedelta = GRACE) -> None:
@@ -233,18 +238,18 @@ class CompactionPolicy:
         self.clear(0)
 
     def clear(self, compacted_seq: int) -> None:
-        """Begin with a file whose last compaction saw the numbers up to `compacted_seq`; 0 before the first."""
+        """Start with a file compacted up to a change, or never (0)."""
         self._compacted_seq = compacted_seq
         self._compacted_on = ""
         self._touches = self._grown = self._lines = 0
         self._by_day: Counter[str] = Counter()
         self._first_end = _NEVER
 
-    def go_on(self, compacted_seq: int, now: datetime) -> None:
-        """Go on with the file compacted, of which nothing was read again.
+    def skip_compacted(self, compacted_seq: int, now: datetime) -> None:
+        """Continue with a compacted file of which nothing was read again.
 
-        What is older than the grace time counts as gone. A text whose time was over may be there still for what no
-        compaction passes: that costs another one, on another day.
+        Lines older than the grace time count as dropped. A compaction may have had to leave some of their texts: that
+        costs another one, on another day.
         """
         oldest_kept = to_text(now - self._grace)[:_DAY]
         self._compacted_seq = compacted_seq
@@ -255,17 +260,17 @@ class CompactionPolicy:
         self._first_end = max(self._first_end, oldest_kept)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what was counted, for another process that goes on from here."""
+        """Return the counts, for another process that continues from here."""
         return {**vars(self), "_grace": None}
 
-    def resume(self, said: Mapping[str, Any]) -> None:
-        """Go on from what `to_json` gave; nothing where that is not what it gives."""
-        if said.keys() == vars(self).keys():
-            vars(self).update(said, _grace=self._grace, _by_day=Counter(said["_by_day"]))
+    def resume(self, counts: Mapping[str, Any]) -> None:
+        """Continue from a result of `to_json`; ignore anything else."""
+        if counts.keys() == vars(self).keys():
+            vars(self).update(counts, _grace=self._grace, _by_day=Counter(counts["_by_day"]))
 
     @property
     def is_empty(self) -> bool:
-        """Whether no line was counted yet."""
+        """True if no line was counted yet."""
         return self._lines == 0
 
     def add(self, entry: Entry) -> None:
@@ -279,11 +284,16 @@ class CompactionPolicy:
             self._touches += 1
         else:
             self._by_day[day] += 1
-            if day < self._first_end and any(map(_ends_a_text, entry.changes)):
+            if day < self._first_end and any(map(_deletes_text, entry.changes)):
                 self._first_end = day
 
     def pays(self, live: int, now: datetime) -> bool:
-        """Tell whether a compaction is worth its time, with so many memories at this moment."""
+        """Return True if a compaction is worth its time.
+
+        Args:
+            live: Number of memories.
+            now: Time of the question.
+        """
         least = max(_COMPACT_AT, live)
         if self._lines <= least and self._first_end == _NEVER:
             return False  # most calls end here
@@ -299,22 +309,25 @@ class CompactionPolicy:
         return self._grown > max(least, left // 2) or not self.is_of_today(now)
 
     def is_of_today(self, now: datetime) -> bool:
-        """Tell whether the file was compacted today, or at a time that is yet to come."""
+        """Return True if the file was compacted today, or in the future."""
         return self._compacted_on >= to_text(now)[:_DAY]
 
 
 def is_counted(entry: Entry, kind: Kind[Any]) -> bool:
-    """Tell whether a line counts for the records of a kind: not where it is all about others in the same journal."""
-    others = {each.name for each in kind.beside()}
-    return not others or not entry.changes or any(change.kind not in others for change in entry.changes)
+    """Return True unless a line concerns only other kinds.
+
+    They may be in the same journal.
+    """
+    foreign = {sibling.name for sibling in kind.beside()}
+    return not foreign or not entry.changes or any(change.kind not in foreign for change in entry.changes)
 
 
-def _ends_a_text(change: Change) -> bool:
+def _deletes_text(change: Change) -> bool:
     return change.op == "delete" or (change.op == "patch" and not change.data.keys() <= _BOOKKEEPING)
 
 
-def records_in(journal: Path, without: str = "") -> Records:
-    """Return the records of a journal by id as they stand there, of whatever kind but the one named.
+def read_records(journal: Path, without: str = "") -> Records:
+    """Return the raw records of a journal, except of one kind.
 
     Raises:
         StorageError: It cannot be read.
@@ -328,41 +341,43 @@ def records_in(journal: Path, without: str = "") -> Records:
 
 
 def hashes_elsewhere(folder: AgentFolder, kind: Kind[Any]) -> set[bytes]:
-    """Return the hashes of all texts in the folder's journals but those of a kind, whichever field holds them.
+    """Return the hashes of a folder's texts, except of one kind.
 
-    A journal that cannot be read gives none: its vectors can be computed again, and a vector that is kept without need
-    tells something of a text that was forgotten.
+    An unreadable journal has none: its vectors can be computed again, and an unneeded vector reveals something of a
+    forgotten text.
     """
-    found: set[bytes] = set()
+    hashes: set[bytes] = set()
     with contextlib.suppress(OSError):
         for path in folder.journals():
             if path.name != kind.journal or kind.beside():
                 with contextlib.suppress(StorageError):
-                    found |= {
+                    hashes |= {
                         text_hash(piece)
-                        for record in records_in(path, kind.name).values()
+                        for record in read_records(path, kind.name).values()
                         for text in record.values()
                         if isinstance(text, str)
                         for piece in embedded_texts(text)
                     }
-    return found
+    return hashes
 
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def files_naming(folder: AgentFolder) -> list[Path]:
-    """Return the files in which records may stand: journals, what was set aside of them, copies that somebody made.
+def list_record_files(folder: AgentFolder) -> list[Path]:
+    """Return the files that may have records: journals, quarantined files and copies.
 
     Raises:
         StorageError: The folder cannot be listed.
     """
     with translated(folder.path, "list"), os.scandir(folder.path) as entries:
-        return [folder.path / each.name for each in entries if ".yaml" in each.name and each.is_file()]
+        return [folder.path / entry.name for entry in entries if ".yaml" in entry.name and entry.is_file()]
 
 
 def sweep_blobs(folder: AgentFolder, grace: timedelta) -> SweepResult:
-    """Remove the long texts that no file in an agent's folder names, and that are older than `grace`. Blocking.
+    """Remove old long texts that no file of the folder names.
+
+    Blocking.
 
     Raises:
         StorageError: A file that may name one cannot be read; nothing more is removed.
@@ -371,16 +386,19 @@ def sweep_blobs(folder: AgentFolder, grace: timedelta) -> SweepResult:
     if not blobs.folder.is_dir():
         return SweepResult()
     if state_of(folder.path) is None:
-        return blobs.sweep(lambda: files_naming(folder), grace)
+        return blobs.sweep(lambda: list_record_files(folder), grace)
     journals = set(folder.journals())
-    # What was kept aside is encrypted in other ways, and may name any text.
-    if any(is_aside(path) for path in files_naming(folder) if path not in journals):
+    # A quarantined file is encrypted in another way, and may name any text.
+    if any(is_aside(path) for path in list_record_files(folder) if path not in journals):
         return SweepResult()
-    return blobs.sweep(lambda: journals, grace, _named_in_journal)
+    return blobs.sweep(lambda: journals, grace, _iter_named)
 
 
-def _named_in_journal(path: Path) -> Iterator[str]:
-    """Yield what has the form of a name in the fields of a journal that may be encrypted."""
+def _iter_named(path: Path) -> Iterator[str]:
+    """Yield possible names of long texts in a journal.
+
+    The journal may be encrypted.
+    """
     for entry in Journal(path, ()).poll().entries:
         for change in entry.changes:
             yield from _NAME.findall(json.dumps(change.data))

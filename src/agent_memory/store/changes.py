@@ -1,7 +1,7 @@
-"""What is decided about a change before it is written: which lines it takes, or why it is refused. Pure.
+"""Decisions about changes before they are written. Pure.
 
-Each decision looks at a state and returns the changes to append and what to answer. Whoever holds the log asks: behind
-a lock, or again after a lost race.
+Each decision reads a state and returns the changes with the answer. The owner of the log asks for it behind a lock, or
+again after a lost race.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from agent_memory.errors import ConflictError, UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, Trace, encode_datetimes
 from agent_memory.redaction import quoted, shortened
-from agent_memory.store.lookups import circle
-from agent_memory.store.record_redaction import validated
-from agent_memory.store.state import MOVED, RELEASED, seq_of
+from agent_memory.store.lookups import find_circle
+from agent_memory.store.record_redaction import validate_record
+from agent_memory.store.state import MOVED, RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,69 +26,73 @@ if TYPE_CHECKING:
 
 
 def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tuple[list[Change], str]:
-    """Return what stores a record, and the id under which its text is known then.
+    """Return the changes that store a record, and its ID.
+
+    With `unique`, the ID may be that of a record with the same text.
 
     Raises:
-        UnknownIdError: It supersedes a record that is not known.
-        ValidationError: It is another agent's, or its id is taken.
+        UnknownIdError: It supersedes an unknown record.
+        ValidationError: It is another agent's, or its ID is taken.
     """
     kind = state.kind
     _check_owner(state, record)
     text, group = kind.text_of(record), record.belongs_to
-    if unique and (same := state.same_text(text, now, items=record.is_item, group=group)) is not None:
+    if unique and (same := state.find_same_text(text, now, items=record.is_item, group=group)) is not None:
         return [], same.id
-    known = state.records.get(record.id)
-    if known == record:
+    existing = state.records.get(record.id)
+    if existing == record:
         return [], record.id
-    if known is not None:
-        raise _taken(record)
+    if existing is not None:
+        raise _get_taken_error(record)
     if record.supersedes and record.supersedes not in state.records:
         raise UnknownIdError(f"There is no {kind.name} {record.supersedes} to supersede; nothing was stored.")
-    return _stored_again(state, [record]), record.id
+    return _put_all(state, [record]), record.id
 
 
 def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], None]:
-    """Return what stores those of an agent's records that are not known.
+    """Return the changes that store the unknown records among some.
 
     Raises:
-        ValidationError: One of them cannot be kept.
+        ValidationError: One of them cannot be stored.
     """
-    text, known = state.kind.text_of, state.records
+    text_of, existing = state.kind.text_of, state.records
     new: dict[str, R] = {}
 
-    def found(record_id: str) -> R | None:  # one by one: all that are known would have to be loaded
-        return new.get(record_id) or known.get(record_id)
+    def find(record_id: str) -> R | None:  # one at a time: a mapping of all would load the sealed ones
+        return new.get(record_id) or existing.get(record_id)
 
-    def replaces(record_id: str) -> str | None:
-        record = found(record_id)
+    def get_older(record_id: str) -> str | None:
+        record = find(record_id)
         return record.supersedes if record is not None else None
 
     for record in records:
         _check_owner(state, record)
-        before = found(record.id)
-        if before is not None and text(before) != text(record):
-            raise _taken(record)
+        before = find(record.id)
+        if before is not None and text_of(before) != text_of(record):
+            raise _get_taken_error(record)
         if before is None:
             new[record.id] = record
     for record_id in new:
-        if circle(record_id, replaces):
+        if find_circle(record_id, get_older):
             raise ValidationError(f"{record_id} cannot replace itself; nothing was stored.")
-    return _stored_again(state, new.values()), None
+    return _put_all(state, new.values()), None
 
 
 def to_update(
     state: State[R], record_id: str, changes: Mapping[str, Any], expect_seq: int | None = None
-) -> tuple[list[Change], None]:
-    """Return what changes fields of a record; None gives a field its default again.
+) -> tuple[list[Change], R]:
+    """Return the changes that update fields of a record, and the record.
+
+    None gives a field its default again.
 
     Args:
-        state: As it is now.
-        record_id: Which.
-        changes: The new values.
-        expect_seq: The number that the record's last change must have, if that matters.
+        state: State before the change.
+        record_id: ID of the record.
+        changes: New values by field.
+        expect_seq: Required number of the record's last change, None for any.
 
     Raises:
-        UnknownIdError: There is no such record, or it is to supersede one that is not known.
+        UnknownIdError: There is no such record, or it would supersede an unknown one.
         ConflictError: Its last change is another one.
         ValidationError: A field is unknown, cannot be changed, or its value is wrong.
     """
@@ -96,24 +100,26 @@ def to_update(
     if wrong:
         names = ", ".join(sorted(map(shortened, wrong)))
         raise ValidationError(f"These fields cannot be changed: {names}.")
-    before = _required(state, record_id)
-    if expect_seq is not None and (last := seq_of(state, record_id)) != expect_seq:
+    before = _get_required(state, record_id)
+    if expect_seq is not None and (last := state.get_seq(record_id)) != expect_seq:
         raise ConflictError(f"{record_id} was last changed by number {last}, not {expect_seq}; nothing was changed.")
-    after = overlaid(before, changes)
+    after = overlay_fields(before, changes)
     if after == before:
-        return [], None
+        return [], before
     target = after.supersedes
     if target != before.supersedes and target and target not in state.records:
         raise UnknownIdError(f"There is no {state.kind.name} {target} to supersede; nothing was changed.")
-    if target and record_id in {target, *state.replacements.older(target)}:
+    if target and record_id in {target, *state.replacements.list_older(target)}:
         raise ValidationError(f"{record_id} cannot replace itself; nothing was changed.")
-    if record_id in state.table.invalid:  # a patch upon a record that is wrong would be without effect
-        return [_put(state, after)], None
-    return [Change("patch", state.kind.name, record_id, _difference(before, after), after)], None
+    if record_id in state.table.invalid:  # a patch of an invalid record would be without effect
+        return [_put(state, after)], after
+    old, new = before.to_record(), after.to_record()
+    patch = encode_datetimes({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})
+    return [Change("patch", state.kind.name, record_id, patch, after)], after
 
 
 def to_update_many(state: State[R], changes: Mapping[str, Mapping[str, Any]]) -> tuple[list[Change], None]:
-    """Return what changes fields of several records as one change; see `to_update`."""
+    """Return the changes that update several records; see `to_update`."""
     return [change for record_id, fields in changes.items() for change in to_update(state, record_id, fields)[0]], None
 
 
@@ -133,70 +139,81 @@ def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime
         UnknownIdError: There is no such record.
     """
     name = state.kind.name
-    chains = [(record_id, *state.replacements.older(record_id)) for record_id in gone]
-    chain = [_required(state, each) for each in dict.fromkeys(one for ids in chains for one in ids)]
-    changes = [Change("delete", name, record.id) for record in chain]
-    if reason and chain:
+    chains = [(record_id, *state.replacements.list_older(record_id)) for record_id in gone]
+    ids = dict.fromkeys(record_id for chain in chains for record_id in chain)
+    records = [_get_required(state, record_id) for record_id in ids]
+    changes = [Change("delete", name, record.id) for record in records]
+    if reason and records:
         salt = next((trace.salt for trace in state.table.traces.values()), None) or Trace.new_salt()
-        traces = (Trace.of(each.id, state.kind.text_of(each), now, reason, salt) for each in chain)
-        changes += [Change("mark", name, trace.id, {RELEASED: trace.to_json()}) for trace in traces]
-    return changes, chain
+        traces = (Trace.of(record.id, state.kind.text_of(record), now, reason, salt) for record in records)
+        changes += [_mark_released(state, trace.id, trace) for trace in traces]
+    return changes, records
 
 
 def to_move_out(
     state: State[R], records: Sequence[R], to: str, now: datetime, *, whole: bool
 ) -> tuple[list[Change], list[str]]:
-    """Return what takes out records that another journal of the folder has, and the ids of these, in their order.
+    """Return the changes that move records out, and their IDs.
 
-    One that is not there exactly as it is given stays.
+    A record that differs from the state stays.
 
     Args:
-        state: As it is now.
-        records: As the other journal has them.
-        to: Its name.
-        now: The present.
-        whole: One also stays without which an older record would count again that is not to go, or that is replaced by
-            one that is not to go.
+        state: State before the change.
+        records: Records as the other journal has them.
+        to: Name of the other journal.
+        now: Time of the change.
+        whole: True to keep a record, too, if an older record that stays would become valid without it, or if a record
+            that stays replaces it.
     """
     going = {record.id: record for record in records if state.records.get(record.id) == record}
-
-    while whole and (held := [each for each in going.values() if _is_parted(state, each, going, now)]):
-        for each in held:
-            del going[each.id]
-    return [Change("delete", state.kind.name, each, {MOVED: to}) for each in going], list(going)
+    while whole and (parted := [record for record in going.values() if _is_parted(state, record, going, now)]):
+        for record in parted:
+            del going[record.id]
+    return [Change("delete", state.kind.name, record_id, {MOVED: to}) for record_id in going], list(going)
 
 
 def _is_parted(state: State[R], record: R, going: Collection[str], now: datetime) -> bool:
-    """Tell whether a record would be parted from the one that replaces it, or from one that it replaces."""
-    older, newer = record.supersedes, state.replacements.of(record.id, now)
+    """Return True if a record would lose its replacement or older version."""
+    older, newer = record.supersedes, state.replacements.get_newer(record.id, now)
     if newer is not None and newer not in going:
         return True
     stays = older is not None and older in state.records and older not in going
-    return stays and state.replacements.of(str(older), now) == record.id
+    return stays and state.replacements.get_newer(str(older), now) == record.id
 
 
 def to_add_traces(state: State[R], traces: Iterable[Trace]) -> tuple[list[Change], int]:
-    """Return what adds traces of records that are neither there nor have one, and how many these are."""
+    """Return the changes that add traces of unknown records, and their number.
+
+    A record that exists or has a trace gets none.
+    """
     new = {trace.id: trace for trace in traces if trace.id not in state.table.traces}
-    changes = [
-        Change("mark", state.kind.name, trace.id, {RELEASED: trace.to_json()})
-        for trace in new.values()
-        if trace.id not in state.records
-    ]
+    changes = [_mark_released(state, trace.id, trace) for trace in new.values() if trace.id not in state.records]
     return changes, len(changes)
 
 
 def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change], None]:
-    """Return what counts an access of each record that is known."""
-    return [Change("touch", state.kind.name, each) for each in dict.fromkeys(record_ids) if each in state.records], None
+    """Return the changes that count an access of each known record."""
+    known = [record_id for record_id in dict.fromkeys(record_ids) if record_id in state.records]
+    return [Change("touch", state.kind.name, record_id) for record_id in known], None
 
 
 def _put(state: State[R], record: R) -> Change:
     return Change("put", state.kind.name, record.id, record.to_record(), _detach(record))
 
 
+def _put_all(state: State[R], records: Iterable[R]) -> list[Change]:
+    """Return the changes that store records and end their traces."""
+    stored = list(records)
+    ended = [_mark_released(state, record.id, None) for record in stored if record.id in state.table.traces]
+    return [*(_put(state, record) for record in stored), *ended]
+
+
+def _mark_released(state: State[Any], record_id: str, trace: Trace | None) -> Change:
+    return Change("mark", state.kind.name, record_id, {RELEASED: None if trace is None else trace.to_json()})
+
+
 def _detach(record: R) -> R:
-    """Return a record that shares no list and no dictionary with its caller."""
+    """Return a record that shares no container with its caller."""
     containers = {name: value for name, value in vars(record).items() if value and isinstance(value, list | dict)}
     if not containers:
         return record
@@ -205,16 +222,7 @@ def _detach(record: R) -> R:
     return detached
 
 
-def _stored_again(state: State[R], records: Iterable[R]) -> list[Change]:
-    """Return what stores records; one that had left a trace has none any more."""
-    known = list(records)
-    ended = [
-        Change("mark", state.kind.name, each.id, {RELEASED: None}) for each in known if each.id in state.table.traces
-    ]
-    return [*(_put(state, record) for record in known), *ended]
-
-
-def _required(state: State[R], record_id: str) -> R:
+def _get_required(state: State[R], record_id: str) -> R:
     record = state.records.get(record_id)
     if record is None:
         raise UnknownIdError(f"There is no {state.kind.name} {quoted(record_id)}; nothing was changed.")
@@ -227,32 +235,36 @@ def _check_owner(state: State[R], record: R) -> None:
         raise ValidationError(f"A {name} of agent {record.agent_id!r} cannot be stored for {state.agent_id!r}.")
 
 
-def _taken(record: Record) -> ValidationError:
+def _get_taken_error(record: Record) -> ValidationError:
     return ValidationError(f"The id {record.id} is taken.", code="id_taken")
 
 
-def _same_but_for_accesses(record: R, other: R | None) -> bool:
-    """Tell whether two versions differ in nothing but how often they were found."""
-    return other is not None and record == other.model_copy(
-        update={"access_count": record.access_count, "last_accessed": record.last_accessed}
-    )
+def find_lost(before: Iterable[R], now: Mapping[str, R]) -> dict[str, dict[str, Any]]:
+    """Return, by ID, the data of deleted or changed records.
+
+    A record with other accesses is not changed.
+    """
+    lost: dict[str, dict[str, Any]] = {}
+    for record in before:
+        accesses = {"access_count": record.access_count, "last_accessed": record.last_accessed}
+        current = now.get(record.id)
+        if current is None or record != current.model_copy(update=accesses):
+            lost[record.id] = record.to_record()
+    return lost
 
 
-def lost_since(known: Iterable[R], now: Mapping[str, R]) -> dict[str, dict[str, Any]]:
-    """Return what the journal should say of records that are not there any more as they were."""
-    return {record.id: record.to_record() for record in known if not _same_but_for_accesses(record, now.get(record.id))}
-
-
-def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
-    """Tell whether what the journal says of a record is that it expired before `moment`."""
+def is_expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
+    """Return True if a raw record expired before a time."""
     try:
         return datetime.fromisoformat(record["expires_at"]) < moment
-    except (KeyError, TypeError, ValueError):  # it never expires, or another program wrote what is no time
+    except (KeyError, TypeError, ValueError):  # it never expires, or another program wrote an invalid time
         return False
 
 
-def overlaid(record: R, changes: Mapping[str, Any]) -> R:
-    """Return a record with some fields changed; None gives a field its default again.
+def overlay_fields(record: R, changes: Mapping[str, Any]) -> R:
+    """Return a record with some fields changed.
+
+    None gives a field its default again.
 
     Raises:
         ValidationError: A value is wrong.
@@ -263,10 +275,4 @@ def overlaid(record: R, changes: Mapping[str, Any]) -> R:
             values.pop(field)
         else:
             values[field] = value
-    return validated(type(record), values, "changed")
-
-
-def _difference(before: R, after: R) -> dict[str, Any]:
-    """Return the patch that leads from one to the other: None removes a field, which then has its default."""
-    old, new = before.to_record(), after.to_record()
-    return encode_datetimes({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})
+    return validate_record(type(record), values, "changed")

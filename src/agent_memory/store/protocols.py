@@ -1,4 +1,4 @@
-"""Protocols of a backend: the log of changes, and the upkeep of a search index.
+"""Protocols of a backend: log of changes and index upkeep.
 
 A new backend implements `ChangeLog`, and `IndexUpkeep` where it has an index of its own, and gives a `RecordStorage`
 the function that opens them. The contract suite in tests/contract checks it.
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Settle = Callable[[], object] | None
-"""Makes a change durable; None where nothing is left to be done."""
+"""Makes a change durable; None if nothing is left to be synced."""
 Absorb = Callable[["JournalUpdate"], None]
-"""Takes in what is new, before and after a decision."""
+"""Applies new changes, before and after a decision."""
 Decide = Callable[[], tuple[list["Change"], T]]
-"""Returns the changes to make upon what was absorbed, and the answer; may be called more than once."""
+"""Returns the changes to make and the answer; may be called more than once."""
 
 
 class ChangeLog(Protocol):
@@ -46,7 +46,7 @@ class ChangeLog(Protocol):
 
     @property
     def rewritten(self) -> int:
-        """How often another program was found to have rewritten the changes."""
+        """Number of times another program has rewritten the changes."""
 
     def looks_like(self) -> object:
         """Return a value that differs after each write, without reading.
@@ -55,7 +55,7 @@ class ChangeLog(Protocol):
         """
 
     def poll(self, *, thorough: bool = False) -> JournalUpdate:
-        """Return what is new since the last call.
+        """Return new changes since the last call.
 
         Args:
             thorough: Also find what another program changed in place.
@@ -83,7 +83,7 @@ class ChangeLog(Protocol):
         No other writer's changes come in between.
 
         Returns:
-            The answer, and what makes durable what was written or read; see `Store.take_settle`.
+            The answer, and the sync of what was written or read; see `Store.change`.
 
         Raises:
             StorageError: Nothing was written, unless the message says that this is not known.
@@ -238,7 +238,7 @@ class MovableIndex(Protocol):
         """Build an index and answer from it."""
 
     async def migration_begun(self) -> bool:
-        """Return True if a migration was begun and has neither ended nor failed."""
+        """Return True if a begun migration has neither ended nor failed."""
 
     async def note_migration(self, *, begun: bool) -> None:
         """Record that a migration has begun, or has ended."""
@@ -250,7 +250,7 @@ _SOON: Final = "Searching again in a moment finds more."
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One thing that does not work; memories are stored and found all the same.
+    """One part that does not work; memories are still stored and found.
 
     Attributes:
         component: embedder, engine or audit.
@@ -270,11 +270,13 @@ class Trouble:
         return f"{self.message} {self.recovery}"
 
 
-def trouble_of_embedder(state: Mapping[str, Any]) -> Trouble | None:
-    """Return what is wrong with search by embeddings; None while it works, is being loaded, or was switched off.
+def find_embedder_trouble(state: Mapping[str, Any]) -> Trouble | None:
+    """Return the problem of search by embeddings.
+
+    None while it works, is being loaded, or was switched off.
 
     Args:
-        state: What `MemoryStorage.embedding_status` says.
+        state: Result of `MemoryStorage.embedding_status`.
     """
     if state.get("status") == "off" and not state.get("chosen"):
         return Trouble("embedder", "no_embedder", f"There is no search by meaning: {state['reason']}", "")
@@ -290,8 +292,8 @@ def trouble_of_embedder(state: Mapping[str, Any]) -> Trouble | None:
     return None
 
 
-def trouble_of_engine(state: Mapping[str, Any]) -> Trouble | None:
-    """Return what is wrong with the vector engine, from its own description."""
+def find_engine_trouble(state: Mapping[str, Any]) -> Trouble | None:
+    """Return the problem of the vector engine in its description, or None."""
     problem = state.get("problem")
     if not problem:
         return None
@@ -301,19 +303,23 @@ def trouble_of_engine(state: Mapping[str, Any]) -> Trouble | None:
     return Trouble("engine", "engine", message)
 
 
-def weakness(results: SearchResults, state: Mapping[str, Any]) -> str | None:
-    """Return why an answer is weaker than it could be and what to do, None when it is not.
+def describe_weakness(results: SearchResults, state: Mapping[str, Any]) -> str | None:
+    """Describe the weakness of a search with a remedy, or return None.
 
     Args:
-        results: The answer.
-        state: What `MemoryStorage.embedding_status` says.
+        results: Results of the search.
+        state: Result of `MemoryStorage.embedding_status`.
     """
-    if results.mode == "keyword" and (trouble := trouble_of_embedder(state)) is not None and trouble.code != "reports":
+    if (
+        results.mode == "keyword"
+        and (trouble := find_embedder_trouble(state)) is not None
+        and trouble.code != "reports"
+    ):
         return trouble.sentence.strip()
     pending = int(state.get("pending", 0))
     if results.mode == "keyword" and state.get("status") in {"loading", "found"}:
-        left = f", and {_texts(pending)} still to be read" if pending else ""
-        return f"Searched by words alone: the embedding model is being loaded{left}. {_SOON}"
+        rest = f", and {_texts(pending)} still to be read" if pending else ""
+        return f"Searched by words alone: the embedding model is being loaded{rest}. {_SOON}"
     if pending and state.get("status") in {"loading", "ready"}:
         searched = (
             "Searched by words alone" if results.mode == "keyword" else "Some memories were searched by words alone"

@@ -1,7 +1,7 @@
-"""Which fields of a record are text, and a record without secrets: what everything that is stored has passed.
+"""Records and fields without secrets; everything that is stored has passed here.
 
-The one place that makes `Redacted`. Storage stores nothing else, so a caller may hand over what it has cleaned already,
-and everything that is not marked is cleaned before it is stored. Finds no secret itself: that is `redaction`.
+The only module that makes `Redacted`. Storage cleans everything that is not marked so. Secrets are found by
+`redaction`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Record)
 
 Aim = typing.Literal["stored", "changed"]
-"""What was to become of a record: what an error says was not done."""
+"""Intended operation, which an error says was not done."""
 
 _REDACTOR: Final = SecretRedactor()
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
@@ -43,7 +43,7 @@ _FEW_WORDS: Final = 2
 _MAX_LABEL: Final = 160
 """Characters of a text that may be a label and its secret alone."""
 _CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
-# What a person or a model invents as a name: words, perhaps with a number. A password or a key is none.
+# A name that a person or a model invents: words, perhaps with a number. Not a password or a key.
 _NAME: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
 _DRAFT: Final = "draft_of_this"
 """A value that every required field takes, names and sentences alike."""
@@ -67,7 +67,7 @@ _SESSION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Redacted(Generic[T_co]):
-    """Something that has passed the redactor; made by the functions below and nowhere else.
+    """A value without secrets; only the functions below make one.
 
     Attributes:
         value: A record, or fields of one.
@@ -80,10 +80,10 @@ class Redacted(Generic[T_co]):
 
 @functools.cache
 def text_fields(kind: Kind[Any]) -> tuple[str, ...]:
-    """Return the fields of a kind that can hold a secret: each one whose type takes free text.
+    """Return the fields of a kind that can hold a secret.
 
-    Taken from the model, so that a new field is cleaned without further code. Not among them is `agent_id`,
-    which names the folder: a record of another agent is refused.
+    Found in the model, so that a new field is cleaned without further code. Without `agent_id`, which names the folder:
+    a record of another agent is refused.
     """
     fields = kind.model.model_fields.items()
     return tuple(name for name, field in fields if name != "agent_id" and _takes_text(field))
@@ -91,15 +91,15 @@ def text_fields(kind: Kind[Any]) -> tuple[str, ...]:
 
 @functools.cache
 def _prose(kind: Kind[Any]) -> frozenset[str]:
-    """Return the fields in which a secret has words around it; all others are labels, judged by themselves."""
+    """Return the fields with prose around a secret; the others are labels."""
     return frozenset({kind.text, *kind.prose, "metadata"})
 
 
 def redact_record(kind: Kind[R], record: R, redactor: Redactor | None = None) -> Redacted[R]:
-    """Return `record` without secrets; itself if there are none.
+    """Return a record without secrets; itself if there are none.
 
     Raises:
-        ValidationError: It is nothing but a secret, or what is left breaks the data model.
+        ValidationError: It is nothing but a secret, or the rest breaks the data model.
     """
     if not isinstance(record, kind.model):
         name = kind.model.__name__
@@ -108,14 +108,16 @@ def redact_record(kind: Kind[R], record: R, redactor: Redactor | None = None) ->
             recovery=f"Make one with {name}(agent_id=…, {kind.text}=…), or give the fields to MemoryService.store.",
         )
     values = record.model_dump(include=set(text_fields(kind)), exclude_defaults=True)
-    cleaned, found = _without_secrets(kind, values, redactor or _REDACTOR)
-    return Redacted(validated(kind.model, {**record.model_dump(), **cleaned}), found) if found else Redacted(record)
+    cleaned, kinds = _remove_secrets(kind, values, redactor or _REDACTOR)
+    if not kinds:
+        return Redacted(record)
+    return Redacted(validate_record(kind.model, {**record.model_dump(), **cleaned}), kinds)
 
 
 def redact_fields(
     kind: Kind[Any], values: Mapping[str, Any], redactor: Redactor | None = None
 ) -> Redacted[dict[str, Any]]:
-    """Return `values`, fields of a record in any form that its model takes, without secrets.
+    """Return fields, in any form the model takes, without secrets.
 
     Raises:
         ValidationError: A value is wrong, or the text is nothing but a secret.
@@ -127,68 +129,71 @@ def redact_fields(
         )
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
     drafts = {name: _DRAFT for name, field in kind.model.model_fields.items() if field.is_required()}
-    checked = validated(kind.model, {**drafts, "id": kind.new_id(), **texts}, "changed")
-    cleaned, found = _without_secrets(kind, _as_given(kind, texts, checked), redactor or _REDACTOR)
-    return Redacted({**values, **cleaned}, found)
+    checked = validate_record(kind.model, {**drafts, "id": kind.new_id(), **texts}, "changed")
+    cleaned, kinds = _remove_secrets(kind, _get_texts(kind, texts, checked), redactor or _REDACTOR)
+    return Redacted({**values, **cleaned}, kinds)
 
 
 def make_record(
     kind: Kind[R], values: Mapping[str, Any], agent_id: str, redactor: Redactor | None = None
 ) -> Redacted[R]:
-    """Return the record that `values`, fields in any form that its model takes, make without their secrets.
+    """Build a record without secrets from fields of any form.
 
-    Validated first, so that what is looked through is bounded; once more only if something was taken out.
+    Validated first, so that the redacted text is bounded, and again only if a secret was removed.
 
     Raises:
         ValidationError: Names the field and the rule, not the value; or the content is nothing but a secret.
     """
     owned = {**values, "agent_id": agent_id}
-    record = validated(kind.model, owned)
-    cleaned, found = _without_secrets(kind, _as_given(kind, owned, record), redactor or _REDACTOR)
-    return Redacted(validated(kind.model, {**owned, **cleaned}) if found else record, found)
+    record = validate_record(kind.model, owned)
+    cleaned, kinds = _remove_secrets(kind, _get_texts(kind, owned, record), redactor or _REDACTOR)
+    return Redacted(validate_record(kind.model, {**owned, **cleaned}) if kinds else record, kinds)
 
 
 def with_fields(record: Redacted[R], **values: Any) -> Redacted[R]:
-    """Return a record with other values in fields that hold no text."""
+    """Return a record with other values in fields without text."""
     assert not any(_takes_text(type(record.value).model_fields[name]) for name in values)
     return Redacted(record.value.model_copy(update=values), record.kinds)
 
 
 def with_own_links(record: Redacted[R], links: Sequence[Link]) -> Redacted[R]:
-    """Return a record with other links: those it had, and such as this program makes, whose names hold no secret."""
+    """Return a record with other links, which have no secrets.
+
+    They are the record's own, or this program made them.
+    """
     return Redacted(record.value.model_copy(update={"links": list(links)}), record.kinds)
 
 
-def joined(fields: Redacted[dict[str, Any]], others: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:
-    """Return both together; of a field that is in both, the second's value."""
-    return Redacted({**fields.value, **others.value}, tuple(dict.fromkeys((*fields.kinds, *others.kinds))))
+def join_fields(fields: Redacted[dict[str, Any]], further: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:
+    """Join two mappings of fields; the second has priority."""
+    return Redacted({**fields.value, **further.value}, tuple(dict.fromkeys((*fields.kinds, *further.kinds))))
 
 
-def cleaned_record(kind: Kind[R], record: R | Redacted[R]) -> R:
-    """Return what may be stored: what was cleaned already as it is, everything else without secrets.
+def clean_record(kind: Kind[R], record: R | Redacted[R]) -> R:
+    """Return a record without secrets; a `Redacted` one is unchanged.
 
     Raises:
-        ValidationError: It is nothing but a secret, or what is left breaks the data model.
+        ValidationError: It is nothing but a secret, or the rest breaks the data model.
     """
     return (record if isinstance(record, Redacted) else redact_record(kind, record)).value
 
 
-def cleaned_records(kind: Kind[R], records: Iterable[R | Redacted[R]]) -> list[R]:
-    """Return records that may be stored; see `cleaned_record`.
+def clean_records(kind: Kind[R], records: Iterable[R | Redacted[R]]) -> list[R]:
+    """Return records that may be stored; see `clean_record`.
 
     Raises:
-        ValidationError: Of the first that may not; or these are no records.
+        ValidationError: The first record that may not be stored; or these are not records.
     """
     if not isinstance(records, Iterable):
         raise ValidationError(
             f"Nothing was stored: the records of one change are a list, got {type(records).__name__}.",
             recovery=f"Give a list of each {kind.model.__name__} to be stored; an empty one stores nothing.",
         )
-    return [cleaned_record(kind, record) for record in records]
+    return [clean_record(kind, record) for record in records]
 
 
-def cleaned_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return fields that may be stored; see `cleaned_record`.
+def clean_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return fields that may be stored; see `clean_record`.
 
     Raises:
         ValidationError: A value is wrong, or the text is nothing but a secret.
@@ -197,17 +202,19 @@ def cleaned_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[st
 
 
 def redact_session(name: Any, redactor: Redactor = _REDACTOR) -> tuple[Any, tuple[str, ...]]:
-    """Return the name of a session, or of a tenant and a session, without secrets, and the kinds found.
+    """Return the name of a session without secrets, and their kinds.
 
-    What was generated to tell sessions apart stays: two groups whose names were replaced would be one.
+    It may have a tenant before it.
+
+    Generated names stay: two groups with redacted names would be one.
     """
     if isinstance(name, str) and ":" in name and not redactor.redact(name).kinds:
         parts = [redact_label(part, redactor, _SESSION) for part in name.split(":", 1)]
-        return ":".join(text for text, _ in parts), tuple(dict.fromkeys(kind for _, found in parts for kind in found))
+        return ":".join(text for text, _ in parts), tuple(dict.fromkeys(kind for _, kinds in parts for kind in kinds))
     return redact_label(name, redactor, _SESSION)
 
 
-def _without_secrets(
+def _remove_secrets(
     kind: Kind[Any], values: Mapping[str, Any], redactor: Redactor
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     cleaned: dict[str, Any] = {}
@@ -220,12 +227,12 @@ def _without_secrets(
         elif name in _prose(kind):
             cleaned[name], secret_kinds = redact_value(value, redactor)
         elif name in _names(kind):
-            cleaned[name], secret_kinds = _name(value, _names(kind)[name])
+            cleaned[name], secret_kinds = _clean_name(value, _names(kind)[name])
         elif name in _SESSIONS:
             cleaned[name], secret_kinds = redact_session(value, redactor)
         else:
-            known = _FIXED_LABEL if name in {"links", "source"} else None
-            cleaned[name], secret_kinds = redact_label(value, redactor, known)
+            allowed = _FIXED_LABEL if name in {"links", "source"} else None
+            cleaned[name], secret_kinds = redact_label(value, redactor, allowed)
         if name == kind.text and secret_kinds and _is_only_secret(str(cleaned[name])):
             raise ValidationError(
                 f"That is nothing but a secret ({', '.join(secret_kinds)}); secrets are never stored.",
@@ -237,7 +244,7 @@ def _without_secrets(
 
 
 def _redact_metadata(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ...]]:
-    """Return metadata without secrets, in which paths are judged by their names."""
+    """Return metadata without secrets; a path is checked by its names."""
     if not isinstance(value, Mapping):
         return redact_value(value, redactor)
     rest = {key: entry for key, entry in value.items() if not _is_path(key, entry)}
@@ -254,7 +261,7 @@ def _redact_metadata(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ..
 
 
 def _is_file(value: Any, redactor: Redactor) -> bool:
-    """Return True for a source that is a file without secret name."""
+    """Return True for a file as source without a secret."""
     detail = value.get("detail", "") if isinstance(value, Mapping) and value.get("kind") == "import" else None
     return isinstance(detail, str) and not redact_path(detail, redactor).kinds
 
@@ -267,9 +274,9 @@ def _is_path(key: Any, value: Any) -> bool:
 
 
 def _is_only_secret(text: str) -> bool:
-    """Return True if a redacted text says nothing.
+    """Return True if a redacted text has only markers and labels.
 
-    It has only markers, or one with its label and at most two more words.
+    The label may have two more words.
     """
     before, marker, after = MARKER.sub("\0", text).partition("\0")
     if not _PUNCTUATION.sub("", before + after):
@@ -283,39 +290,48 @@ def _is_only_secret(text: str) -> bool:
     return is_labelled and not all(sides) and sum(map(len, sides)) <= _FEW_WORDS
 
 
-def _as_given(kind: Kind[R], values: Mapping[str, Any], record: R) -> dict[str, Any]:
-    """Return the text fields of `values`, from which `record` was made, as plain JSON.
+def _get_texts(kind: Kind[R], values: Mapping[str, Any], record: R) -> dict[str, Any]:
+    """Return the text fields of `values` as plain JSON.
 
-    As they were given, where possible: the model folds tags, and a key in lower case is harder to know.
+    `record` was made from them.
+
+    In their original form, if possible: the model folds tags, and a key in lower case is harder to detect.
     """
-    given = {name: values[name] for name in text_fields(kind) if values.get(name)}
-    odd = {name for name, value in given.items() if not _is_json(value)}
-    return {**given, **record.model_dump(include=odd)} if odd else given
+    texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
+    odd = {name for name, value in texts.items() if not _is_json(value)}
+    return {**texts, **record.model_dump(include=odd)} if odd else texts
 
 
 @functools.cache
 def _names(kind: Kind[Any]) -> dict[str, Any]:
-    """Return the defaults of the text fields that a pattern makes names, such as a category."""
+    """Return the defaults of text fields with a pattern."""
     fields = ((name, kind.model.model_fields[name]) for name in text_fields(kind))
-    return {name: field.default for name, field in fields if any(hasattr(each, "pattern") for each in _flat(field))}
+    return {
+        name: field.default
+        for name, field in fields
+        if any(hasattr(rule, "pattern") for rule in _expand_rules(field.metadata))
+    }
 
 
-def _name(value: Any, default: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return a name that can be no secret; the default for one that could be, since a marker is no name."""
+def _clean_name(value: Any, default: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return a name that cannot be a secret, or the default.
+
+    A marker is not a name.
+    """
     if not isinstance(value, str) or _NAME.fullmatch(value):
         return value, ()
     return default, ("high-entropy",)
 
 
-def _flat(field: pydantic.fields.FieldInfo) -> list[Any]:
-    return [each for rule in field.metadata for each in getattr(rule, "metadata", None) or [rule]]
+def _expand_rules(rules: Iterable[Any]) -> list[Any]:
+    return [part for rule in rules for part in getattr(rule, "metadata", None) or [rule]]
 
 
-def validated(model: type[R], values: Mapping[str, Any], aim: Aim = "stored") -> R:
-    """Return the record that values make.
+def validate_record(model: type[R], values: Mapping[str, Any], aim: Aim = "stored") -> R:
+    """Build a record from values.
 
     Raises:
-        ValidationError: Says what was not done; names the field and the rule, not the value.
+        ValidationError: With the field and the rule, not the value.
     """
     try:
         return model.model_validate(dict(values))
@@ -324,15 +340,14 @@ def validated(model: type[R], values: Mapping[str, Any], aim: Aim = "stored") ->
 
 
 def _takes_text(declared: Any, rules: Sequence[Any] = ()) -> bool:
-    """Tell whether a declared type takes free text: everything does that is not known to be closed."""
+    """Return True unless a type surely takes no free text."""
     if isinstance(declared, pydantic.fields.FieldInfo):
         return _takes_text(declared.annotation, declared.metadata)
     if any(isinstance(rule, IdOf) for rule in rules):
         return False
     origin, parts = typing.get_origin(declared), typing.get_args(declared)
     if origin is typing.Annotated:
-        flat = [each for rule in parts[1:] for each in getattr(rule, "metadata", None) or [rule]]
-        return _takes_text(parts[0], flat)
+        return _takes_text(parts[0], _expand_rules(parts[1:]))
     if origin is typing.Literal:
         return False
     if isinstance(declared, type) and issubclass(declared, pydantic.BaseModel):

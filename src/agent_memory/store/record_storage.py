@@ -10,26 +10,34 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.errors import UnsupportedError
 from agent_memory.index import Question
-from agent_memory.models import check_id, check_limit, check_texts
+from agent_memory.models import RecordVersion, check_id, check_limit, check_texts
 from agent_memory.models.kind import R
 from agent_memory.redaction import SecretRedactor, redact_value
-from agent_memory.store.changes import to_add_traces, to_move_out, to_touch, to_update_many
+from agent_memory.store.changes import (
+    to_add_traces,
+    to_forget,
+    to_move_out,
+    to_store,
+    to_store_many,
+    to_touch,
+    to_update,
+    to_update_many,
+)
 from agent_memory.store.queries import (
-    Taken,
-    current_of,
-    forgotten,
-    forgotten_with,
+    RemovedTexts,
+    count_records,
+    find_current_record,
+    get_surroundings,
     list_records,
     load_changes,
-    surroundings_of,
-    taken_with,
-    tally_of,
-    versions_of,
+    load_forgotten,
+    load_forgotten_with,
+    load_removed_with,
 )
-from agent_memory.store.record_redaction import Redacted, cleaned_fields, cleaned_record, cleaned_records
-from agent_memory.store.state import Changed, State, released, seq_of, snapshot
+from agent_memory.store.record_redaction import Redacted, clean_fields, clean_record, clean_records
+from agent_memory.store.state import ChangedRecords, State
 from agent_memory.store.storage_edge import StorageEdge
-from agent_memory.store.store import WARM_AT_ONCE, alike
+from agent_memory.store.store import WARM_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,8 +45,8 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.index import Hit
-    from agent_memory.models import Listing, ListPage, RecordCounts, RecordVersion, SearchRequest, Surroundings, Trace
-    from agent_memory.store.lookups import Order
+    from agent_memory.models import Listing, ListPage, RecordCounts, SearchRequest, Surroundings, Trace
+    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.queries import RecordChange
     from agent_memory.store.store import Answer, Store
 
@@ -55,10 +63,8 @@ class RecordStorage(StorageEdge[R], Generic[R]):
     reads and writes each in the order of the calls; a read does not wait for a write that waits for another process.
     A cancelled call still finishes; its result is dropped.
 
-    Secrets are redacted here from what is stored or changed, unless it is marked as `Redacted`.
-
-    A method that reads raises `StorageError` if the records cannot be read; one that writes raises it if nothing was
-    written, unless the message says that this is not known.
+    Secrets are redacted here from stored and changed records, unless these are marked as `Redacted`. Each method raises
+    `StorageError` if the records cannot be read, or nothing was written, unless the message says that this is unknown.
 
     Args:
         backend: Where the records are, and how they are opened.
@@ -83,7 +89,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         await self._get_ready(request)
         question = None
         if self._is_open and self.opened.embeddings.is_remote and self.opened.embeddings.is_ready:
-            parsed = await self._run(lambda store: store.parse_question(request))
+            parsed = await self._look(lambda _: self.opened.index.parse_question(request))
             question = await asyncio.to_thread(self.opened.index.embed_question, parsed)
         return await self._run(lambda store: store.search(request, question, keeps))
 
@@ -121,10 +127,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             at_once: Return None rather than open files or read many records for it.
         """
         if at_once:
-            return await self._run(lambda store: alike(store, text, count, most_unread=_MOST_UNREAD))
+            return await self._run(lambda store: store.find_similar(text, count, most_unread=_MOST_UNREAD))
         while not await self._run(lambda store: store.index.warm(WARM_AT_ONCE)):
-            pass  # in portions, so that other calls get in between
-        return await self._run(lambda store: alike(store, text, count))
+            pass  # in batches, so that other calls get in between
+        return await self._run(lambda store: store.find_similar(text, count))
 
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, None without embedder.
@@ -137,7 +143,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
     # -- writing ------------------------------------------------------------------------------------------------------
 
     async def store(self, memory: R | Redacted[R], *, unique: bool = False) -> str:
-        """Store a memory without its secrets; durable when this returns.
+        """Store a memory without its secrets, durably.
 
         Args:
             memory: Record to store; its `agent_id` must be this storage's.
@@ -151,26 +157,22 @@ class RecordStorage(StorageEdge[R], Generic[R]):
                 secret.
         """
         return await self._write(
-            lambda store, cleaned: store.store(cleaned, unique=unique),
-            memory,
-            lambda: cleaned_record(self.kind, memory),
+            lambda state, cleaned: to_store(state, cleaned, self._clock(), unique=unique),
+            lambda: clean_record(self.kind, memory),
+            is_clean=isinstance(memory, Redacted),
         )
 
     async def store_many(self, memories: Sequence[R | Redacted[R]]) -> None:
-        """Store unknown memories as one change.
+        """Store unknown memories as one change; what they supersede may be unknown.
 
-        What they supersede need not be known.
-
-        For restoring what was stored once: all of them are known afterwards, or none. A server takes some hundred at
-        most: they travel in one request.
+        Either all of them are known afterwards, or none. A server takes some hundred at most, in one request.
 
         Raises:
             ValidationError: One is another agent's, its ID is taken by another text, or it would replace itself through
                 others, or is nothing but a secret; nothing was stored.
         """
-        await self._write(
-            lambda store, cleaned: store.store_many(cleaned), memories, lambda: cleaned_records(self.kind, memories)
-        )
+        is_clean = isinstance(memories, list | tuple) and all(isinstance(memory, Redacted) for memory in memories)
+        await self._write(to_store_many, lambda: clean_records(self.kind, memories), is_clean=is_clean)
 
     async def update(
         self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
@@ -182,9 +184,8 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         Args:
             memory_id: ID of the record.
             changes: New values by field.
-            expect_seq: The number of the record's last change as the caller knows it (`seq` of the last in
-                `history`); where another one came after it, nothing is changed. Accesses do not count, but a compaction
-                may give the record the number of one: then it is refused, too, and to be read again.
+            expect_seq: Expected number of the record's last change (`seq` of the last in `history`). Accesses do not
+                count, except that a compaction may give the record the number of one: then read it again.
 
         Raises:
             ConflictError: The record's last change has another number.
@@ -192,13 +193,12 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
         """
         check_id(memory_id)
-
-        def write(store: Store[R], cleaned: Mapping[str, Any]) -> R:
-            record = store.update(memory_id, cleaned, expect_seq)
-            self._shown.drop()
-            return record
-
-        return await self._write(write, changes, lambda: cleaned_fields(self.kind, changes))
+        return await self._write(
+            lambda state, cleaned: to_update(state, memory_id, cleaned, expect_seq),
+            lambda: clean_fields(self.kind, changes),
+            is_clean=isinstance(changes, Redacted),
+            rewords=True,
+        )
 
     async def update_many(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Change fields of several records as one change.
@@ -211,15 +211,11 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             ValidationError: A value is wrong; nothing was changed.
         """
         check_texts(changes, "ids")
-
-        def write(store: Store[R], cleaned: Mapping[str, Mapping[str, Any]]) -> None:
-            store.change(lambda state: to_update_many(state, cleaned))
-            self._shown.drop()
-
         await self._write(
-            write,
-            changes,
-            lambda: {record_id: cleaned_fields(self.kind, fields) for record_id, fields in changes.items()},
+            to_update_many,
+            lambda: {record_id: clean_fields(self.kind, fields) for record_id, fields in changes.items()},
+            is_clean=False,
+            rewords=True,
         )
 
     async def delete(self, memory_id: str) -> R:
@@ -247,44 +243,38 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             UnknownIdError: There is no such record.
         """
         check_texts(gone, "ids")
-
-        def write(store: Store[R], why: str) -> list[R]:
-            records = store.forget(gone, why)
-            self._shown.drop()
-            return records
-
-        records = await self._write(write, reason, (lambda: _redact_reason(reason)) if reason else None)
-        self.worker.submit(self._forget_vectors)
+        records = await self._write(
+            lambda state, why: to_forget(state, gone, why, self._clock()),
+            lambda: str(redact_value(reason, SecretRedactor())[0]) if reason else "",
+            is_clean=not reason,
+            rewords=True,
+        )
+        self.worker.submit(self._forget_vectors, records)
         return records
 
     async def move_out(self, records: Sequence[R], to: str, *, whole: bool = True) -> list[str]:
-        """Take out records that another journal of the folder has.
+        """Delete records that another journal of the folder has.
 
-        That is no forgetting.
+        Their texts are not forgotten.
 
-        One that is not here exactly as it is given stays.
+        A record that differs from the given one stays.
 
         Args:
             records: Records as the other journal has them, on disk.
             to: Name of the other journal.
-            whole: One also stays without which an older record would count again that is not to go, or that is
-                replaced by one that is not to go.
+            whole: As in `to_move_out`.
 
         Returns:
             IDs of the records that are out, in the order of `records`.
         """
-
-        def write(store: Store[R], _: object) -> list[str]:
-            moved = store.change(lambda state: to_move_out(state, records, to, self._clock(), whole=whole))
-            self._shown.drop()
-            return moved
-
-        return await self._write(write)
+        return await self._write(
+            lambda state, _: to_move_out(state, records, to, self._clock(), whole=whole), rewords=True
+        )
 
     async def touch(self, memory_ids: Collection[str]) -> None:
         """Count one access for each ID; unknown IDs are skipped."""
         check_texts(memory_ids, "ids")
-        await self._write(lambda store, _: store.change(lambda state: to_touch(state, memory_ids)), is_indexed=False)
+        await self._write(lambda state, _: to_touch(state, memory_ids), is_indexed=False)
 
     async def add_traces(self, traces: Sequence[Trace]) -> int:
         """Add traces of unknown records; return how many were added.
@@ -293,9 +283,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """
         if not traces:
             return 0
-        return await self._write(
-            lambda store, _: store.change(lambda state: to_add_traces(state, traces)), is_indexed=False
-        )
+        return await self._write(lambda state, _: to_add_traces(state, traces), is_indexed=False)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -336,23 +324,22 @@ class RecordStorage(StorageEdge[R], Generic[R]):
     async def list_recent(self, limit: int = 10) -> list[R]:
         """Return the newest valid records, newest first."""
         check_limit(limit)
-        return await self._look(lambda state: state.latest(limit, self._clock()))
+        return await self._look(lambda state: state.list_newest(limit, self._clock()))
 
-    async def recent(self, order: Order) -> list[R]:
+    async def recent(self, order: RecencyRule) -> list[R]:
         """Return candidates for a scratchpad, in the order of storing.
 
         More than are needed does no harm.
 
         Args:
-            order: The scratchpad's rule. All pinned records that it admits are wanted, and as many of the others, by
-                their moment, as it has places.
+            order: Rule of the scratchpad: all pinned records that it admits are wanted, and the most recent others.
         """
-        return await self.worker.run_shared(("recent", order), lambda: self._shown.recent(self.opened, order))
+        return await self._run(lambda store: self._shown.load_recent(store, order))
 
     async def still_true(self, shown: Sequence[R]) -> bool:
-        """Return True if shown records may be shown on.
+        """Return True if shown records are still true.
 
-        Changes by any process count.
+        Changes of any process count.
 
         False once one of them was forgotten, replaced or reworded, has expired, or is no longer trusted.
         """
@@ -384,18 +371,18 @@ class RecordStorage(StorageEdge[R], Generic[R]):
 
         As of the moment of the first step.
         """
-        records = await self._look(snapshot)
+        records = await self._look(State.iter_records)
         while batch := await self.worker.run(lambda: list(islice(records, _LOADED_AT_ONCE))):
             for record in batch:
                 yield record
 
     async def count(self) -> int:
-        """Return how many records there are, superseded and expired ones included."""
+        """Return the number of records, superseded and expired ones included."""
         return await self._look(lambda state: len(state.records))
 
     async def tally(self) -> RecordCounts:
         """Count the records by state, category and other facets."""
-        return await self._look(lambda state: tally_of(state, self._clock()))
+        return await self._look(lambda state: count_records(state, self._clock()))
 
     # -- links and replacements ---------------------------------------------------------------------------------------
 
@@ -415,7 +402,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             check_id(record_id)
 
         def find_linked(state: State[R], record_id: str) -> list[R]:
-            links = state.links.leading_to(record_id, None)
+            links = state.links.iter_linked(record_id, None)
             return [record for _, record in _iter_known(state, [link.id for link in links])]
 
         return await self._look(lambda state: {record_id: find_linked(state, record_id) for record_id in record_ids})
@@ -429,27 +416,27 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         now = self._clock()
         return await self._look(
             lambda state: {
-                record_id: surroundings_of(state, record, now, group)
+                record_id: get_surroundings(state, record, now, group)
                 for record_id, record in _iter_known(state, record_ids)
             }
         )
 
     async def undecided(self) -> list[tuple[R, R]]:
-        """Return records with open conflicts, each with its current record.
+        """Return records with open conflicts, each with itself or its replacement.
 
-        That is the record itself, or what replaced it. Without those in whose place nothing counts.
+        Without records whose replacement is deleted or expired.
         """
 
         def list_undecided(state: State[R]) -> list[tuple[R, R]]:
             now = self._clock()
-            pairs = ((record.id, current_of(state, record.id, now)) for record in state.links.undecided())
+            pairs = ((record.id, find_current_record(state, record.id, now)) for record in state.links.iter_undecided())
             return [(state.records[record_id], current) for record_id, current in pairs if current is not None]
 
         return await self._look(list_undecided)
 
     async def superseded(self) -> dict[str, str]:
         """Map each replaced record to the record that replaces it."""
-        return await self._look(lambda state: state.replacements.all(self._clock()))
+        return await self._look(lambda state: state.replacements.map_all(self._clock()))
 
     async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
         """Map replaced records among some IDs to their replacements."""
@@ -457,7 +444,8 @@ class RecordStorage(StorageEdge[R], Generic[R]):
 
         def find_newer(state: State[R]) -> dict[str, str]:
             now = self._clock()
-            pairs = ((one, state.replacements.of(one, now)) for one in record_ids if one in state.records)
+            known = [record_id for record_id in record_ids if record_id in state.records]
+            pairs = ((record_id, state.replacements.get_newer(record_id, now)) for record_id in known)
             return {record_id: newer for record_id, newer in pairs if newer is not None}
 
         return await self._look(find_newer)
@@ -465,48 +453,47 @@ class RecordStorage(StorageEdge[R], Generic[R]):
     async def older_versions(self, memory_id: str) -> list[str]:
         """Return the IDs a record replaced, also indirectly, newest first."""
         check_id(memory_id)
-        return await self._look(lambda state: state.replacements.older(memory_id))
+        return await self._look(lambda state: state.replacements.list_older(memory_id))
 
     # -- history ------------------------------------------------------------------------------------------------------
 
     async def last_change(self) -> str | None:
         """Return the UTC time of the last change, or None.
 
-        None if there was none, or long ago.
-
         Accesses do not count.
         """
         return await self._look(attrgetter("last_change"))
 
-    async def changed_after(self, seq: int) -> Changed:
+    async def changed_after(self, seq: int) -> ChangedRecords:
         """List the records changed after a change, in this order.
 
         Without deleted ones.
         """
 
-        def list_changed(store: Store[R]) -> Changed:
+        def list_changed(store: Store[R]) -> ChangedRecords:
             state = store.refresh()
             ids = (record_id for record_id in state.since(seq) if record_id in state.records)
-            return Changed(sorted((seq_of(state, record_id), record_id) for record_id in ids), store.log.watermark[1])
+            return ChangedRecords(
+                sorted((state.get_seq(record_id), record_id) for record_id in ids), store.log.watermark[1]
+            )
 
         return await self._run(list_changed)
 
     async def gone_after(self, seq: int) -> set[str]:
         """List the records deleted after a change, as the log knows."""
-        return await self._look(lambda state: {one for one in state.since(seq) if one not in state.records})
+        return await self._look(lambda state: {gone for gone in state.since(seq) if gone not in state.records})
 
     async def history(self, memory_id: str) -> list[RecordVersion[R]]:
         """Return the known versions of a record, oldest first.
 
-        Empty for an unknown ID.
-
-        Also of one that was forgotten, as long as its text is there. Accesses are no versions.
+        Also of a forgotten record, until its text is deleted. Accesses are not versions.
 
         Raises:
             UnsupportedError: This storage keeps no versions.
         """
         check_id(memory_id)
-        return await self._run(lambda store: versions_of(store.state, memory_id, store.log.naming([memory_id])))
+        changes = await self.load_changes([memory_id])
+        return [RecordVersion(change.seq, change.at, change.op, change.after) for change in changes]
 
     async def load_changes(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
         """Return the changes of some records that are still known, oldest first.
@@ -518,29 +505,27 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(lambda store: load_changes(store.state, ids, store.log.naming(ids)))
 
     async def forgotten_with(self, memory_id: str) -> list[R]:
-        """Return the records that forgetting a record took.
+        """Return a forgotten record and the versions forgotten with it.
 
-        Itself first, then the versions it had replaced, as they were.
-
-        `store_many` restores them. Records that exist again by now are left out.
+        `store_many` restores them. Records that exist again are left out.
 
         Raises:
             UnknownIdError: It was not forgotten, or so long ago that its text is deleted.
             UnsupportedError: This storage keeps nothing of what was forgotten.
         """
         check_id(memory_id)
-        return await self._run(lambda store: forgotten_with(store.refresh(), memory_id, store.log.naming))
+        return await self._run(lambda store: load_forgotten_with(store.refresh(), memory_id, store.log.naming))
 
-    async def taken_with(self, record_id: str) -> Taken[R]:
-        """Return what the last deletion of a record took.
+    async def taken_with(self, record_id: str) -> RemovedTexts[R]:
+        """Return the texts removed by a record's last deletion or trimming.
 
-        A deletion of clauses counts, too. Nothing where that is not known.
+        Empty if they are unknown.
         """
         check_id(record_id)
         try:
-            return await self._run(lambda store: taken_with(store.refresh(), record_id, store.log.naming))
+            return await self._run(lambda store: load_removed_with(store.refresh(), record_id, store.log.naming))
         except UnsupportedError:
-            return Taken()
+            return RemovedTexts()
 
     async def forgotten(self) -> list[tuple[R, datetime]]:
         """Return all restorable records and when they were forgotten.
@@ -550,7 +535,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         Raises:
             UnsupportedError: This storage keeps nothing of what was forgotten.
         """
-        return await self._run(lambda store: forgotten(store.state, store.log.naming(None)))
+        return await self._run(lambda store: load_forgotten(store.state, store.log.naming(None)))
 
     async def was_forgotten(self, content: str) -> bool:
         """Return True if this text was forgotten and is still logged."""
@@ -573,16 +558,11 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """
         check_texts([text], "texts")
         if self._is_open and not self.opened.state.table.traces:
-            return None  # as of the last look, which a store has just had
-        return await self._look(lambda state: released(state, text))
+            return None  # as of the last read, which a store has just done
+        return await self._look(lambda state: state.find_trace(text))
 
 
 def _iter_known(state: State[R], record_ids: Iterable[str]) -> Iterator[tuple[str, R]]:
     """Yield the known records among some IDs, superseded and expired ones too."""
     records = ((record_id, state.records.get(record_id)) for record_id in record_ids)
     return ((record_id, record) for record_id, record in records if record is not None)
-
-
-def _redact_reason(reason: str) -> str:
-    cleaned, _ = redact_value(reason, SecretRedactor())
-    return str(cleaned)

@@ -1,11 +1,10 @@
-"""Open the segments of one kind of record, as far as the journal continues them, or compare both."""
+"""Open the segments of one kind, or compare them with the journal."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 import numpy as np
@@ -38,10 +37,10 @@ from agent_memory.journal.reader import resume_at
 from agent_memory.models import Trace
 from agent_memory.models.kind import R
 from agent_memory.store.change_log import FileLog
-from agent_memory.store.sealed_records import Invalid, SealedRecords
+from agent_memory.store.sealed_records import InvalidRecord, SealedRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
@@ -52,27 +51,30 @@ if TYPE_CHECKING:
     from agent_memory.store.protocols import ChangeLog
     from agent_memory.store.store import Store
 
+# Keys in the notes of segments.
 PLACE: Final = "place"
-"""In the notes of segments: where in the journal they end."""
+"""Place in the journal where they end."""
 COUNTED: Final = "counted"
-"""In the notes of segments: what a compaction would drop of the lines before that."""
+"""State of the `CompactionPolicy` at that place."""
 LAST_CHANGE: Final = "last_change"
-"""In the notes of segments: when their last change was made."""
+"""Time of their last change."""
 INVALID: Final = "invalid"
-"""In the notes of segments: records that break the data model, which have no row but of what they were before."""
+"""By ID, records that break the data model; their rows have the last valid version."""
 TRACES: Final = "traces"
-"""In the notes of segments: what stays of records that were forgotten for a reason, by id."""
+"""By ID, traces of records that were forgotten for a reason."""
 
 _FINISHED: Final = r"\d{12,}-[0-9a-f]{8}"
 _UNFINISHED: Final = r"\.[0-9a-f]{12}"
-"""The names of segments, and of those that are being written."""
+"""Names of segments, and of those that are being written."""
+_REBUILT: Final = "The next session reads the whole journal, and has them made anew."
+_REPAIR: Final = "`agent-memory doctor --repair` makes them anew."
 
 
 class SealedPieces:
-    """The texts that were embedded for sealed records.
+    """Texts that were embedded for sealed records.
 
     Args:
-        chain: The records.
+        chain: Segments of the records.
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -82,48 +84,36 @@ class SealedPieces:
         return sum(len(segment.columns["piece.row"]) for segment in self._chain.segments)
 
     def hashes(self) -> HashSet:
-        """Return the hashes of the texts of those that count."""
-        found = [np.empty(0, ">u8")]
+        """Return the hashes of the texts of visible rows."""
+        prefixes = [np.empty(0, ">u8")]
         for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
-            every = segment.columns["piece.hash"][alive[segment.columns["piece.row"]]]
-            found.append(np.ascontiguousarray(every[:, :PREFIX_BYTES]).view(">u8").ravel())
-        return HashSet(np.concatenate(found).tolist())
+            hashes = segment.columns["piece.hash"][alive[segment.columns["piece.row"]]]
+            prefixes.append(np.ascontiguousarray(hashes[:, :PREFIX_BYTES]).view(">u8").ravel())
+        return HashSet(np.concatenate(prefixes).tolist())
 
     def needs(self, key: bytes) -> bool:
-        """Tell whether one that counts has a text of this hash; compares with all, some 10 ms at a million."""
+        """Return True if a visible row has a text with this hash.
+
+        Compares with all rows, some 10 ms at a million.
+        """
         wanted = np.frombuffer(key, np.uint8)
         for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
-            every = segment.columns["piece.hash"]
-            near = np.flatnonzero(every[:, 0] == wanted[0])
-            same = near[(every[near] == wanted).all(axis=1)]
+            hashes = segment.columns["piece.hash"]
+            near = np.flatnonzero(hashes[:, 0] == wanted[0])
+            same = near[(hashes[near] == wanted).all(axis=1)]
             if alive[segment.columns["piece.row"][same]].any():
                 return True
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class SealedOpened(Generic[R]):
-    """What is open.
-
-    Attributes:
-        index: Searches what is sealed, and what is put into it.
-        records: What is sealed; None where everything is to be replayed.
-        unembedded: Those of them whose segments have no vectors yet.
-    """
-
-    index: SearchIndex
-    records: SealedRecords[R] | None = None
-    unembedded: Iterable[R] = ()
-
-
-class Opening(Generic[R]):
-    """How the segments of one kind of an agent's records are opened.
+class SegmentOpener(Generic[R]):
+    """Opener of the segments of one kind of an agent's records.
 
     Args:
-        kind: Of which records.
-        folder: The agent's.
-        embeddings: Their vectors.
-        ranking: How they are searched.
+        kind: Kind of the records.
+        folder: Folder of the agent.
+        embeddings: Vectors of their texts.
+        ranking: Settings of the search index.
     """
 
     def __init__(
@@ -131,110 +121,126 @@ class Opening(Generic[R]):
     ) -> None:
         self._kind = kind
         self._folder = folder
+        self._place = folder.segments(kind.name)
         self._vectors = embeddings.index
         self._ranking = ranking
         self.identity = embeddings.known_identity()
 
-    def open(self, log: FileLog) -> SealedOpened[R]:
-        """Open what is sealed, and let the log, not read yet, go on from there."""
-        opened = self._open(log)
-        self._use(opened)
-        return opened
+    def open_segments(self, log: FileLog) -> tuple[SearchIndex, SealedRecords[R] | None, Iterable[R]]:
+        """Open the segments; an unread log continues where they end.
 
-    def _open(self, log: FileLog) -> SealedOpened[R]:
-        place = self._folder.segments(self._kind.name)
-        chain, notes = chain_of(place, self._kind, log.journal)
-        drop_stale(self._folder, self._kind)  # what is open by now stays mapped
-        if not chain.segments:
-            return SealedOpened(SearchIndex(self._ranking, self._vectors))
+        Returns:
+            Index of the sealed records, and of records that are put into it; the sealed records, None if everything is
+            to be replayed; those of them whose segments have no vectors yet.
+        """
+        index, records, unembedded = self._load(log)
+        self._use(records)
+        return index, records, unembedded
+
+    def _load(self, log: FileLog) -> tuple[SearchIndex, SealedRecords[R] | None, Iterable[R]]:
+        records, notes = open_sealed_records(self._folder, self._kind, log.journal)
+        drop_stale(self._folder, self._kind)  # open segments stay mapped
+        if records is None:
+            return SearchIndex(self._ranking, self._vectors), None, ()
+        chain = records.chain
         log.policy.resume(notes.get(COUNTED, {}))
-        vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
+        vectors = [_open_vectors(segment, self.identity) for segment in chain.segments]
         index = SearchIndex(self._ranking, self._vectors, sealed=SealedCorpus(chain, vectors))
-        last, said = notes.get(LAST_CHANGE), (invalid_in(notes), traces_in(notes))
-        records = SealedRecords(self._kind, self._folder.agent_id, chain, last, *said)
-        without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
-        return SealedOpened(index, records, records.within(without))
+        has_embedder = self.identity is not None
+        missing = [place for place, segment_vectors in enumerate(vectors) if has_embedder and segment_vectors is None]
+        return index, records, records.iter_segments(missing)
 
-    def last_sealed(self) -> int:
-        """Return the number of the last change that is sealed by now, in use here or not; 0 without any."""
-        place = ReadPosition.from_json(listed(self._folder.segments(self._kind.name))[1].get(PLACE, {}))
+    def get_last_sealed(self) -> int:
+        """Return the number of the last sealed change, or 0.
+
+        Another process may have sealed it.
+        """
+        place = ReadPosition.from_json(listed(self._place)[1].get(PLACE, {}))
         return place.seq if place is not None else 0
 
-    def _use(self, opened: SealedOpened[R]) -> None:
-        """Let the vectors know which texts are sealed; only of a chain that a replica hides rows of."""
-        if self._vectors is not None and opened.records is not None:
-            self._vectors.elsewhere = SealedPieces(opened.records.chain)
+    def _use(self, records: SealedRecords[R] | None) -> None:
+        """Report the sealed texts to the vectors.
+
+        Only of a chain in use, which hides changed rows.
+        """
+        if self._vectors is not None and records is not None:
+            self._vectors.elsewhere = SealedPieces(records.chain)
 
     def drop_purged(self, log: ChangeLog) -> None:
-        """Remove the segments if the log has purged what they may hold."""
+        """Remove the segments if the log has purged their texts."""
         if isinstance(log, FileLog):
-            drop_purged(self._folder.segments(self._kind.name), log.journal)
+            drop_purged(self._place, log.journal)
 
-    def adopt(self, replica: Store[R]) -> bool:
-        """Let a replica take new segments into use, if it has read as far as they go; tell whether it did."""
-        if self._is_in_use(replica):
+    def adopt(self, store: Store[R]) -> bool:
+        """Replace the segments of a store, unless it has read less.
+
+        Returns True if they were replaced.
+        """
+        if self._is_in_use(store):
             return False
         log = FileLog(self._kind, self._folder)
-        opened = self._open(log)
-        generation, seq = replica.log.watermark
-        if opened.records is None or log.watermark[0] != generation or opened.records.chain.last_seq > seq:
+        index, records, unembedded = self._load(log)
+        generation, seq = store.log.watermark
+        if records is None or log.watermark[0] != generation or records.chain.last_seq > seq:
             return False
-        self._use(opened)
-        replica.adopt(opened.records, opened.index, opened.unembedded)
+        self._use(records)
+        store.adopt(records, index, unembedded)
         return True
 
-    def _is_in_use(self, replica: Store[R]) -> bool:
-        """Tell whether a replica has the segments that are listed, and all of their vectors that there are."""
-        sealed = replica.index.parts.sealed
-        if sealed is None:
+    def _is_in_use(self, store: Store[R]) -> bool:
+        """Return True if a store uses all listed segments and vectors."""
+        corpus = store.index.parts.sealed
+        if corpus is None or [segment.folder.name for segment in corpus.chain.segments] != listed(self._place)[0]:
             return False
-        names = [segment.folder.name for segment in sealed.chain.segments]
-        without = [segment for segment, each in zip(sealed.chain.segments, sealed.vectors, strict=True) if each is None]
-        return names == listed(self._folder.segments(self._kind.name))[0] and not any(
-            (segment.folder / folder_name(str(self.identity))).is_dir() for segment in without
+        pairs = zip(corpus.chain.segments, corpus.vectors, strict=True)
+        return not any(
+            vectors is None and (segment.folder / folder_name(str(self.identity))).is_dir()
+            for segment, vectors in pairs
         )
 
 
-def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:
-    """Return the segments of one kind with what was noted about them, and let the journal be read from their end on.
+def open_sealed_records(
+    folder: AgentFolder, kind: Kind[R], journal: Journal
+) -> tuple[SealedRecords[R] | None, dict[str, Any]]:
+    """Open the segments of one kind, with their notes.
 
-    None where they do not fit. Another process may list others, and remove these, while they are being opened: then it
-    is tried again.
+    The journal continues where they end.
+
+    None if there are none, or if they do not fit the journal. Another process may list other segments, and remove
+    these, while they are being opened: then it is tried again.
     """
+    place = folder.segments(kind.name)
     while True:
-        said = listed(place)
-        chain, notes = _fitting(place, kind, journal)
-        if chain.segments or listed(place) == said:
-            return chain, notes
+        before = listed(place)
+        chain, notes = _open_fitting(place, kind, journal)
+        if chain.segments or listed(place) == before:
+            break
+    if not chain.segments:
+        return None, {}
+    invalid = {record_id: InvalidRecord(**fields) for record_id, fields in notes.get(INVALID, {}).items()}
+    traces = (Trace.from_json(record_id, fields) for record_id, fields in notes.get(TRACES, {}).items())
+    by_id = {trace.id: trace for trace in traces if trace is not None}
+    return SealedRecords(kind, folder.agent_id, chain, notes.get(LAST_CHANGE), invalid, by_id), notes
 
 
-def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:
+def _open_fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:
     try:
         chain = open_chain(place, kind.name) if is_ours(place) else Chain()
         is_current = not chain.segments or not is_returned(journal.path)
-    except StorageError:  # damaged, or of another version: they are made anew
+    except StorageError:  # damaged, or of another version: they are rebuilt
         return Chain(), {}
     notes = listed(place)[1]
-    ends = ReadPosition.from_json(notes.get(PLACE, {}))
-    fits = is_current and ends is not None and ends.seq == chain.last_seq and resume_at(journal.reader, ends)
+    end = ReadPosition.from_json(notes.get(PLACE, {}))
+    fits = is_current and end is not None and end.seq == chain.last_seq and resume_at(journal.reader, end)
     return (chain, notes) if fits else (Chain(), {})
 
 
-def invalid_in(notes: Mapping[str, Any]) -> dict[str, Invalid]:
-    """Return what segments noted of records that break the data model."""
-    return {one: Invalid(**said) for one, said in notes.get(INVALID, {}).items()}
-
-
-def traces_in(notes: Mapping[str, Any]) -> dict[str, Trace]:
-    """Return what segments noted of records that were forgotten for a reason."""
-    found = (Trace.from_json(one, said) for one, said in notes.get(TRACES, {}).items())
-    return {trace.id: trace for trace in found if trace is not None}
-
-
 def drop_purged(place: Path, journal: Journal) -> bool:
-    """Remove all segments if one was made before the last purge of the journal, whose header was read; tell whether so.
+    """Remove all segments if one is older than the last purge.
 
-    A process that maps them goes on with them.
+    Returns True if they were removed.
+
+    The header of the journal must be read. A process that maps the segments still has them.
     """
     header, names = journal.reader.header, listed(place)[0]
     if header is None or not header.purged_seq or not names or not is_ours(place):
@@ -244,20 +250,22 @@ def drop_purged(place: Path, journal: Journal) -> bool:
             return False
     unlist_segments(place)
     remove_unused(place)
-    with contextlib.suppress(BusyError), index_lock(place / ".lock", "purge"):  # else who seals looks before it ends
+    with contextlib.suppress(BusyError), index_lock(place / ".lock", "purge"):  # else the builder checks at its end
         remove_unused(place, unfinished=True)
     return True
 
 
 def remove_unused(place: Path, *, unfinished: bool = False) -> None:
-    """Remove what is not listed; a process that maps it keeps what it mapped.
+    """Remove segments that are not listed.
+
+    A process that maps them still has them.
 
     Args:
-        place: Where segments are.
-        unfinished: Also those that are being written: for who has the lock that their writer holds.
+        place: Folder of the segments.
+        unfinished: True to remove unfinished segments, too; the caller has the lock of their writer.
     """
     if not is_ours(place):
-        return  # what a link leads to is not ours to be removed
+        return  # the target of a link is not ours
     used = listed(place)[0]
     ours = re.compile(f"{_FINISHED}|{_UNFINISHED}" if unfinished else _FINISHED)
     for path in place.iterdir():
@@ -266,15 +274,24 @@ def remove_unused(place: Path, *, unfinished: bool = False) -> None:
     remove_leftovers(place)
 
 
+def remove_segments(folder: AgentFolder, kind: str) -> None:
+    """Remove the segments of one kind.
+
+    A process that maps them still has them.
+    """
+    unlist_segments(folder.segments(kind))
+    remove_unused(folder.segments(kind))
+
+
 def drop_stale(folder: AgentFolder, kind: Kind[Any]) -> None:
-    """Finish what a process that died in the middle of a compaction left: remove segments with texts it purged."""
+    """Remove segments with purged texts, which a killed compaction may have left."""
     journal = Journal(folder.path / kind.journal, {kind.name})
-    with contextlib.suppress(StorageError, OSError):  # a folder that cannot be written; the next one does
+    with contextlib.suppress(StorageError, OSError):  # a folder that is not writable; the next process does it
         journal.poll(most=1)  # for its header
         drop_purged(folder.segments(kind.name), journal)
 
 
-def _vectors_of(segment: Segment, identity: EmbedderIdentity | None) -> SealedVectors | None:
+def _open_vectors(segment: Segment, identity: EmbedderIdentity | None) -> SealedVectors | None:
     if identity is None:
         return None
     try:
@@ -283,88 +300,82 @@ def _vectors_of(segment: Segment, identity: EmbedderIdentity | None) -> SealedVe
         return None
 
 
-_ANEW = "The next session reads the whole journal, and has them made anew."
-_REPAIR = "`agent-memory doctor --repair` makes them anew."
-
-
 class SegmentCheck:
-    """Compares the segments of one kind with the journal, as it is read: what they say with what it said at their end.
+    """Comparison of the segments of one kind with the journal.
 
     Args:
-        folder: The agent's.
-        kind: Of which records.
+        folder: Folder of the agent.
+        kind: Kind of the records.
     """
 
     def __init__(self, folder: AgentFolder, kind: Kind[Any]) -> None:
         self.kind = kind
         self._folder = folder
         self._place = folder.segments(kind.name)
-        self._chain = Chain()
-        self._invalid: dict[str, Invalid] = {}
+        self._sealed: SealedRecords[Any] | None = None
         self._concern: Concern | None = None
-        self._met = self._differing = 0
+        self._compared = self._differing = 0
         self._counts_missing = True
         if listed(self._place)[0]:
-            self._open()
+            self._load()
 
-    def _open(self) -> None:
+    def _load(self) -> None:
         try:
-            chain = open_chain(self._place, self.kind.name)
-            check_segments(chain.segments)
+            segments = open_chain(self._place, self.kind.name).segments
+            check_segments(segments)
         except StorageError as error:
-            what = f"The segments cannot be used: {error.message} {_ANEW}"
+            what = f"The segments cannot be used: {error.message} {_REBUILT}"
             self._concern = Concern("segments_broken", what, _REPAIR, size_of(self._place))
             return
         journal = Journal(self._folder.path / self.kind.journal, {self.kind.name})
-        fitting, notes = chain_of(self._place, self.kind, journal)
-        if not fitting.segments:
+        self._sealed, _ = open_sealed_records(self._folder, self.kind, journal)
+        if self._sealed is None:
             what = "The journal does not have the place where the segments end: it was put back, or compacted since."
-            self._concern = Concern("segments_stale", f"{what} {_ANEW}", size=size_of(self._place))
+            self._concern = Concern("segments_stale", f"{what} {_REBUILT}", size=size_of(self._place))
             return
         header = journal.reader.header
         purged = (header.purged_seq if header is not None else None) or 0
-        # What a compaction took away, the journal cannot tell of; the next session has these segments made anew.
-        self._counts_missing = all(segment.about.purged_seq >= purged for segment in chain.segments)
-        self._chain = chain
-        self._invalid = invalid_in(notes)
+        # The journal does not have what a compaction deleted; the next session rebuilds these segments.
+        self._counts_missing = all(segment.about.purged_seq >= purged for segment in segments)
 
     def compare(self, lines: list[InspectedLine]) -> None:
-        """Look at all lines of some records."""
-        if not self._chain.segments:
+        """Compare the records of some lines.
+
+        All lines of a record come together.
+        """
+        if self._sealed is None:
             return
-        then, later = self._as_sealed(lines)
-        ids = [*then]
-        for record_id, number in zip(ids, self._chain.numbers_of([each.encode() for each in ids]), strict=True):
-            self._met += number is not None
-            data = self._chain.record(number)[1] if number is not None else None
-            if record_id in self._invalid:
-                data = self._invalid[record_id].data
-            if record_id not in later and data != then[record_id] and not self._same(record_id, data, then[record_id]):
+        expected, later = self._replay(self._sealed.chain.last_seq, lines)
+        numbers = self._sealed.chain.numbers_of([record_id.encode() for record_id in expected])
+        for (record_id, data), number in zip(expected.items(), numbers, strict=True):
+            self._compared += number is not None
+            sealed = self._sealed.chain.record(number)[1] if number is not None else None
+            if record_id in self._sealed.invalid:
+                sealed = self._sealed.invalid[record_id].data
+            if record_id not in later and sealed != data and not self._is_same(record_id, sealed, data):
                 self._differing += 1
 
     def concerns(self) -> Iterator[Concern]:
-        """Report how they stand, once all lines were compared; nothing where there are none."""
+        """Report the state of the segments, once all lines were compared."""
         if self._concern is not None:
             yield self._concern
+        if self._sealed is None:
             return
-        if not self._chain.segments:
-            return
-        differing = self._differing + (len(self._chain) - self._met if self._counts_missing else 0)
+        chain = self._sealed.chain
+        differing = self._differing + (len(chain) - self._compared if self._counts_missing else 0)
         size = size_of(self._place)
         if differing:
             name = self.kind.name
             what = f"The segments differ from the journal in {counted(differing, name, f'{name}s')}."
             yield Concern("segments_untrue", f"{what} The journal is right.", _REPAIR, size)
             return
-        sealed, segments = counted(len(self._chain), "record"), counted(len(self._chain.segments), "segment")
-        yield Concern(
-            "segments", f"{sealed} up to change {self._chain.last_seq:,} are sealed in {segments}.", size=size
-        )
+        sealed, segments = counted(len(chain), "record"), counted(len(chain.segments), "segment")
+        yield Concern("segments", f"{sealed} up to change {chain.last_seq:,} are sealed in {segments}.", size=size)
 
-    def _as_sealed(self, lines: list[InspectedLine]) -> tuple[dict[str, dict[str, Any] | None], set[str]]:
-        """Return the records as the journal had them where the segments end, None for one that was not there.
+    def _replay(self, last_seq: int, lines: list[InspectedLine]) -> tuple[dict[str, dict[str, Any] | None], set[str]]:
+        """Return the journal's records up to a change, None if deleted.
 
-        And the ids of those that were stored or deleted later: a compaction leaves only that.
+        Also the IDs of records stored or deleted later: a compaction leaves nothing before that.
         """
         records: Records = {}
         ids: dict[str, None] = {}
@@ -374,24 +385,18 @@ class SegmentCheck:
                 if change.kind != self.kind.name or change.op == "mark":
                     continue
                 ids[change.id] = None
-                if line.entry.seq <= self._chain.last_seq:
+                if line.entry.seq <= last_seq:
                     apply_change(records, change, line.entry.at)
                 elif change.op in {"put", "delete"}:
                     later.add(change.id)
-        return {one: records.get(one) for one in ids}, later
+        return {record_id: records.get(record_id) for record_id in ids}, later
 
-    def _same(self, record_id: str, sealed: dict[str, Any] | None, said: dict[str, Any] | None) -> bool:
-        """Tell whether two versions make the same record, however it is written."""
-        if sealed is None or said is None:
+    def _is_same(self, record_id: str, sealed: dict[str, Any] | None, data: dict[str, Any] | None) -> bool:
+        """Return True if two raw versions make the same record."""
+        if sealed is None or data is None:
             return False
         try:
-            known, right = (self.kind.load(self._folder.agent_id, record_id, each) for each in (sealed, said))
+            record, expected = (self.kind.load(self._folder.agent_id, record_id, raw) for raw in (sealed, data))
         except pydantic.ValidationError:
             return False
-        return bool(known == right)
-
-
-def remove_segments(folder: AgentFolder, kind: str) -> None:
-    """Remove the segments of one kind; a process that maps them goes on with them."""
-    unlist_segments(folder.segments(kind))
-    remove_unused(folder.segments(kind))
+        return bool(record == expected)

@@ -1,4 +1,4 @@
-"""Shards of an agent's index on disk, and `metadata.json`, which says which one is in use.
+"""Shards of an agent's index on disk, and the switch `metadata.json`.
 
 A shard is built in a folder of its own and renamed when it is complete; then one rename replaces `metadata.json`. So
 an index is either complete or absent; the journal needs neither. What is in a shard belongs to the engine.
@@ -45,26 +45,26 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
 
 FORMAT: Final = 3
-"""Of a shard's folder; one of another format is built anew."""
+"""Format of a shard's folder; a shard of another format is rebuilt."""
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
 _SHARD: Final = re.compile(r"[0-9a-f]{12}")
 _SHARD_KEY: Final = "generation"  # so older versions find the shard; the journal's generation is something else
 _SWEEP_SECONDS: Final = 1.0
-"""What a build waits for a process that sweeps: removing an index of 100,000 memories takes a tenth of it."""
+"""Seconds that a build waits for a sweep: removing an index of 100,000 memories takes a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """What a shard was made of; a file in its folder.
+    """Sources of a shard; a file in its folder.
 
     Attributes:
         embedder: Identity of the embedder.
         dimension: Numbers in a vector.
-        journal: Generation of the journal, and
-        seq: sequence number, up to which the shard holds every change. Later ones may be in it as well.
+        journal: Generation of the journal.
+        seq: Number up to which the shard has every change of the journal; it may have later ones, too.
         engine: Name and version of the engine.
-        format: Of the folder.
+        format: Format of the folder.
     """
 
     embedder: str
@@ -90,9 +90,9 @@ class Shards:
     # -- the switch ---------------------------------------------------------------------------------------------------
 
     def active(self) -> tuple[str, str | None]:
-        """Return (backend, shard) as the switch stands; `file` and None where there is none or it is unreadable.
+        """Return (backend, shard) in use; `file` and None without a readable switch.
 
-        Costs a look at the file's date unless it changed.
+        Costs one `stat` unless the file changed.
         """
         note = self._note()
         shard = note.get(_SHARD_KEY)
@@ -101,7 +101,7 @@ class Shards:
         return "vector", shard
 
     def switch(self, backend: str, shard: str | None, embedder: str | None = None) -> None:
-        """Change the backend and the shard in use, durably: a reader sees the old state or the new one.
+        """Change the backend and the shard in use, atomically and durably.
 
         Raises:
             StorageError: It is as it was.
@@ -109,19 +109,19 @@ class Shards:
         self._change_note({"backend": backend, _SHARD_KEY: shard, "embedder": embedder}, durable=True)
 
     def note(self) -> dict[str, Any] | None:
-        """Return what stands in `metadata.json`; None if there is no such file, or it cannot be read."""
+        """Return the content of `metadata.json`; None if it is missing or unreadable."""
         return read_json(self._folder.metadata)
 
     @property
     def is_begun(self) -> bool:
-        """Whether a migration was begun that has neither ended nor failed, in whatever session."""
+        """True if a begun migration has neither ended nor failed."""
         return self._note().get("migration") == "begun"
 
     def note_begun(self, *, begun: bool) -> None:
-        """Note that a migration has begun, or has come to an end.
+        """Record that a migration has begun or ended.
 
         Raises:
-            StorageError: It could not be noted.
+            StorageError: It could not be recorded.
         """
         if begun != self.is_begun:
             self._change_note({"migration": "begun" if begun else None}, durable=False)
@@ -136,26 +136,29 @@ class Shards:
 
     # -- shards --------------------------------------------------------------------------------------------------
 
-    def path_of(self, shard: str) -> Path:
-        """Return the folder of a shard's files that are the engine's own."""
+    def get_path(self, shard: str) -> Path:
+        """Return the folder of the engine's files of a shard."""
         return self.path / shard / "shard"
 
     def state(self, shard: str) -> ShardState | None:
-        """Return what a shard was made of; None when it is missing, damaged or of another format or engine."""
+        """Return the sources of a shard.
+
+        None if it is missing, damaged or of another format or engine.
+        """
         note = read_json(self.path / shard / "state.json") or {}
         try:
             state = ShardState(**{key: note[key] for key in ShardState.__slots__ if key in note})
         except TypeError:
             return None
-        whole = state.format == FORMAT and state.engine == ENGINE and self.path_of(shard).is_dir()
-        sound = isinstance(state.seq, int) and isinstance(state.dimension, int)
-        return state if whole and sound else None
+        is_current = state.format == FORMAT and state.engine == ENGINE and self.get_path(shard).is_dir()
+        is_sound = isinstance(state.seq, int) and isinstance(state.dimension, int)
+        return state if is_current and is_sound else None
 
     @contextlib.contextmanager
     def building(self) -> Iterator[tuple[str, Path]]:
-        """Hold the right to build, for the block, and yield a new shard's name and unfinished folder.
+        """Lock builds; yield a new shard's name and unfinished folder.
 
-        Without `finish` the folder is gone when the block ends, or when the next build begins.
+        Without `finish` the folder is deleted when the block ends, or when the next build begins.
 
         Raises:
             BusyError: Another process is building.
@@ -173,55 +176,55 @@ class Shards:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
     def finish(self, shard: str, unfinished: Path, state: ShardState) -> None:
-        """Make a whole and closed build a shard; it is not in use before `switch`.
+        """Make a complete build a shard; `switch` takes it into use.
 
         Raises:
-            StorageError: It is no shard.
+            StorageError: It is not a shard.
         """
         path = unfinished / "state.json"
         with translated(path, "write"):
             replace_file(path, json.dumps(asdict(state), indent=2).encode() + b"\n", durable=True)
         with translated(unfinished, "rename"):
-            sync_tree(unfinished)  # the engine leaves names unsynced; a shard full of gaps might open, and find nothing
+            sync_tree(unfinished)  # the engine syncs no names; a shard with missing files might open, and find nothing
             unfinished.rename(self.path / shard)
             sync_folder(self.path)
 
     def sweep(self) -> None:
-        """Remove shards that are not in use and that no process holds, unless a build is under way.
+        """Remove unused shards that no process holds, unless a build is running.
 
-        What cannot be removed now stays for the next time.
+        Shards that cannot be removed now stay until the next sweep.
 
         Raises:
             StorageError: The folder cannot be locked.
         """
-        if self._unused():
+        if self._list_unused():
             with contextlib.suppress(BusyError), index_lock(self.path / BUILD_LOCK, "remove"):
                 self.remove_unused()
 
     def remove_unused(self) -> None:
         """As `sweep`, for a process that builds."""
-        for each in self._unused():
-            if not each.name.startswith(UNFINISHED):
-                with contextlib.suppress(StorageError), index_lock(each / HOLDER_LOCK, "remove"):
-                    shutil.rmtree(each, ignore_errors=True)
-            elif each.is_dir() and not each.is_symlink():
-                shutil.rmtree(each, ignore_errors=True)
-            else:  # no program of ours made it, and opening a pipe would wait for its other end
+        for path in self._list_unused():
+            if not path.name.startswith(UNFINISHED):
+                with contextlib.suppress(StorageError), index_lock(path / HOLDER_LOCK, "remove"):
+                    shutil.rmtree(path, ignore_errors=True)
+            elif path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:  # another program made it, and opening a pipe would wait for its other end
                 with contextlib.suppress(OSError):
-                    each.unlink()
+                    path.unlink()
 
-    def _unused(self) -> list[Path]:
-        """Return unfinished builds and shards that are not in use: asked at each start, and mostly there are none."""
-        if self.path.is_symlink() or not self.path.is_dir():  # what lies behind a link is not ours to remove
+    def _list_unused(self) -> list[Path]:
+        """Return unfinished builds and unused shards; mostly there are none."""
+        if self.path.is_symlink() or not self.path.is_dir():  # the target of a link is not ours to remove
             return []
         in_use = self.active()[1]
-        is_known = "backend" in self._note()  # a switch that cannot be read does not say which shard is in use
+        is_known = "backend" in self._note()  # an unreadable switch does not say which shard is in use
         with translated(self.path, "list"):
             return [
-                each
-                for each in self.path.iterdir()
-                if each.name.startswith(UNFINISHED)
-                or (is_known and _is_name(each.name) and each.name != in_use and each.is_dir())
+                path
+                for path in self.path.iterdir()
+                if path.name.startswith(UNFINISHED)
+                or (is_known and _is_name(path.name) and path.name != in_use and path.is_dir())
             ]
 
     def _note(self) -> dict[str, Any]:
@@ -234,7 +237,10 @@ class Shards:
 
 
 def describe_folder(folder: AgentFolder) -> None:
-    """Leave a note for people and other versions, if there is none; derived, so a failure costs nothing."""
+    """Write `metadata.json` for people and other versions, if it is missing.
+
+    It is derived, so a failure costs nothing.
+    """
     with contextlib.suppress(OSError):
         if not folder.metadata.exists():
             note = {"schema": SCHEMA, "backend": "file", "journal": folder.journal.name}
@@ -242,7 +248,7 @@ def describe_folder(folder: AgentFolder) -> None:
 
 
 def roll_back(folder: AgentFolder) -> bool:
-    """Answer from the files alone from now on; return True if searches did not before.
+    """Answer from the files alone; return True if that is new.
 
     Raises:
         StorageError: Nothing has changed.
@@ -256,7 +262,10 @@ def roll_back(folder: AgentFolder) -> bool:
 
 
 def _is_name(shard: str) -> bool:
-    """Tell whether this can name a shard's folder; the switch is a file, which a person may have edited."""
+    """Return True if a text can name a shard's folder.
+
+    A person may have edited the switch.
+    """
     return _SHARD.fullmatch(shard) is not None
 
 
@@ -270,28 +279,30 @@ def is_installed() -> bool:
 
 
 def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:
-    """Return settings with another embedding model: one of OpenAI's by its name, else a local one's name or folder.
+    """Return settings with another embedding model.
+
+    A name of OpenAI's, or the name or folder of a local model; None changes nothing.
 
     Raises:
         ConfigurationError: There is no such model.
     """
     if model is None:
         return settings
-    given = (settings or ServiceSettings()).model_dump(exclude_unset=True)
+    values = (settings or ServiceSettings()).model_dump(exclude_unset=True)
     embedder = "openai" if model in OPENAI_DIMENSIONS else "local"
     try:
-        return ServiceSettings(**{**given, "embedder": embedder, "embedding_model": model})
+        return ServiceSettings(**{**values, "embedder": embedder, "embedding_model": model})
     except pydantic.ValidationError as error:
         raise ConfigurationError(describe(error)) from None
 
 
 def can_grow(settings: ServiceSettings) -> bool:
-    """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
+    """Return True if engine, embedder and vector cache are available."""
     return settings.enable_caching and is_installed() and make_embedder(settings) is not None
 
 
 def cannot_migrate_error(settings: ServiceSettings) -> ConfigurationError:
-    """Return the error that names what a memory in files lacks for being moved to the vector engine."""
+    """Return the error with the reasons against a migration."""
     packages: list[Part] = [] if is_installed() else ["vector"]
     lacking = [] if is_installed() else ["the vector engine is not installed"]
     if settings.embedder == "none":
@@ -312,7 +323,7 @@ def cannot_migrate_error(settings: ServiceSettings) -> ConfigurationError:
 
 
 def no_engine_error(embeddings: EmbeddingService[Any]) -> ConfigurationError:
-    """Return the error that says why there is no vector backend here."""
+    """Return the error that names what the vector backend lacks."""
     if not is_installed():
         return ConfigurationError(
             "The vector backend needs a package that is not installed.",
@@ -328,16 +339,18 @@ def no_engine_error(embeddings: EmbeddingService[Any]) -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
-    """What there is of indexes.
+    """Files of an agent's indexes.
 
     Attributes:
-        kind: What `memories.db` is.
-        backend: What searches use: `file` or `vector`.
-        active: The index in use, and what it was made of; None if there is none, or nothing usable.
-        unfinished: Builds that have not come to an end.
-        unused: Indexes that are not in use.
-        builder, holder: How the locks of a build and of the index in use stand.
-        is_installed: Whether the engine is.
+        kind: Type of the path `memories.db`.
+        backend: Backend of searches: `file` or `vector`.
+        active: Name of the index in use, or None.
+        state: Sources of the index in use; None if there is none, or it is unusable.
+        unfinished: Folders of unfinished builds.
+        unused: Folders of unused indexes by name.
+        builder: State of the lock of builds.
+        holder: State of the lock of the index in use.
+        is_installed: True if the engine is installed.
     """
 
     kind: PathType
@@ -352,16 +365,16 @@ class IndexFacts:
 
 
 def inspect_index(folder: AgentFolder) -> IndexFacts:
-    """Return what there is of an agent's indexes."""
+    """Return facts about an agent's indexes; opens none, since that would write."""
     index, shards = folder.index, Shards(folder)
     backend, active = shards.active()
     names = names_in(index) if kind_of(index) == "folder" else []
-    whole = active is not None and names_in(index / active / "shard")
+    has_files = active is not None and names_in(index / active / "shard")
     return IndexFacts(
         kind_of(index),
         backend,
         active,
-        shards.state(active) if active is not None and whole else None,
+        shards.state(active) if active is not None and has_files else None,
         [index / name for name in names if name.startswith(UNFINISHED)],
         {
             name: index / name
@@ -374,8 +387,8 @@ def inspect_index(folder: AgentFolder) -> IndexFacts:
     )
 
 
-def of_metadata(folder: AgentFolder) -> Iterator[Concern]:
-    """Report what `metadata.json` says; nothing about an agent that has neither a journal nor such a file."""
+def report_metadata(folder: AgentFolder) -> Iterator[Concern]:
+    """Report on `metadata.json`, unless an agent has neither it nor a journal."""
     note = Shards(folder).note()
     if note is not None and note.get("backend") in ("file", "vector", None):
         words = "the vector engine and the files" if note.get("backend") == "vector" else "the files"

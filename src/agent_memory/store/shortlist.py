@@ -1,4 +1,4 @@
-"""What a scratchpad is chosen from, known without reading the journal where that is certain.
+"""Candidates for a scratchpad, without reading the journal if possible.
 
 `shortlist.json` is derived and can be deleted. It is valid while the journal is, to the nanosecond, the file it was
 made from, and no memory has expired since: then it says exactly what reading the journal would.
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Kind
-    from agent_memory.store.lookups import Order
+    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.state import State
     from agent_memory.store.store import Store
 
 _VERSION: Final = 1
 _MOST_BYTES: Final = 8 * 1024 * 1024
 _LAST_LINE_BYTES: Final = 128 * 1024
-"""A line of the journal is shorter, but for a batch; behind one of these nothing is written."""
+"""A line of the journal is shorter, except for a batch; after a batch no shortlist is written."""
 
 
 class Shortlist(Generic[R]):
-    """What a scratchpad is chosen from, as a file next to one agent's journal. Blocking; for one thread.
+    """The candidates for a scratchpad in a file. Blocking; for one thread.
 
     Args:
-        kind: Of which records.
-        folder: The agent's.
+        kind: Kind of the records.
+        folder: Folder of the agent.
     """
 
     def __init__(self, kind: Kind[R], folder: AgentFolder) -> None:
@@ -55,50 +55,55 @@ class Shortlist(Generic[R]):
         self._folder = folder
         self._path = folder.path / get_shortlist_name(kind.journal, kind.name if kind.beside() else "")
 
-    def read(self, order: Order, now: datetime) -> list[R] | None:
-        """Return what `RecordStorage.recent` would, or None if only the journal can tell."""
+    def read(self, rule: RecencyRule, now: datetime) -> list[R] | None:
+        """Return the result of `RecordStorage.recent`, None if the journal must be read."""
         try:
-            content = self._decrypted(_content(self._path))
+            content = self._decrypt(_read_content(self._path))
             note = json.loads(content) if content else None
-            if not isinstance(note, dict) or note.get("asked") != _asked(order):
+            if not isinstance(note, dict) or note.get("asked") != _describe_rule(rule):
                 return None
-            if note["journal"] != _identity(self._journal.stat()):
+            if note["journal"] != _identify(self._journal.stat()):
                 return None
-            if not _is_time(now, note["since"], note["until"]) or is_returned(self._journal):
+            if not _is_within(now, note["since"], note["until"]) or is_returned(self._journal):
                 return None
             return [self._kind.load(self._folder.agent_id, seq, record) for seq, record in note["memories"]]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError, StorageError):
-            return None  # reading the journal says why
+            return None  # reading the journal reports the reason
 
-    def write(self, order: Order, state: State[R], seq: int, now: datetime) -> None:
-        """Keep what `RecordStorage.recent` returns now; costs nothing but time if it cannot.
+    def write(self, rule: RecencyRule, state: State[R], seq: int, now: datetime) -> None:
+        """Write the present result of `RecordStorage.recent`; a failure costs only time.
 
         Args:
-            order: The rule by which it is chosen.
-            state: The records; the next of them to expire ends its time.
-            seq: Of the last entry that was read.
-            now: The present.
+            rule: Rule by which the records are chosen.
+            state: State of the records; the file is valid until the next of them expires.
+            seq: Number of the last entry that was read.
+            now: Time of the choice.
         """
         with contextlib.suppress(OSError, AgentMemoryError, MalformedLineError):
-            journal = self._identity_up_to(seq)
+            journal = self._identify_journal(seq)
             if journal is None:
                 return
-            ends = _ends(state)
-            known: dict[str, Any] = {
-                "asked": _asked(order),
+            unsealed = (record.expires_at for record in state.table.records.values())
+            sealed = [] if state.sealed is None else state.sealed.replacements.list_ends()
+            ends = [*sealed, *(end for end in unsealed if end is not None)]
+            note: dict[str, Any] = {
+                "asked": _describe_rule(rule),
                 "journal": journal,
                 "since": to_text(now) if ends else None,
                 "until": min((to_text(end) for end in ends if end > now), default=None),
-                "memories": [[memory.id, memory.to_record()] for memory in state.recent(order, now)],
+                "memories": [[memory.id, memory.to_record()] for memory in state.list_recent(rule, now)],
             }
-            content, key = json.dumps(known, ensure_ascii=False).encode(), key_for(self._folder.path)
+            content, key = json.dumps(note, ensure_ascii=False).encode(), key_for(self._folder.path)
             content = content if key is None else key.encrypted(self._path.name, content)
             replace_file(self._path, content, durable=False)
-            if _identity(self._journal.stat()) != journal:
-                self.drop()  # another process wrote meanwhile, and may have forgotten what it contains
+            if _identify(self._journal.stat()) != journal:
+                self.drop()  # another process wrote at the same time, and may have forgotten a text in it
 
-    def _decrypted(self, content: bytes) -> bytes:
-        """Return what the file says, nothing where it is not as the agent's other files are."""
+    def _decrypt(self, content: bytes) -> bytes:
+        """Return the plain content.
+
+        Nothing if it is not encrypted like the agent's other files.
+        """
         if is_encrypted(self._folder.path) is not content.startswith(MAGIC):
             return b""
         if not content.startswith(MAGIC):
@@ -106,53 +111,45 @@ class Shortlist(Generic[R]):
         return data_key(self._folder.path).decrypted(self._path.name, content)
 
     def drop(self) -> None:
-        """Remove it: something in it was forgotten or reworded."""
+        """Delete the file: a text in it was forgotten or changed."""
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
 
-    def _identity_up_to(self, seq: int) -> list[int] | None:
-        """Return what tells the journal from any other state of it; None if it holds more than that entry.
+    def _identify_journal(self, seq: int) -> list[int] | None:
+        """Return the identity of the journal; None if an entry follows `seq`.
 
         Raises:
             OSError: It cannot be read.
-            MalformedLineError: Its last line is no entry.
+            MalformedLineError: Its last line is not an entry.
         """
         descriptor = open_private(self._journal, os.O_RDONLY)
         try:
             status = os.fstat(descriptor)
-            at = max(0, status.st_size - _LAST_LINE_BYTES)
-            tail = os.pread(descriptor, _LAST_LINE_BYTES, at)
+            tail = os.pread(descriptor, _LAST_LINE_BYTES, max(0, status.st_size - _LAST_LINE_BYTES))
         finally:
             os.close(descriptor)
         begin = tail.rfind(b"\n", 0, len(tail) - 1) + 1
         if not tail.endswith(b"\n") or not begin or decode_entry(tail[begin:]).seq != seq:
             return None
-        return _identity(status)
+        return _identify(status)
 
 
-def _ends(state: State[R]) -> list[datetime]:
-    """Return when records expire, of those that do; loads none that is sealed."""
-    unsealed = (record.expires_at for record in state.table.records.values())
-    sealed = state.sealed.replacements.ends() if state.sealed is not None else []
-    return [*sealed, *(end for end in unsealed if end is not None)]
+def _describe_rule(rule: RecencyRule) -> list[int]:
+    return [_VERSION, rule.size, rule.promotion_threshold]
 
 
-def _asked(order: Order) -> list[int]:
-    return [_VERSION, order.size, order.promotion_threshold]
-
-
-def _identity(status: os.stat_result) -> list[int]:
+def _identify(status: os.stat_result) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-def _is_time(now: datetime, since: str | None, until: str | None) -> bool:
-    """Tell whether nothing has expired, or has not yet where a clock was set back."""
+def _is_within(now: datetime, since: str | None, until: str | None) -> bool:
+    """Return True if nothing has expired, and no clock was set back."""
     return (since is None or datetime.fromisoformat(since) <= now) and (
         until is None or now < datetime.fromisoformat(until)
     )
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     descriptor = open_private(path, os.O_RDONLY)
     with os.fdopen(descriptor, "rb") as file:
         content = file.read(_MOST_BYTES + 1)
@@ -160,106 +157,108 @@ def _content(path: Path) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known(Generic[R]):
-    """Records that were true while the log had one state.
+class _Snapshot(Generic[R]):
+    """Records that were true while the log had one signature.
 
     Attributes:
-        looked: How the log looked, taken before it was read; None where that tells nothing.
-        records: Records that said then what is true, by id.
-        until: When the first of them expires, if one does.
+        signature: Signature of the log before it was read; None if it says nothing.
+        records: Records by ID that said the same then.
+        until: Time at which the first of them expires, or None.
     """
 
-    looked: object = None
+    signature: object = None
     records: dict[str, R] = field(default_factory=dict)
     until: datetime | None = None
 
     @classmethod
-    def of(cls, looked: object, said: Iterable[R], now: Iterable[R]) -> _Known[R]:
-        """Return the knowledge that records as `said` read as they do `now`."""
-        until = min((one.expires_at for one in now if one.expires_at is not None), default=None)
-        return cls(looked, {record.id: record for record in said}, until)
+    def of(cls, signature: object, shown: Iterable[R], current: Iterable[R]) -> _Snapshot[R]:
+        """Return a snapshot in which records `shown` read like the `current` ones."""
+        until = min((record.expires_at for record in current if record.expires_at is not None), default=None)
+        return cls(signature, {record.id: record for record in shown}, until)
 
 
-class Shown(Generic[R]):
-    """Knowledge of a scratchpad's records. Blocking, except `is_known_true`.
+class ShownRecords(Generic[R]):
+    """Records of a scratchpad known to be true. Blocking, except `is_known_true`.
 
     Args:
-        shortlist: The file that a start reads instead of the journal; None where there is none.
+        shortlist: File that a start reads instead of the journal, or None.
     """
 
     def __init__(self, shortlist: Shortlist[R] | None) -> None:
         self._shortlist = shortlist
-        self._asked: Order | None = None
-        # Set in the storage's thread and read on event loops, so it is one value that is replaced whole.
-        self._known: _Known[R] = _Known()
+        self._rule: RecencyRule | None = None
+        # Set in the storage's thread and read on event loops, so it is one value that is replaced as a whole.
+        self._snapshot: _Snapshot[R] = _Snapshot()
 
     @property
-    def wants_keeping(self) -> bool:
-        """True if `keep` has something to keep."""
-        return self._asked is not None and self._shortlist is not None
+    def has_unsaved(self) -> bool:
+        """True if `save` has something to write."""
+        return self._rule is not None and self._shortlist is not None
 
-    def recent(self, store: Store[R], order: Order) -> list[R]:
-        """Return candidates for a scratchpad."""
-        self._asked = order
-        looked = store.log.looks_like()
-        found = None
+    def load_recent(self, store: Store[R], rule: RecencyRule) -> list[R]:
+        """Return the candidates for a scratchpad."""
+        self._rule = rule
+        signature = store.log.looks_like()
+        records = None
         if self._shortlist is not None and not store.log.watermark[1]:
-            known = self._shortlist.read(order, store.clock())
-            found = known if known is not None and all(map(order.admits, known)) else None
-        if found is None:
-            found = store.refresh().recent(order, store.clock())
-        self._known = _Known.of(looked, found, found)
-        return found
+            listed = self._shortlist.read(rule, store.clock())
+            records = listed if listed is not None and all(map(rule.admits, listed)) else None
+        if records is None:
+            records = store.refresh().list_recent(rule, store.clock())
+        self._snapshot = _Snapshot.of(signature, records, records)
+        return records
 
     def is_known_true(self, store: Store[R], shown: Sequence[R], now: datetime) -> bool:
-        """Return True if records may be shown on, without reading.
+        """Return True if records may still be shown, without reading the log.
 
         Takes 5 µs for 50 records, which each request pays.
 
-        That nothing was written since the last look does not suffice: that look may have been another's, such as the
-        rendering's, and what it read may differ from what was shown before. So the words are compared, not the ids;
-        less than 1 µs for each record of which a newer version was read.
+        An unchanged log does not suffice: the last read may have been another caller's, such as the rendering's, with
+        other versions than the shown ones. So the words are compared, not the IDs; that takes less than 1 µs for each
+        record with a newer version.
         """
-        known = self._known
-        if known.looked is None or known.looked != store.log.looks_like():
+        snapshot = self._snapshot
+        if snapshot.signature is None or snapshot.signature != store.log.looks_like():
             return False
-        if known.until is not None and known.until <= now:
+        if snapshot.until is not None and snapshot.until <= now:
             return False
-        records = known.records
-        return all((one := records.get(each.id)) is each or _says_the_same(each, one) for each in shown)
+        pairs = ((record, snapshot.records.get(record.id)) for record in shown)
+        return all(current is record or _reads_the_same(record, current) for record, current in pairs)
 
     def still_true(self, store: Store[R], shown: Sequence[R]) -> bool:
-        """Return True if records may be shown on after any change."""
-        looked, state, now = store.log.looks_like(), store.refresh(), store.clock()
-        current = [one for each in shown if (one := state.get(each.id)) is not None and state.is_valid(one, now)]
-        if len(current) < len(shown) or not all(map(_says_the_same, shown, current)):
+        """Return True if records may still be shown after any change."""
+        signature, state, now = store.log.looks_like(), store.refresh(), store.clock()
+        versions = (state.get(record.id) for record in shown)
+        current = [record for record in versions if record is not None and state.is_valid(record, now)]
+        if len(current) < len(shown) or not all(map(_reads_the_same, shown, current)):
             return False
-        self._known = _Known.of(looked, shown, current)
+        self._snapshot = _Snapshot.of(signature, shown, current)
         return True
 
-    def keep(self, store: Store[R]) -> None:
-        """Write the file that the next start needs.
+    def save(self, store: Store[R]) -> None:
+        """Write the file that the next start reads.
 
         Not if this session read nothing or was asked for nothing.
         """
-        order, self._asked = self._asked, None
-        if order is None or self._shortlist is None or not store.log.watermark[1]:
+        rule, self._rule = self._rule, None
+        if rule is None or self._shortlist is None or not store.log.watermark[1]:
             return
         with contextlib.suppress(StorageError):
             state = store.refresh()
-            self._shortlist.write(order, state, store.log.watermark[1], store.clock())
+            self._shortlist.write(rule, state, store.log.watermark[1], store.clock())
 
     def drop(self) -> None:
-        """Delete that file: a text in it was forgotten or reworded."""
+        """Delete that file: a text in it was forgotten or changed."""
         if self._shortlist is not None:
             self._shortlist.drop()
 
 
-def _says_the_same(shown: R, now: R | None) -> bool:
-    """Return True if two versions read the same.
+def _reads_the_same(shown: R, current: R | None) -> bool:
+    """Return True if two versions say the same.
 
     Pins, places and counts do not matter.
     """
-    if now is None or not may_stand_for(now.trust, shown.trust):
+    if current is None or not may_stand_for(current.trust, shown.trust):
         return False
-    return shown.tags == now.tags and all(getattr(shown, name) == getattr(now, name) for name in own_fields(type(now)))
+    names = own_fields(type(current))
+    return shown.tags == current.tags and all(getattr(shown, name) == getattr(current, name) for name in names)

@@ -1,4 +1,4 @@
-"""`StorageEdge`: a store in a thread of its own, opened and closed from an event loop."""
+"""`StorageEdge`: a store in its own thread, for event loops."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.index import embedded_texts
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
-from agent_memory.store.protocols import Trouble, trouble_of_embedder
-from agent_memory.store.record_redaction import Redacted
-from agent_memory.store.shortlist import Shown
+from agent_memory.store.protocols import Trouble, find_embedder_trouble
+from agent_memory.store.shortlist import ShownRecords
 from agent_memory.store.store import WARM_AT_ONCE, Store
 from agent_memory.store.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from agent_memory.journal import Change
     from agent_memory.models import Clock, Kind
     from agent_memory.store.protocols import Built, Estimate, IndexUpkeep, MovableIndex, Progress, Settle
     from agent_memory.store.shortlist import Shortlist
@@ -44,21 +44,21 @@ def _get_immovable_error() -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True)
 class Backend(Generic[R]):
-    """Place of one agent's records, and how to open them.
+    """Access to one agent's records, which are not opened yet.
 
     Attributes:
         kind: Kind of the records.
         agent_id: Name of the agent.
         clock: Source of the present.
         open: Opens the records for the storage that is its argument.
-        close: Gives back what they were opened with.
+        close: Releases the resources of `open`.
         name: Name of the backend while it is not open.
         is_remote: True if opening waits for a network: then the first call opens, else the storage at once.
         why_immovable: Returns the error for a storage that cannot be moved to the vector engine.
         grace: Time for which forgotten texts stay and can be restored; None for no time.
         wait: Seconds that a write waits for other writers.
-        patience: Seconds that a search which names none waits for missing vectors; None waits while a model loads, and
-            for no texts.
+        patience: Seconds that a search without its own patience waits for missing vectors; None waits while a model
+            loads, and for no texts.
         shortlist: File that a start reads instead of the log, or None.
     """
 
@@ -80,7 +80,7 @@ class StorageEdge(Generic[R]):
     """The asynchronous edge of a store; see `RecordStorage`.
 
     Args:
-        backend: Where the records are, and how they are opened.
+        backend: Backend that opens the records.
 
     Attributes:
         agent_id: Name of the agent.
@@ -97,7 +97,7 @@ class StorageEdge(Generic[R]):
         self._parents: list[object] = []
         self._pid = os.getpid()
         self._open: Store[R] | None = None
-        self._shown: Shown[R] = Shown(backend.shortlist)
+        self._shown: ShownRecords[R] = ShownRecords(backend.shortlist)
         self._compactions = 0
         self._is_compacting = False
         if not backend.is_remote:
@@ -105,17 +105,16 @@ class StorageEdge(Generic[R]):
 
     @property
     def opened(self) -> Store[R]:
-        """The records as this process has them, opened now if need be.
+        """The records as this process has them, opened now if necessary.
 
-        In a forked child everything begins again. Its parent's threads may have been in the middle of anything, and
-        hold locks that no thread of this process would release. What they left is kept unused: finalising it would
-        touch files that are still the parent's.
+        A forked child opens them again: threads of its parent may have held locks that no thread of the child would
+        release. The parent's objects stay referenced, since their finalizers would touch files of the parent.
         """
         if self._open is None or self._pid != os.getpid():
             if self._pid != os.getpid():
                 self._parents.append((self._open, self._shown))
                 self._pid = os.getpid()
-                self._shown = Shown(self._backend.shortlist)
+                self._shown = ShownRecords(self._backend.shortlist)
             self._open = self._backend.open(self)
         return self._open
 
@@ -128,49 +127,52 @@ class StorageEdge(Generic[R]):
         return self.opened.upkeep if self._is_open else None
 
     async def _run(self, ask: Callable[[Store[R]], T]) -> T:
-        """Ask the store, in its thread."""
+        """Call a function of the store, in its thread."""
         return await self.worker.run(lambda: ask(self.opened))
 
     async def _look(self, ask: Callable[[State[R]], T]) -> T:
-        """Ask the state as it is now."""
+        """Call a function of the refreshed state, in the thread of the store."""
         return await self.worker.run(lambda: ask(self.opened.refresh()))
 
     async def _write(
         self,
-        write: Callable[[Store[R], Any], T],
-        content: object = None,
-        clean: Callable[[], object] | None = None,
+        decide: Callable[[State[R], Any], tuple[list[Change], T]],
+        clean: Callable[[], object] = lambda: None,
         *,
+        is_clean: bool = True,
+        rewords: bool = False,
         is_indexed: bool = True,
     ) -> T:
-        """Change the store, and look after its index.
+        """Make the decided changes durable, update the index, and return the answer.
 
         Args:
-            write: Changes the store with what is to be written.
-            content: What is to be written, redacted or not.
-            clean: Returns the content without secrets, for content that is not marked as `Redacted`.
+            decide: Function of `agent_memory.store.changes` for a state and the cleaned content.
+            clean: Returns the content without secrets.
+            is_clean: True if `clean` has nothing to redact, and takes no time.
+            rewords: True if the change may delete a text of the shortlist.
             is_indexed: False if the change concerns no search index.
         """
-        if isinstance(content, Redacted):
-            content, clean = content.value, None
 
-        def write_prepared(cleaned: object) -> tuple[T, Settle]:
-            store = self.opened
-            return write(store, content if clean is None else cleaned), store.take_settle()
+        def write(prepared: object) -> tuple[T, Settle]:
+            cleaned = clean() if is_clean else prepared
+            result = self.opened.change(lambda state: decide(state, cleaned))
+            if rewords:
+                self._shown.drop()
+            return result
 
-        result = await self.worker.write(write_prepared, self._get_hold, clean)
+        result = await self.worker.write(write, self._get_hold, None if is_clean else clean)
         if is_indexed and (upkeep := self._upkeep) is not None:
             upkeep.look_after(is_changed=True)
         return result
 
     def _get_hold(self) -> Callable[[float], AbstractContextManager[None]]:
-        """Return what takes the lock of the log.
+        """Return the function that takes the lock of the log.
 
         A log that was not read yet is read first: under the lock other processes would wait for that.
         """
         store = self.opened
         if not store.log.watermark[1]:
-            with contextlib.suppress(StorageError):  # the write itself says what is wrong
+            with contextlib.suppress(StorageError):  # the write itself reports it
                 store.refresh()
         return store.log.hold
 
@@ -218,11 +220,11 @@ class StorageEdge(Generic[R]):
         return {**report, **(self._upkeep.describe()[0] if self._upkeep is not None else {})}
 
     async def compact(self, grace: timedelta | None = None) -> None:
-        """Drop what is no longer needed from the files.
+        """Delete unneeded lines from the files.
 
         Args:
-            grace: What was forgotten or replaced longer ago than this is deleted; the storage's own time (30 days)
-                when omitted. With `timedelta(0)` nothing can be restored afterwards.
+            grace: Age from which on forgotten and replaced texts are deleted; the storage's own time (30 days) when
+                omitted. With `timedelta(0)` nothing can be restored afterwards.
 
         Raises:
             StorageError: The files are as they were.
@@ -238,15 +240,15 @@ class StorageEdge(Generic[R]):
 
         Args:
             grace: As in `RecordStorage.compact`.
-            patience: Seconds to try again where another process compacts or writes.
+            patience: Seconds to try again while another process compacts or writes.
         """
         store, deadline = self.worker.ask(lambda: self.opened), time.monotonic() + patience
-        # `finish` needs the lock of this very log: a migration may put another one into the store meanwhile.
+        # `finish` needs the lock of this very log: a migration may replace the log of the store.
         log_before = store.log
         while True:
             try:
                 with log_before.compacting(grace) as finish:
-                    is_done = self.worker.change(lambda: log_before.hold, lambda: store.finish_compaction(finish))
+                    is_done = self.worker.change(lambda: log_before.hold, lambda: finish(store.absorb))
                 break
             except BusyError:
                 if time.monotonic() >= deadline:
@@ -254,7 +256,7 @@ class StorageEdge(Generic[R]):
                 time.sleep(_BETWEEN_TRIES)
         if is_done:
             while not self.worker.ask(lambda: self._warm(store)):
-                pass  # what follows needs all words, and others want to get in between
+                pass  # in batches, so that other calls get in between
             self.worker.ask(lambda: self._after_compaction(store))
         return is_done
 
@@ -265,13 +267,19 @@ class StorageEdge(Generic[R]):
 
     def _after_compaction(self, store: Store[R]) -> None:
         store.after_compaction()
-        self._shown.drop()  # it may show what has expired, and is not in the log any more
+        self._shown.drop()  # it may show an expired record that is no longer in the log
         if store.upkeep is not None:
             store.upkeep.after_compaction()
 
-    def _forget_vectors(self) -> None:
+    def _forget_vectors(self, records: Sequence[R]) -> None:
+        """Delete the cached vectors of forgotten records: a vector reveals something of its text.
+
+        The first time those of all texts without a record; later not, since that takes as long as ten searches.
+        """
         store = self.opened
-        texts = map(self.kind.text_of, store.take_forgotten())
+        if not store.is_pruned:
+            store.after_compaction()
+        texts = map(self.kind.text_of, records)
         store.embeddings.forget(piece for text in texts for piece in embedded_texts(text))
 
     @property
@@ -281,7 +289,7 @@ class StorageEdge(Generic[R]):
 
     @property
     def backend(self) -> str:
-        """Name of what answers searches: `file`, `vector` or `server`."""
+        """Name of the backend that answers searches: `file`, `vector` or `server`."""
         return self._upkeep.backend if self._upkeep is not None else self._backend.name
 
     def embedding_status(self) -> dict[str, Any]:
@@ -294,12 +302,12 @@ class StorageEdge(Generic[R]):
         return {"status": "loading", "reason": "not connected yet"}
 
     def embedding_cost(self) -> float:
-        """Return what the embedder has charged so far, in US dollars."""
+        """Return the costs of the embedder so far, in US dollars."""
         return self.opened.embeddings.cost if self._is_open else 0.0
 
     def troubles(self) -> list[Trouble]:
         """List the parts that do not work as they could, without waiting."""
-        trouble = trouble_of_embedder(self.embedding_status())
+        trouble = find_embedder_trouble(self.embedding_status())
         further = self._upkeep.describe()[1] if self._upkeep is not None else []
         return [*([trouble] if trouble is not None else []), *further]
 
@@ -328,10 +336,10 @@ class StorageEdge(Generic[R]):
         return await self.index.estimate()
 
     async def migrate(self, progress: Progress | None = None) -> Built:
-        """Build an index and answer from it from then on; see `IndexMaintenance.migrate`.
+        """Build an index and answer from it; see `IndexMaintenance.migrate`.
 
         Args:
-            progress: Called with the stage and how much of it is done.
+            progress: Called with the stage and its steps; see `Progress`.
 
         Raises:
             ConfigurationError: This storage cannot be moved.
@@ -365,29 +373,27 @@ class StorageEdge(Generic[R]):
         return await self._upkeep.rollback()
 
     async def folds(self) -> int:
-        """Return how often this object compacted its files after a write, unasked."""
+        """Return the number of automatic compactions of this object."""
         if self._is_open and self.opened.log.watermark[1] > 0:
-            await self.worker.run(bool)  # what decides upon one
+            await self.worker.run(bool)  # after the decision about one
             await self.worker.run_aside(bool)
         return self._compactions
 
     async def close(self) -> None:
-        """Finish what is under way; close files and threads.
+        """Finish pending work; close files and threads. May be called more than once.
 
-        May be called more than once.
-
-        A call after that works again, except for embedding: what is stored then is found by its words here, and gets
-        its vectors in the next storage that is opened.
+        Later calls work, except for embedding: records stored later are found by their words here, and get their
+        vectors in the next storage that is opened.
         """
         store = self._open if self._pid == os.getpid() else None
         if store is not None:
-            await self.worker.run(bool)  # after what asks for vectors behind a write
+            await self.worker.run(bool)  # after requests for vectors that follow a write
             if pending := await store.embeddings.finish():
                 log.info("texts_left_due", kind=self.kind.name, count=pending)
             if store.upkeep is not None:
                 await store.upkeep.close()
-            if self._shown.wants_keeping:
-                await self.worker.run(self._shown.keep, store)
+            if self._shown.has_unsaved:
+                await self.worker.run(self._shown.save, store)
             await self.worker.run(lambda: store.log.note_current(len(store.state.records)))
         await asyncio.to_thread(self.worker.close)
         self._is_compacting = False

@@ -1,7 +1,9 @@
-"""The threads of one storage: an event loop never blocks, and calls of the store run one at a time, in their order.
+"""`Worker`: the threads of one storage.
+
+No event loop blocks, and calls of the store run one at a time, FIFO.
 
 All calls of the store run in one thread, the syncs of what they wrote included. Two more threads exist only while they
-are needed: one that waits for another process's lock, so that searches go on meanwhile, and one that compacts.
+are needed: one that waits for another process's lock, so that searches continue, and one that compacts.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     Hold = Callable[[float], AbstractContextManager[object]]
-    """Returns a context manager that holds the lock, after at most so many seconds of waiting."""
+    """Returns a context manager that holds the lock; its argument is the number of seconds to wait at most."""
     Settle = Callable[[], object] | None
-    """Returns when what was written is on the disk."""
+    """Syncs what was written; None where nothing is left to be synced."""
     from collections.abc import AsyncIterator
 
 S = TypeVar("S")
@@ -36,14 +38,14 @@ log = get_logger(__name__)
 
 ThreadName = Literal["compacting", "waiting", "store"]
 _THREADS: Final[tuple[ThreadName, ...]] = ("compacting", "waiting", "store")
-"""Each may wait for those after it."""
+"""A thread may wait for the threads after it."""
 _TOGETHER: Final = 16
 """Writes under one lock: searches, and other processes that write, wait for some 3 ms."""
 
 
 @dataclass(slots=True, eq=False)
 class QueuedWrite:
-    """A change that waits for its turn.
+    """A change in the queue.
 
     Attributes:
         asked: Time of the request, on the monotonic clock.
@@ -65,8 +67,8 @@ class QueuedWrite:
     answer: Any = None
     settle: Settle = None
 
-    def is_prepared(self) -> bool:
-        """Prepare the write; return True if something is left to be written."""
+    def try_prepare(self) -> bool:
+        """Prepare the write; return False if the caller got an error."""
         try:
             self.prepared = self.prepare() if self.prepare is not None else None
         except BaseException as error:  # noqa: BLE001 - as an executor does: the caller receives it
@@ -74,8 +76,8 @@ class QueuedWrite:
             return False
         return True
 
-    def is_written(self) -> bool:
-        """Write; return True if the write is to be acknowledged."""
+    def try_write(self) -> bool:
+        """Write; return False if the caller got an error."""
         try:
             self.answer, self.settle = self.function(self.prepared)
         except BaseException as error:  # noqa: BLE001 - as above
@@ -85,9 +87,7 @@ class QueuedWrite:
 
 
 class Worker:
-    """Threads that run calls in their order.
-
-    Each starts with the first call for it.
+    """Threads that run calls in order, started with the first call.
 
     A forked child starts threads of its own: threads do not survive a fork, and waiting for the parent's would hang.
 
@@ -109,31 +109,14 @@ class Worker:
         self._pid = 0
         self._writes: deque[QueuedWrite] = deque()
         self._is_parked = False
-        self._shared: dict[Hashable, Future[Any]] = {}
         self._latest: Future[Any] = Future()
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
         """Run `function` in the thread of the store.
 
-        Cancelling the wait does not stop the call.
+        Cancelling the wait does not stop it.
         """
         return await _wait_for(self._start("store", function, *args))
-
-    async def run_shared(self, key: Hashable, function: Callable[[], T]) -> T:
-        """Run once for all callers with the same key.
-
-        Callers share a call that has not begun.
-        """
-        self._start_again_in_child()
-        own: Future[T] = _make_promise()
-        shared = self._shared.setdefault(key, own)
-        if shared is own:
-            try:
-                self._start("store", _run_once, self._shared, key, function, own)
-            except RuntimeError:
-                self._shared.pop(key, None)
-                raise
-        return await _wait_for(shared)
 
     async def write(
         self,
@@ -141,18 +124,16 @@ class Worker:
         get_hold: Callable[[], Hold],
         prepare: Callable[[], S] | None = None,
     ) -> T:
-        """Change the store under the folder's lock, durably.
+        """Change the store durably under the folder's lock, FIFO.
 
-        Writes keep their order.
-
-        Writes that are queued when the lock is taken are written under it one after the other, and share a sync. Where
-        another process has the lock, they wait for it in a thread of their own. A write waits from when it is its turn,
-        not from when it was queued: writes of this process before it are no reason to give up. Those that still wait
-        after their time give up together.
+        Writes that are queued when the lock is taken are written under it one after the other, and share a sync. If
+        another process has the lock, they wait for it in a thread of their own. The patience of a write begins when the
+        write before it ends, so that earlier writes of this process do not use it up. Writes whose patience is used up
+        fail together.
 
         Args:
-            function: Changes the store with what `prepare` returned; returns the answer, and what makes it durable.
-            get_hold: Returns what takes the lock; called in the thread of the store.
+            function: Changes the store with the result of `prepare`; returns the answer and its sync.
+            get_hold: Returns the function that takes the lock; called in the thread of the store.
             prepare: Work of milliseconds that no search waits for; None for nothing to do.
 
         Raises:
@@ -186,13 +167,11 @@ class Worker:
         return answer
 
     def submit(self, function: Callable[..., object], *args: Any, thread: ThreadName = "store") -> None:
-        """Run `function` after what is queued, without waiting.
+        """Queue `function` without waiting for it; an error is logged.
 
-        An error of the library is logged.
-
-        While another thread closes the worker nothing is run: the next start does what is left to do.
+        While another thread closes the worker nothing is run: the next start does the remaining work.
         """
-        with contextlib.suppress(RuntimeError):  # what `submit` raises once the executor shuts down
+        with contextlib.suppress(RuntimeError):  # the executor is shutting down
             self._start(thread, _run_logged, function, *args)
 
     def close(self) -> None:
@@ -215,12 +194,9 @@ class Worker:
         self._has_follow_up = False
 
     def _write_queued(self) -> None:
-        """Write the queued changes, up to `_TOGETHER`.
-
-        Does nothing if another call wrote them or waits for the lock.
-        """
+        """Write queued changes, unless another call has them."""
         group: list[QueuedWrite] = []
-        with contextlib.suppress(IndexError):  # all are taken
+        with contextlib.suppress(IndexError):  # the queue is empty
             while not self._is_parked and len(group) < _TOGETHER:
                 group.append(self._writes.popleft())
         if not group:
@@ -236,17 +212,14 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - none was written; the callers receive it
             _fail(group, error)
         else:
-            if self._latest.running():  # this call is the last one: neither keeps another waiting
+            if self._latest.running():  # this call is the last one, so that no other waits for the sync
                 _acknowledge(written)
                 self._run_follow_up()
             else:
                 self._start("waiting", self._acknowledge_aside, written)
 
     def _park(self, group: list[QueuedWrite]) -> None:
-        """Let another thread prepare a group and wait for its lock.
-
-        Later writes stay queued.
-        """
+        """Hand a group to the waiting thread; later writes stay queued."""
         self._is_parked = True
         try:
             self._start("waiting", self._write_parked, group)
@@ -256,7 +229,7 @@ class Worker:
 
     def _write_parked(self, group: list[QueuedWrite]) -> None:
         try:
-            self._write_after_waiting([write for write in group if write.is_prepared()])
+            self._write_after_waiting([write for write in group if write.try_prepare()])
         finally:
             self._is_parked = False
             with contextlib.suppress(RuntimeError):  # as in `submit`
@@ -282,9 +255,9 @@ class Worker:
             return
 
     def _acknowledge_aside(self, written: Sequence[QueuedWrite]) -> None:
-        """Queue the follow-up of writes, then sync and acknowledge them.
+        """Queue the follow-up of writes, then acknowledge them.
 
-        In this order, since their callers queue more once they have their answers.
+        In this order, since the callers queue more once they have their answers.
         """
         if not self._has_follow_up:
             self._has_follow_up = True
@@ -299,13 +272,13 @@ class Worker:
 
     def _write_all(self, group: Sequence[QueuedWrite]) -> list[QueuedWrite]:
         try:
-            return [write for write in group if write.is_written()]
+            return [write for write in group if write.try_write()]
         finally:
             self._last_write = time.monotonic()
 
     def _start_again_in_child(self) -> None:
         if self._pid != os.getpid():
-            self._pools, self._writes, self._shared = {}, deque(), {}
+            self._pools, self._writes = {}, deque()
             self._is_parked = self._has_follow_up = False
             self._pid = os.getpid()
 
@@ -320,22 +293,12 @@ class Worker:
 
 
 async def _wait_for(work: Future[T]) -> T:
-    # Shielded, or cancelling the wait would take back a call that is queued behind another.
+    # Without the shield, cancelling the wait would cancel a queued call.
     return await asyncio.shield(asyncio.wrap_future(work))
 
 
-def _run_once(
-    shared: dict[Hashable, Future[Any]], key: Hashable, function: Callable[[], T], outcome: Future[T]
-) -> None:
-    shared.pop(key, None)  # a later caller may know of a change that this call does not see
-    try:
-        outcome.set_result(function())
-    except BaseException as error:  # noqa: BLE001 - as an executor does: the caller receives it
-        outcome.set_exception(error)
-
-
 def _acknowledge(written: Sequence[QueuedWrite]) -> None:
-    """Make writes durable and answer their callers."""
+    """Sync writes and answer their callers."""
     for write in written:
         try:
             if write.settle is not None:
@@ -369,36 +332,40 @@ def _run_logged(function: Callable[..., object], *args: Any) -> None:
 
 
 @dataclass(slots=True, eq=False)
-class _OfLoop:
+class _LoopQueue:
     loop: asyncio.AbstractEventLoop
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
 
 
-class Turns:
-    """Lets tasks of one event loop take turns, and refuses those of another loop meanwhile.
+class LoopLock:
+    """Lock for tasks of one event loop.
+
+    A task of another loop fails while it is held.
+
+    An `asyncio.Lock` belongs to the first loop that waits for it, and stays locked if that loop stops in between.
 
     Args:
-        doing: What is done in a turn; named in the error.
+        doing: Activity under the lock, named in the error.
     """
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
         self._mutex = threading.Lock()
-        self._now: _OfLoop | None = None
+        self._now: _LoopQueue | None = None
 
     @property
     def is_taken(self) -> bool:
-        """Whether a task has its turn or waits for it; one of a loop that does not run any more does not count."""
+        """True if a running loop's task holds or awaits the lock."""
         now = self._now
         return now is not None and now.users > 0 and now.loop.is_running()
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for tasks of this loop that came before, and hold the turn for the block.
+        """Hold the lock for the block, after earlier tasks of this loop.
 
         Raises:
-            BusyError: A task of another loop that runs has it.
+            BusyError: A task of another running loop has it.
         """
         mine = self._enter()
         try:
@@ -408,13 +375,13 @@ class Turns:
             with self._mutex:
                 mine.users -= 1
 
-    def _enter(self) -> _OfLoop:
+    def _enter(self) -> _LoopQueue:
         loop = asyncio.get_running_loop()
         with self._mutex:
             now = self._now
             if now is None or now.loop is not loop:
                 if self.is_taken:
                     raise BusyError(f"Another thread of this process is {self._doing}.")
-                now = self._now = _OfLoop(loop)
+                now = self._now = _LoopQueue(loop)
             now.users += 1
             return now

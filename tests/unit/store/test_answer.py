@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index import Hit, Ranking
 from agent_memory.storage import FileStorage
-from agent_memory.store.store import as_it_was, current_first
+from agent_memory.store.store import rank_current_first, rank_past
 from agent_memory.times import Period
 from tests.support import FrozenClock, memory_of
 
@@ -28,7 +28,7 @@ def test_no_memory_stands_before_the_one_that_replaced_it(scores: list[float], n
     def replaced_by(memory_id: str) -> str | None:
         return str(newer[int(memory_id)]) if int(memory_id) in newer else None
 
-    found = current_first(Ranking(hits, len(hits), "keyword"), replaced_by).hits
+    found = rank_current_first(Ranking(hits, len(hits), "keyword"), replaced_by).hits
     order = [hit.id for hit in found]
     assert sorted(order) == sorted(hit.id for hit in hits)
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
@@ -116,7 +116,7 @@ def test_what_held_at_a_time_stands_before_what_replaced_it_since(scores: list[f
     hits = tuple(Hit(str(number), score, "keyword") for number, score in enumerate(scores))
     ranking = Ranking(tuple(sorted(hits, key=lambda hit: -hit.score)), len(hits), "keyword")
     period = Period(START + timedelta(days=first), START + timedelta(days=first + days))
-    found = as_it_was(
+    found = rank_past(
         ranking,
         [period],
         lambda one: str(int(one) + 1) if int(one) + 1 < len(scores) else None,

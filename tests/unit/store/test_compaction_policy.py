@@ -15,7 +15,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.store import change_log
 from agent_memory.store.change_log import CompactionPolicy, FileLog
-from agent_memory.store.changes import to_touch
+from agent_memory.store.changes import to_store, to_touch
 from agent_memory.store.store import Store
 from tests.support import NOON, FrozenClock, header_of, lines_of, memory_of
 
@@ -93,13 +93,13 @@ async def test_what_was_just_forgotten_and_cannot_go_yet_does_not_make_every_wri
 def test_of_several_sessions_one_compacts(root: Path, clock: FrozenClock) -> None:
     folder = AgentFolder(root / "bob")
     first, second = (Store(MEMORY, "bob", FileLog(MEMORY, folder, clock), SearchIndex(), clock) for _ in range(2))
-    memory_id = first.store(memory_of("tea"), unique=False)
+    memory_id, _ = first.change(lambda state: to_store(state, memory_of("tea"), clock(), unique=False))
     for _ in range(11):
         first.change(lambda state: to_touch(state, [memory_id]))
     second.refresh()  # knows that it would pay
     assert second.log.pays_to_compact(second.state)
     with first.log.compacting() as finish:
-        assert first.finish_compaction(finish)
+        assert finish(first.absorb)
     first.after_compaction()
     second.refresh()
     assert not second.log.pays_to_compact(second.state)

@@ -14,7 +14,7 @@ from agent_memory.errors import UnknownIdError
 from agent_memory.models import EVERYTHING, Listing, SearchFilters
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store.lookups import Counted
+from agent_memory.store.lookups import RecordCounter
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ async def test_what_is_kept_is_what_a_full_count_finds(root: Path, clock: Frozen
 
 def test_what_changed_alone_is_counted_again() -> None:
     records = {each.id: each for each in (memory_of(f"Number {number}.") for number in range(50))}
-    counted = Counted(records)
-    assert counted.tally().records == 50
+    counted = RecordCounter(records)
+    assert counted.copy_tally().records == 50
     records.clear()  # nothing is read of them a second time
     counted.note({"mem-00000000aaaa": memory_of("One more.")})
-    assert counted.tally().records == 51
+    assert counted.copy_tally().records == 51

@@ -1,4 +1,4 @@
-"""`Recency`: the scratchpad is the same whether it is chosen from all memories or from the most recent ones."""
+"""`RecencyIndex`: the scratchpad is the same whether it is chosen from all memories or from the most recent ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent_memory.models import Memory
 from agent_memory.scratchpad import Selection
-from agent_memory.store.lookups import Recency
+from agent_memory.store.lookups import RecencyIndex
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ORDER = Selection(size=4, promotion_threshold=3)
@@ -30,7 +30,7 @@ changes = st.lists(st.tuples(st.integers(0, 7), st.none() | fields), min_size=1,
 
 @given(st.lists(changes, min_size=1, max_size=8))
 def test_after_any_changes_the_most_recent_ones_are_enough_to_choose_from(rounds: list) -> None:  # type: ignore[type-arg]
-    order, known = Recency(ORDER), {}
+    order, known = RecencyIndex(ORDER), {}
     for each in rounds:
         changed = {}
         for number, values in each:
@@ -42,18 +42,18 @@ def test_after_any_changes_the_most_recent_ones_are_enough_to_choose_from(rounds
                 known.pop(name, None)
             else:
                 known[name] = memory
-        order.update(changed)
+        order.note(changed)
         chosen = order.choose(lambda one: ORDER.admits(known[one]))
         few = ORDER.choose(known[one] for one in chosen)
         assert few == ORDER.choose(known.values())
 
 
 def test_of_equal_moments_the_one_heard_of_later_comes_first_and_keeps_its_place_when_it_changes() -> None:
-    order = Recency(Selection(size=1, promotion_threshold=3))
+    order = RecencyIndex(Selection(size=1, promotion_threshold=3))
     first, second = (Memory(agent_id="bob", content=text, timestamp=NOON) for text in ("first", "second"))
-    order.update({first.id: first, second.id: second})
+    order.note({first.id: first, second.id: second})
     assert order.choose(lambda _: True) == [second.id]
-    order.update({first.id: first.model_copy(update={"content": "changed"})})
+    order.note({first.id: first.model_copy(update={"content": "changed"})})
     assert order.choose(lambda _: True) == [second.id]
-    order.update({second.id: None})
+    order.note({second.id: None})
     assert order.choose(lambda _: True) == [first.id]

@@ -12,7 +12,7 @@ from agent_memory.models import CATEGORIES, MEMORY, Kind, Link, Memory, Source
 from agent_memory.models.record import IdOf
 from agent_memory.redaction import Redaction
 from agent_memory.store.record_redaction import (
-    cleaned_record,
+    clean_record,
     make_record,
     redact_fields,
     redact_record,
@@ -127,7 +127,7 @@ def test_what_looks_like_an_id_is_text_unless_it_is_declared_to_be_one() -> None
 
 def test_nothing_but_a_secret_is_refused() -> None:
     with pytest.raises(ValidationError, match="nothing but a secret"):
-        cleaned_record(MEMORY, memory_of(SECRET))
+        clean_record(MEMORY, memory_of(SECRET))
 
 
 def test_a_label_that_is_a_secret_is_no_reason_to_refuse_a_text_without_words() -> None:
@@ -141,7 +141,7 @@ class _Deaf:
 
 def test_what_is_marked_as_clean_is_not_looked_at_again() -> None:
     marked = make_record(MEMORY, {"content": f"the token is {SECRET}"}, "bob", _Deaf())
-    assert cleaned_record(MEMORY, marked) is marked.value
+    assert clean_record(MEMORY, marked) is marked.value
 
 
 def test_only_fields_without_text_may_change_behind_the_redactor() -> None:

@@ -22,7 +22,7 @@ from agent_memory.index.segment import Chain, list_segments, open_chain
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.store.file_storage import Sealing
+from agent_memory.store.memory_storage import SegmentUpkeep
 from agent_memory.store.segment_builder import seal_up
 from agent_memory.store.segment_opener import remove_unused
 from tests.support import memory_of, raises, read_files
@@ -284,7 +284,7 @@ async def test_segments_that_a_session_does_not_take_into_use_tell_nothing_of_it
     await stored(folder, "of another session")
     seal(folder)
 
-    assert isinstance(upkeep, Sealing)
+    assert isinstance(upkeep, SegmentUpkeep)
     assert not await storage.worker.run(upkeep.opening().adopt, replica)  # it has not read as far
 
     assert vectors.elsewhere is before

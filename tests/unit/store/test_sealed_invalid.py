@@ -15,7 +15,7 @@ from agent_memory.models import MEMORY, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.store.segment_builder import seal_up
-from agent_memory.store.segment_opener import Opening
+from agent_memory.store.segment_opener import SegmentOpener
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ async def test_a_storage_that_takes_the_segments_into_use_still_reports_it(tmp_p
     assert await contents(storage) == ["tea"]
     assert seal_up(folder, MEMORY, None, least=1)
 
-    opening = Opening(MEMORY, folder, EmbeddingService(OFFLINE, folder.vectors, DenseIndex), RankingSettings())
+    opening = SegmentOpener(MEMORY, folder, EmbeddingService(OFFLINE, folder.vectors, DenseIndex), RankingSettings())
     assert opening.adopt(storage.opened)
 
     assert storage.opened.state.unsealed == 0

@@ -13,16 +13,17 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Change, Journal
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import ANY_STATE, MEMORY, Listing, ListOrder, Memory, RecordState, SearchFilters
-from agent_memory.store.queries import list_records, surroundings_of, tally_of
-from agent_memory.store.sealed_records import SealedRecords
+from agent_memory.store.queries import count_records, get_surroundings, list_records
 from agent_memory.store.segment_builder import seal_up
-from agent_memory.store.segment_opener import chain_of, invalid_in
+from agent_memory.store.segment_opener import open_sealed_records
 from agent_memory.store.state import State
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from agent_memory.store.sealed_records import SealedRecords
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 ORDER = Selection(3, 2)
@@ -93,13 +94,13 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "invalid": dict(state.table.invalid),
         "count": len(state.records),
         "valid": {record.id for record in state.records.values() if state.is_valid(record, NOW)},
-        "latest": [record.timestamp for record in state.latest(3, NOW)],
-        "tally": tally_of(state, NOW),
-        "recent": sorted(map(ORDER.moment, state.recent(ORDER, NOW))),  # equal ones may change places
-        "replaced": state.replacements.all(NOW),
+        "latest": [record.timestamp for record in state.list_newest(3, NOW)],
+        "tally": count_records(state, NOW),
+        "recent": sorted(map(ORDER.moment, state.list_recent(ORDER, NOW))),  # equal ones may change places
+        "replaced": state.replacements.map_all(NOW),
         "around": {one: around(state, one) for one in state.records},
-        "older": {one: state.replacements.older(one) for one in state.records},
-        "same": {text: state.same_text(text, NOW) is not None for text in TEXTS},
+        "older": {one: state.replacements.list_older(one) for one in state.records},
+        "same": {text: state.find_same_text(text, NOW) is not None for text in TEXTS},
         "forgotten": {text: state.was_forgotten(text) for text in TEXTS},
         "since": {one for one in state.since(3) if one in state.records},
         "expired": state.has_expired(NOW),
@@ -109,7 +110,7 @@ def known(state: State[Memory]) -> dict[str, Any]:
 
 def around(state: State[Memory], record_id: str) -> Any:
     """Return what is told of a record besides itself, in no order: what was sealed counts as stored before."""
-    links, doubt, disputed = surroundings_of(state, state.records[record_id], NOW)
+    links, doubt, disputed = get_surroundings(state, state.records[record_id], NOW)
     return set(links), doubt, disputed
 
 
@@ -135,10 +136,9 @@ def opened(folder: AgentFolder) -> State[Memory]:
     return state
 
 
-def begun(folder: AgentFolder) -> tuple[Journal, SealedRecords[Memory]]:
+def begun(folder: AgentFolder) -> tuple[Journal, SealedRecords[Memory] | None]:
     journal = Journal(folder.journal, {"memory"})
-    chain, notes = chain_of(folder.segments("memory"), MEMORY, journal)
-    return journal, SealedRecords(MEMORY, "bob", chain, invalid=invalid_in(notes))
+    return journal, open_sealed_records(folder, MEMORY, journal)[0]
 
 
 @given(parts=st.lists(st.lists(changes(), max_size=8), min_size=1, max_size=4))
@@ -192,7 +192,7 @@ def test_a_state_that_takes_new_segments_into_use_stays_as_it_was(
         seal_up(folder, MEMORY, None, least=1)
         written(folder, parts[-1])
         state.absorb(journal.poll())
-        if (sealed := begun(folder)[1]).chain.segments:
+        if (sealed := begun(folder)[1]) is not None:
             state.adopt(sealed)
 
         assert known(state) == known(replayed(folder))
@@ -215,10 +215,10 @@ def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> N
     state = opened(folder)
 
     assert state.sealed is not None
-    replaced = state.replacements.beside_sealed(NOW)
+    replaced = state.replacements.list_overrides(NOW)
 
-    shown = state.sealed.replacements.shown(NOW, replaced, superseded=False)
-    every = state.sealed.replacements.shown(NOW - timedelta(days=1), replaced, superseded=True)
+    shown = state.sealed.replacements.mask_visible(NOW, replaced, superseded=False)
+    every = state.sealed.replacements.mask_visible(NOW - timedelta(days=1), replaced, superseded=True)
 
     assert [mask.tolist() for mask in shown] == [[False, True, False, False]]
     assert [mask.tolist() for mask in every] == [[True] * 4]

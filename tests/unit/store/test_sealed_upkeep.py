@@ -16,8 +16,9 @@ from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.store import file_storage as upkeep
+from agent_memory.store import memory_storage as upkeep
 from agent_memory.store import segment_builder as sealing
+from agent_memory.store.changes import to_store
 from agent_memory.store.segment_builder import seal_up
 from tests.support import memory_of
 
@@ -64,8 +65,8 @@ def children(folder: AgentFolder, monkeypatch: pytest.MonkeyPatch) -> Children:
     children = Children(lambda: seal_up(folder, MEMORY, EMBEDDER.identity, least=ENOUGH))
     monkeypatch.setattr(upkeep, "start_child", children)
     monkeypatch.setattr(upkeep, "_REST_SECONDS", 0.0)
-    made = upkeep.Sealing.__init__
-    monkeypatch.setattr(upkeep.Sealing, "__init__", partialmethod(made, least=ENOUGH))
+    made = upkeep.SegmentUpkeep.__init__
+    monkeypatch.setattr(upkeep.SegmentUpkeep, "__init__", partialmethod(made, least=ENOUGH))
     return children
 
 
@@ -160,7 +161,8 @@ async def test_what_comes_while_a_child_works_is_sealed_before_it_ends(
 
     def write_beside(place: Path, **options: bool) -> None:  # once two segments are merged
         if len(open_chain(place, "memory").segments) == 1 and later and len(open_chain(place, "memory")) == 3:
-            storage.opened.store(later.pop(), unique=False)
+            record = later.pop()
+            storage.opened.change(lambda state: to_store(state, record, record.timestamp, unique=False))
         first(place, **options)
 
     monkeypatch.setattr(sealing, "remove_unused", write_beside)
@@ -227,13 +229,13 @@ async def test_a_journal_that_is_put_back_while_it_is_sealed_leaves_nothing_of_w
     seal_up(folder, MEMORY, None, least=1)
     await storage.store(memory_of("cocoa"))
     await storage.close()
-    noted = sealing.invalid_in
+    drop_purged = sealing.drop_purged
 
-    def put_back(notes: dict[str, Any]) -> object:  # between the opening of the segments and the first look
+    def put_back(place: Path, journal: Journal) -> bool:  # between the opening of the segments and the first read
         folder.journal.write_bytes(backup)
-        return noted(notes)
+        return drop_purged(place, journal)
 
-    monkeypatch.setattr(sealing, "invalid_in", put_back)
+    monkeypatch.setattr(sealing, "drop_purged", put_back)
     seal_up(folder, MEMORY, None, least=1)
 
     after = opened(folder)

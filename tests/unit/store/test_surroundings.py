@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY, LinkedRecord, Memory, Surroundings, content_mark
-from agent_memory.store.queries import MOST, surroundings_of
+from agent_memory.store.queries import MOST_LINKS, get_surroundings
 from agent_memory.store.state import State
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Notes:
         self._write(Change("delete", "memory", record_id))
 
     def around(self, record_id: str) -> Surroundings:
-        return surroundings_of(self.state, self.state.records[record_id], NOW)
+        return get_surroundings(self.state, self.state.records[record_id], NOW)
 
     def _write(self, change: Change) -> None:
         with Journal(self._path, {"memory"}).locked() as writer:
@@ -105,7 +105,7 @@ def test_a_few_of_many_are_told_the_latest_first(notes: Notes) -> None:
 
     told = notes.around(TEA).links
 
-    assert [each.text for each in told] == [f"Note {29 - number}." for number in range(MOST)]
+    assert [each.text for each in told] == [f"Note {29 - number}." for number in range(MOST_LINKS)]
 
 
 @pytest.mark.parametrize("rel", ["derived_from", "derived-from", "Derived from"])

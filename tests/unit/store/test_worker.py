@@ -215,26 +215,6 @@ async def test_who_asked_later_does_not_give_up_with_those_whose_time_is_over(pa
     assert lock.waited == [1.0, 0.0, 4.0]
 
 
-async def test_what_many_ask_for_before_it_begins_runs_once_and_anew_for_who_asks_later(patient: Worker) -> None:
-    runs: list[int] = []
-    begun, go_on = threading.Event(), threading.Event()
-
-    def first() -> None:
-        begun.set()
-        go_on.wait(10)
-
-    before = asyncio.ensure_future(patient.run(first))
-    await asyncio.to_thread(begun.wait, 10)
-    some = asyncio.gather(*(patient.run_shared("key", lambda: runs.append(1) or len(runs)) for _ in range(3)))
-    other = asyncio.ensure_future(patient.run_shared("other", lambda: "other"))
-    await asyncio.sleep(0)
-    go_on.set()
-    await before
-    assert await some == [1, 1, 1]
-    assert await other == "other"
-    assert await patient.run_shared("key", lambda: runs.append(1) or len(runs)) == 2
-
-
 async def test_what_is_left_to_do_behind_an_answer_is_no_failure_of_it_while_another_closes() -> None:
     closing = Worker("closing")
     begun, go_on = threading.Event(), threading.Event()

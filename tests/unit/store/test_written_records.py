@@ -13,7 +13,7 @@ from agent_memory.journal import Entry, JournalUpdate
 from agent_memory.journal.format import FORMAT, decode_entry, encode_entry
 from agent_memory.memory.kinds import KINDS
 from agent_memory.store.changes import to_store, to_update
-from agent_memory.store.record_redaction import validated
+from agent_memory.store.record_redaction import validate_record
 from agent_memory.store.state import State
 from tests.support import NOON, memory_of
 from tests.unit.models.test_memory import json_values, moments, texts
@@ -62,7 +62,9 @@ def test_record_after_write_equals_record_of_its_line(
     kind: Kind[Any], fields: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     try:
-        record = validated(kind.model, {"content": "Ada moved.", **fields, "agent_id": "bob", **OWN.get(kind.name, {})})
+        record = validate_record(
+            kind.model, {"content": "Ada moved.", **fields, "agent_id": "bob", **OWN.get(kind.name, {})}
+        )
     except ValidationError:  # a kind has rules of its own
         return
     written, read = State(kind, "bob"), State(kind, "bob")

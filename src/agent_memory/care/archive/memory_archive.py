@@ -34,8 +34,7 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.redaction import quoted
-from agent_memory.store.file_storage import Files
-from agent_memory.store.memory_storage import MemoryStorage
+from agent_memory.store.memory_storage import Files, MemoryStorage
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:

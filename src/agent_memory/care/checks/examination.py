@@ -34,7 +34,7 @@ from agent_memory.memory.kinds import KINDS
 from agent_memory.registry import CHECKS, load_handler
 from agent_memory.settings import ServiceSettings
 from agent_memory.settings.installation import REQUIREMENTS, advice
-from agent_memory.store.shards import of_metadata
+from agent_memory.store.shards import report_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -255,7 +255,7 @@ _AGENT_CHECKS: Final[dict[str, FileCheck]] = {
     "presence": journal_checks.examine_presence,
     "copies": journal_checks.examine_copies,
     "lock": lambda case: check_lock(case.folder),
-    "metadata": lambda case: of_metadata(case.folder),
+    "metadata": lambda case: report_metadata(case.folder),
     "vectors": file_checks.examine_vectors,
     "audit": file_checks.examine_audit,
     "backups": file_checks.examine_backups,

@@ -21,7 +21,7 @@ from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import audit_files, inspect_audit
 from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
 from agent_memory.settings.installation import advice
-from agent_memory.store.change_log import files_naming, hashes_elsewhere
+from agent_memory.store.change_log import hashes_elsewhere, list_record_files
 from agent_memory.store.shards import inspect_index
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def examine_blobs(case: Case) -> Iterator[Concern]:
             size=sum(sizes[blobs.get_file_name(name)] for name in named),
         )
     if case.is_first and sizes and not is_encrypted(case.folder.path):  # else files do not name them
-        unused = sizes.keys() - {name for file in files_naming(case.folder) for name in find_names(file)}
+        unused = sizes.keys() - {name for file in list_record_files(case.folder) for name in find_names(file)}
         if unused:
             yield Concern(
                 "blobs_unused",

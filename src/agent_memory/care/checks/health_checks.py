@@ -21,7 +21,7 @@ from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.events import latest_audit, read_audit
 from agent_memory.memory.scratchpad_file import of_kept
 from agent_memory.models import to_text
-from agent_memory.store.shards import of_metadata
+from agent_memory.store.shards import report_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -158,7 +158,7 @@ def check_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
         *check_rejected(folder.journal),
         *check_purges(folder.path),
         *check_encryption(folder.path),
-        *of_metadata(folder),
+        *report_metadata(folder),
     ]
     check = _summarize_concerns("journal", concerns)
     return check if check.level else Check("journal", OK, "All that was stored can be read.", value=0, unit="problems")

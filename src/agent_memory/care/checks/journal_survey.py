@@ -24,7 +24,7 @@ from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.memory.scratchpad_file import render_file
 from agent_memory.models import SUSPECT
-from agent_memory.store.lookups import Replacements
+from agent_memory.store.lookups import ReplacementIndex
 from agent_memory.store.state import MOVED, State
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class JournalSurvey:
                 listener(lines)
         self.left = size.left
         replacements = [_find_replacements(linked) for linked in self._linked.values()]
-        self.replaced = {record_id for of_kind in replacements for record_id in of_kind.all(now)}
+        self.replaced = {record_id for of_kind in replacements for record_id in of_kind.map_all(now)}
         self.circles = [circle for of_kind in replacements for circle in of_kind.circles.values()]
 
     def list_shown(self) -> list[Any]:
@@ -264,8 +264,8 @@ class JournalSurvey:
         return ((entry.changes[0].id, reason) for entry, reason in bad)
 
 
-def _find_replacements(linked: Mapping[str, RecordLinks]) -> Replacements:
-    replacements = Replacements(cast("Mapping[str, Record]", linked))
+def _find_replacements(linked: Mapping[str, RecordLinks]) -> ReplacementIndex:
+    replacements = ReplacementIndex(cast("Mapping[str, Record]", linked))
     replacements.note(cast("Mapping[str, Record | None]", linked))
     return replacements
 

@@ -14,7 +14,7 @@ from agent_memory.care.checks import repairs as repair
 from agent_memory.care.checks.journal_survey import JournalReading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.store.lookups import Replacements
+from agent_memory.store.lookups import ReplacementIndex
 from agent_memory.store.shards import Shards
 from tests.support import NOON, resealed, sealed_line
 from tests.unit.care.checks.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
@@ -259,9 +259,9 @@ def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: 
     make_circles(bob / "memories.yaml")
     assert "journal_circle" in {action.code for action in repaired()}
     records = JournalReading(bob / "memories.yaml", "bob").load()
-    replacements = Replacements(records)
+    replacements = ReplacementIndex(records)
     replacements.note(records)
-    replaced = replacements.all(NOON)
+    replaced = replacements.map_all(NOON)
     assert replaced["mem-000000000005"] == "mem-000000000006"
     assert {"mem-000000000006", "mem-000000000007"}.isdisjoint(replaced)
     assert "journal_circle" not in found()

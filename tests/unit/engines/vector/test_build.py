@@ -59,7 +59,7 @@ def folders(folder: AgentFolder) -> list[str]:
 
 
 def owners(folder: AgentFolder, name: str) -> list[str]:
-    shard = Shard.open(Shards(folder).path_of(name))
+    shard = Shard.open(Shards(folder).get_path(name))
     found = sorted(memory_id for _, memory_id in shard.owners())
     shard.close()
     return found

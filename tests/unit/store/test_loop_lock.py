@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from agent_memory.errors import BusyError
-from agent_memory.store.worker import Turns
+from agent_memory.store.worker import LoopLock
 
 
 async def test_tasks_of_one_loop_take_turns() -> None:
-    turns, order = Turns("counting"), []
+    turns, order = LoopLock("counting"), []
 
     async def count(name: str) -> None:
         async with turns.turn():
@@ -26,7 +26,7 @@ async def test_tasks_of_one_loop_take_turns() -> None:
 
 
 async def test_a_task_of_another_loop_is_refused_until_the_turn_is_over() -> None:
-    turns = Turns("counting")
+    turns = LoopLock("counting")
     taken, done = threading.Event(), threading.Event()
 
     async def hold() -> None:
@@ -50,7 +50,7 @@ async def test_a_task_of_another_loop_is_refused_until_the_turn_is_over() -> Non
 
 
 def test_the_turn_of_a_task_whose_loop_stopped_is_over() -> None:
-    turns = Turns("counting")
+    turns = LoopLock("counting")
     stopped = asyncio.new_event_loop()
 
     async def hold() -> None:
