@@ -24,14 +24,14 @@ from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY, Memory, Source, SourceKind
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.segment_builder import seal_up
-from benchmarks._retrieval_data import load_jsonl, load_locomo
-from benchmarks._retrieval_metrics import DEPTH, measure, outcome
-from benchmarks._retrieval_vectors import KeptVectors
 from benchmarks._sealing import without_children
+from benchmarks.retrieval.data import load_jsonl, load_locomo
+from benchmarks.retrieval.metrics import DEPTH, measure, outcome
+from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
-    from benchmarks._retrieval_data import Group, Item
+    from benchmarks.retrieval.data import Group, Item
 
 WAYS: Final = ("notes alone", "beside items", "items taken for notes")
 _KS: Final = (5, 10)

@@ -35,7 +35,7 @@ from agent_memory.memory import MemoryService
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import Memory
 from agent_memory.settings import EncryptionSettings, ServiceSettings
-from benchmarks._backups_worker import die_at, tell
+from benchmarks.backups.worker import die_at, tell
 
 AGENT: Final = "bench"
 KEY: Final = "1f" * 32

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.memories import FileStorage, VectorStorage
-from benchmarks._latency_data import Figure, amount, question
-from benchmarks._latency_vectors import AGENT
-from benchmarks._scale_data import fill, run, settings_of
-from benchmarks._scale_process import figures_of, memory_of
-from benchmarks._scale_report import document, table
-from benchmarks._scale_search import Searcher
+from benchmarks.latency.data import Figure, amount, question
+from benchmarks.latency.vectors import AGENT
+from benchmarks.scale.data import fill, run, settings_of
+from benchmarks.scale.process import figures_of, memory_of
+from benchmarks.scale.report import document, table
+from benchmarks.scale.search import Searcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -41,7 +41,7 @@ from agent_memory.ingestion import (
     Turn,
 )
 from agent_memory.settings import ServiceSettings
-from benchmarks.ingestion import turns_of
+from benchmarks.ingestion.benchmark import turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -36,7 +36,7 @@ from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.models import to_text
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks._concurrency_worker import QUERIES, fact
+from benchmarks.concurrency.worker import QUERIES, fact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

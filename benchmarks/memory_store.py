@@ -33,7 +33,7 @@ from agent_memory.care.importance import ENTRY_TYPES
 from agent_memory.lifecycle import MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
-from benchmarks._latency_data import OBJECTS, SUBJECTS
+from benchmarks.latency.data import OBJECTS, SUBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

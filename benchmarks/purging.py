@@ -25,7 +25,7 @@ from agent_memory.journal import PurgeList
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
-from benchmarks._backups_worker import die_at, tell
+from benchmarks.backups.worker import die_at, tell
 
 AGENT: Final = "bench"
 TEXT: Final = "Ann's salary is seventy-two thousand a year."

@@ -1,6 +1,6 @@
 """What short answers cost: whether an answer that whole texts have can be read in what tools show of them.
 
-    python -m benchmarks.short --locomo FILE --jsonl benchmarks/data/facts.jsonl FILE ... [--vectors FILE.sqlite3]
+    python -m benchmarks.short --locomo FILE --jsonl benchmarks/retrieval/facts.jsonl FILE ... [--vectors FILE.sqlite3]
 
 The sets are those of `benchmarks.retrieval`: as they are, and joined to notes of some 2,000 characters, one memory a
 line. Each is stored and searched through the service, with the limit that tools have when none is named. An answer is
@@ -32,10 +32,10 @@ from agent_memory.memory import MemoryService, views
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks._drift_grade import tokens
-from benchmarks._drift_product import shown_text
-from benchmarks._retrieval_data import Group, load_jsonl, load_locomo
-from benchmarks._retrieval_vectors import KeptVectors
+from benchmarks.drift.grade import tokens
+from benchmarks.drift.product import shown_text
+from benchmarks.retrieval.data import Group, load_jsonl, load_locomo
+from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

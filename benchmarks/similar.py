@@ -27,8 +27,8 @@ from agent_memory.memory.similarity import find_similar
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks._retrieval_vectors import KeptVectors
-from benchmarks.reword import read_world
+from benchmarks.retrieval.vectors import KeptVectors
+from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

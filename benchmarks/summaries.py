@@ -33,7 +33,7 @@ from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, quote
 from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
-from benchmarks._retrieval_data import Group, load_locomo
+from benchmarks.retrieval.data import Group, load_locomo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

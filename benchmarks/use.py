@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.models import Memory
 from agent_memory.storage import FileStorage
-from benchmarks._retrieval_data import load_jsonl
-from benchmarks._retrieval_metrics import interval
-from benchmarks._retrieval_vectors import KeptVectors
+from benchmarks.retrieval.data import load_jsonl
+from benchmarks.retrieval.metrics import interval
+from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.embeddings import Embedder
-    from benchmarks._retrieval_data import Group
+    from benchmarks.retrieval.data import Group
 
 _SHOWN: Final = 5
 _DEPTH: Final = 100

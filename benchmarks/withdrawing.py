@@ -31,7 +31,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
 from benchmarks._loop_watch import longest_hold
-from benchmarks.ingestion import share, statements_of
+from benchmarks.ingestion.benchmark import share, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Take gitleaks' rules over as data: `python -m scripts.gitleaks CHECKOUT`, any clone of github.com/gitleaks/gitleaks.
 
 Writes its rules of providers into the redactor's `patterns/gitleaks.json`, and what only the comparison in
-`benchmarks.secrets` needs (the generic rule and the lists of what is allowed) into `benchmarks/data/gitleaks.json`.
+`benchmarks.secrets` needs (the generic rule and the lists of what is allowed) into `benchmarks/secrets/gitleaks.json`.
 Both name source, commit and licence. The patterns are those of Go's RE2, rewritten for Python where the two differ:
 flags within a pattern, POSIX classes, the end of the text.
 """
@@ -19,7 +19,7 @@ from typing import Any, Final
 SOURCE: Final = "https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml"
 ROOT: Final = Path(__file__).resolve().parents[1]
 RULES: Final = ROOT / "src" / "agent_memory" / "redaction" / "patterns" / "gitleaks.json"
-REST: Final = ROOT / "benchmarks" / "data" / "gitleaks.json"
+REST: Final = ROOT / "benchmarks" / "secrets" / "gitleaks.json"
 GENERIC: Final = "generic-api-key"
 POSIX: Final = {"[:alnum:]": "a-zA-Z0-9", "[:alpha:]": "a-zA-Z", "[:digit:]": "0-9", "[:xdigit:]": "0-9a-fA-F"}
 _PART: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?([a-z-]+)\)|\(|\)|\||[^\\\[()|]", re.DOTALL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks._secrets_doors import DOORS, left_of, through
-from benchmarks._secrets_kinds import Planted
+from benchmarks.secrets.doors import DOORS, left_of, through
+from benchmarks.secrets.frames import Planted
 
 TOKENS = ["gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d", "gl" + "pat-" + "q7Vt2mX9bK4dR8sW1zLp", "Pebble%78" + "rT"]
 SECRETS = [Planted(f"We decided that the deploy token of the build is {token}", (token,)) for token in TOKENS]

@@ -43,7 +43,7 @@ _FILES: Final = ("model.onnx", "tokenizer.json")
 
 _REMEMBERED_QUERIES: Final = 64
 THRESHOLD: Final = 0.15
-"""Least raw cosine of a hit by its embedding alone. On benchmarks/data/facts.jsonl 97 % of the answers lie above it and
+"""Least raw cosine of a hit by its embedding alone. On its facts.jsonl 97 % of the answers lie above it and
 17 % of everything else; 0.25 would lose 8 % of the answers, "which database did we pick" (0.22) among them."""
 
 

@@ -32,7 +32,7 @@ RECENT_SIMILARITY: Final = 0.5
 """What a document counts when the query says nothing: neither a hit nor a miss, so that age decides."""
 ENOUGH_WORDS: Final = 0.7
 """Share of a question's words that count as all of them. At 0 (the best of the answer is always full) one common word
-weighs as much as the best cosine: MRR on `benchmarks/data/facts.jsonl` .898, at 0.7 .928, at 1 .935; whole sessions
+weighs as much as the best cosine: MRR on facts.jsonl .898, at 0.7 .928, at 1 .935; whole sessions
 want it the other way round, all@5 .841, .834, .830."""
 SESSION_BEST: Final = 3
 """A talk is as relevant as the mean of its three best turns; one or five differ by less than the error."""

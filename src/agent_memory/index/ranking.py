@@ -214,7 +214,7 @@ def _talk_evidence(corpus: Corpus, question: Question, pool: Mapping[str, Eviden
     Empty if no candidate is in a session.
 
     Among documents of sessions one without counts as a session of its own, of full length. Otherwise one of the best
-    session outranks a fact that answers better: with the facts of `benchmarks/data` added to a tuning conversation,
+    session outranks a fact that answers better: with the facts of `benchmarks.retrieval` in a tuning conversation,
     frac@10 of questions about the facts is .848 without this and .946 with it, and .812 both times for questions about
     the talk.
     """

@@ -9,8 +9,8 @@ import pytest
 from agent_memory.care.backups import create_backup
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from benchmarks._backups_worker import AGENT, PAIR, PAIRS
-from benchmarks.backups import Report, check_moment, fill, run
+from benchmarks.backups.benchmark import Report, check_moment, fill, run
+from benchmarks.backups.worker import AGENT, PAIR, PAIRS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from benchmarks import briefing
+from benchmarks.briefing import benchmark as briefing
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("qdrant_edge")
 
-from benchmarks import concurrency
-from benchmarks._concurrency_check import Told, compare, expected
-from benchmarks._concurrency_worker import Orders
+from benchmarks.concurrency import benchmark as concurrency
+from benchmarks.concurrency.check import Told, compare, expected
+from benchmarks.concurrency.worker import Orders
 
 A, B = "mem-00000000000a", "mem-00000000000b"
 

@@ -6,7 +6,15 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from benchmarks.conflicts import CASES, NoteSet, add_reports, load_agent_set, load_sets, measure, render_reports
+from benchmarks.conflicts.benchmark import (
+    CASES,
+    NoteSet,
+    add_reports,
+    load_agent_set,
+    load_sets,
+    measure,
+    render_reports,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

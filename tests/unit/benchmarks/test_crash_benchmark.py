@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks._crash_model import Expected, Pending, Verdict, compare
+from benchmarks.crash.model import Expected, Pending, Verdict, compare
 from tests.concurrency.processes import REPOSITORY, environment
 
 ONE, TWO, THREE = "mem-000000000001", "mem-000000000002", "mem-000000000003"

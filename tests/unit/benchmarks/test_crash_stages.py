@@ -13,10 +13,10 @@ pytest.importorskip("numpy")
 import agent_memory
 from agent_memory.models import MEMORY, Memory
 from agent_memory.storage import folder_of
-from benchmarks._crash_model import Expected, Pending, shown
-from benchmarks._crash_operations import AGENT
-from benchmarks._crash_stages_check import alike, examine, leftovers
-from benchmarks._crash_stages_victim import STAGES, seal_all, stage_of, storage_of
+from benchmarks.crash.model import Expected, Pending, shown
+from benchmarks.crash.operations import AGENT
+from benchmarks.crash_stages.check import alike, examine, leftovers
+from benchmarks.crash_stages.victim import STAGES, seal_all, stage_of, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

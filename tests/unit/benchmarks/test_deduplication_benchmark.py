@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import deduplication
-from benchmarks._deduplication_data import SETS, load
-from benchmarks._deduplication_lookup import names
-from benchmarks.deduplication import Counted, counted, measure, show, wilson
+from benchmarks.deduplication import benchmark as deduplication
+from benchmarks.deduplication.benchmark import Counted, counted, measure, show, wilson
+from benchmarks.deduplication.data import SETS, load
+from benchmarks.deduplication.lookup import names
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("numpy")
 
 from agent_memory.settings import ServiceSettings
-from benchmarks import drift
-from benchmarks._drift_baselines import Grep, SameSubject, TfIdf, subjects_of
-from benchmarks._drift_grade import grade, token_score, tokens
-from benchmarks._drift_product import Product
-from benchmarks._drift_system import Abilities, Hit, Pair, Recalled, Replies, Written, replay
+from benchmarks.drift import benchmark as drift
+from benchmarks.drift.baselines import Grep, SameSubject, TfIdf, subjects_of
+from benchmarks.drift.grade import grade, token_score, tokens
+from benchmarks.drift.product import Product
+from benchmarks.drift.system import Abilities, Hit, Pair, Recalled, Replies, Written, replay
 
 ALL = Abilities(suspects=True, trace=True, temporal=True)
 DAY = 86_400

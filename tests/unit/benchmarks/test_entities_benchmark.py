@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import entities
-from benchmarks._entities_baselines import capitalised, within_sentences
+from benchmarks.entities import benchmark as entities
+from benchmarks.entities.baselines import capitalised, within_sentences
 
 if TYPE_CHECKING:
     from pathlib import Path

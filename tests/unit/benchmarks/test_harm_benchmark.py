@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("numpy")
 
 from agent_memory.embeddings.testing import HashEmbedder
-from benchmarks import harm, harm_areas
-from benchmarks.harm import HarmSet
-from benchmarks.harm_areas import HarmFinding, get_embedder
+from benchmarks.harm import areas as harm_areas
+from benchmarks.harm import benchmark as harm
+from benchmarks.harm.areas import HarmFinding, get_embedder
+from benchmarks.harm.benchmark import HarmSet
 
 
 @pytest.fixture(autouse=True)

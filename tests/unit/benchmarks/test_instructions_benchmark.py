@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.settings import OFFERED_TOOLS
-from benchmarks import instructions
-from benchmarks.instructions import ToolCall, build_request, judge, meets, read_calls, read_decisions, summarize
+from benchmarks.instructions import benchmark as instructions
+from benchmarks.instructions.benchmark import (
+    ToolCall,
+    build_request,
+    judge,
+    meets,
+    read_calls,
+    read_decisions,
+    summarize,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

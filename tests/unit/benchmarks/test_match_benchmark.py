@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("numpy")
 
 from agent_memory.embeddings.testing import HashEmbedder
-from benchmarks import match
+from benchmarks.match import benchmark as match
 
 
 def test_match_benchmark_reports_grades_by_kind(

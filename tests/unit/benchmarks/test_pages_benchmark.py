@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from benchmarks import pages
-from benchmarks._pages_data import load_requests, load_talks
+from benchmarks.pages import benchmark as pages
+from benchmarks.pages.data import load_requests, load_talks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
-    from benchmarks._pages_data import Talk
+    from benchmarks.pages.data import Talk
 
 
 def talk(folder: Path) -> Talk:

@@ -12,13 +12,13 @@ pytest.importorskip("numpy")
 pytest.importorskip("rank_bm25")
 
 from agent_memory.embeddings.testing import HashEmbedder
-from benchmarks import retrieval
-from benchmarks._retrieval_data import Item, load_jsonl, load_locomo
-from benchmarks._retrieval_metrics import Reference, auc, interval, measure, outcome, rejected
-from benchmarks._retrieval_report import overview
-from benchmarks._retrieval_rivals import Rivals
-from benchmarks._retrieval_sealed import portions
-from benchmarks._retrieval_vectors import KeptVectors
+from benchmarks.retrieval import benchmark as retrieval
+from benchmarks.retrieval.data import Item, load_jsonl, load_locomo
+from benchmarks.retrieval.metrics import Reference, auc, interval, measure, outcome, rejected
+from benchmarks.retrieval.report import overview
+from benchmarks.retrieval.rivals import Rivals
+from benchmarks.retrieval.sealed import portions
+from benchmarks.retrieval.vectors import KeptVectors
 
 TALK = {
     "sample_id": "conv-1",

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import reword
-from benchmarks._reword_read import Claim, Reader, carried
-from benchmarks._reword_write import Frames, base, ing, names, value
+from benchmarks.reword import benchmark as reword
+from benchmarks.reword.reading import Claim, Reader, carried
+from benchmarks.reword.rewording import Frames, base, ing, names, value
 
 SUBJECT = "tiny brass door opener"
 SET = {"s": SUBJECT, "slot": "spring load", "n": "40", "unit": "seconds"}

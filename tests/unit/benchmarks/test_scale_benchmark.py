@@ -15,13 +15,13 @@ from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Journal
-from benchmarks import scale
-from benchmarks._latency_data import Figure
-from benchmarks._latency_vectors import AGENT, portions, vectors
-from benchmarks._scale_data import each_memory, fill, sampled_for
-from benchmarks._scale_process import memory_of
-from benchmarks._scale_report import BUDGETS, budget_of, document, exponents, is_kept, plot, table
-from benchmarks._scale_store import Syncs
+from benchmarks.latency.data import Figure
+from benchmarks.latency.vectors import AGENT, portions, vectors
+from benchmarks.scale import benchmark as scale
+from benchmarks.scale.data import each_memory, fill, sampled_for
+from benchmarks.scale.process import memory_of
+from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, plot, table
+from benchmarks.scale.store import Syncs
 
 WORDS = Figure("search, words", 1_000, 2.0, 3.0)
 BULK = Figure("store_many, memories a second", 1_000, 6_000, 6_000, unit="/s")

@@ -8,17 +8,17 @@ from base64 import b64encode
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from benchmarks._secrets_clean import CLEAN
-from benchmarks._secrets_first import FIRST
-from benchmarks._secrets_fresh import FRESH
-from benchmarks._secrets_harmless import HARMLESS
-from benchmarks._secrets_kinds import GROUPS, Planted
-from benchmarks._secrets_last import LAST
-from benchmarks._secrets_later import LATER, LATER_CLEAN
-from benchmarks._secrets_newest import LANGUAGES, NEWEST
-from benchmarks._secrets_peers import gitleaks
-from benchmarks._secrets_unmet import UNMET
-from benchmarks.secrets import SETS, leaks, main, planted, statements
+from benchmarks.secrets.benchmark import SETS, leaks, main, planted, statements
+from benchmarks.secrets.clean import CLEAN
+from benchmarks.secrets.control_kinds import LAST
+from benchmarks.secrets.frames import GROUPS, Planted
+from benchmarks.secrets.harmless import HARMLESS
+from benchmarks.secrets.held_out_kinds import UNMET
+from benchmarks.secrets.language_kinds import LANGUAGES, NEWEST
+from benchmarks.secrets.peers import gitleaks
+from benchmarks.secrets.statement_kinds import LATER, LATER_CLEAN
+from benchmarks.secrets.tuning_kinds import FIRST
+from benchmarks.secrets.unlabelled_kinds import FRESH
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from benchmarks._retrieval_data import Group
+from benchmarks.retrieval.data import Group
 from benchmarks.short import NOTE, joined
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from benchmarks import times
-from benchmarks._times_dateless import DATELESS, dateless
+from benchmarks.times import benchmark as times
+from benchmarks.times.dateless_texts import DATELESS, dateless
 
 if TYPE_CHECKING:
     from pathlib import Path

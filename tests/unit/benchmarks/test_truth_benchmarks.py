@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import changed, forgetting
-
-DATA = Path(forgetting.__file__).parent / "data"
-
+from benchmarks.changed import benchmark as changed
+from benchmarks.forgetting import benchmark as forgetting
 
 WORLD: list[dict[str, Any]] = [
     {"world": "a", "id": "m1", "memory": "My bike is red."},

@@ -8,8 +8,8 @@ pytest.importorskip("numpy")
 
 from typing import TYPE_CHECKING
 
-from benchmarks import words
-from benchmarks._words_sealed import Asked, sealed
+from benchmarks.words import benchmark as words
+from benchmarks.words.sealed import Asked, sealed
 
 if TYPE_CHECKING:
     from pathlib import Path

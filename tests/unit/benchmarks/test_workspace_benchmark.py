@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.workspace import Workspace
-from benchmarks.workspace import PIPELINE, Report, look, unkilled
+from benchmarks.workspace.benchmark import PIPELINE, Report, look, unkilled
 
 if TYPE_CHECKING:
     from pathlib import Path

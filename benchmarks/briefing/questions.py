@@ -1,0 +1,120 @@
+"""The questions of a set as first prompts: what of their answers is readable before the first answer, and by which way.
+
+Each group of a set is a store. Each of its questions begins a session on the day after its last memory (or when the
+set says that it is asked). An answer counts as readable where a memory that the set names as one is shown, whole or in
+part; a question that several memories answer by the share of them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.care.importance import importance_of
+from agent_memory.memory import MemoryService
+from agent_memory.memory.briefing import TOKENS, Briefer
+from agent_memory.models import Memory
+from agent_memory.scratchpad import estimate_tokens, render
+from agent_memory.settings import ScratchpadSettings, ServiceSettings
+from agent_memory.storage import FileStorage
+from benchmarks.retrieval.data import load_jsonl, load_locomo
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from benchmarks.retrieval.data import Group, Item, Query
+
+_PATIENCE: Final = 5.0
+_PAD: Final = 2_000
+"""Tokens of the scratchpad."""
+_PLACES: Final = 50
+"""Entries of the scratchpad."""
+_LINE: Final = 14
+"""Tokens of what stands around an entry there: its id, its date, its category."""
+_EACH: Final = 50
+"""Questions of a group that are asked, evenly drawn: a conversation has some two hundred."""
+
+
+@dataclass
+class Shares:
+    """Of each way the share of the answers of each question that is readable."""
+
+    of: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, way: str, shown: set[str], gold: set[str]) -> None:
+        """Note what one way shows of the answers of one question."""
+        self.of.setdefault(way, []).append(len(shown & gold) / len(gold))
+
+
+class _Now:
+    """A clock that shows what it is told."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+async def ask(path: Path, embedder: str) -> Shares:
+    """Ask the questions of a file: LoCoMo's, or JSON lines as `load_jsonl` reads them."""
+    groups = load_locomo(path, (), "turn") if path.suffix == ".json" else load_jsonl(path)
+    shares = Shares()
+    for group in groups:
+        with tempfile.TemporaryDirectory() as root:
+            await _ask_group(group, Path(root), embedder, shares)
+    return shares
+
+
+async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) -> None:
+    clock = _Now(group.now)
+    settings = ServiceSettings(storage_root=str(root), embedder=embedder)
+    service = MemoryService(FileStorage("bench", settings=settings, clock=clock), settings, clock=clock)
+    memories = {item.key: _memory(item) for item in group.items}
+    try:
+        await service.storage.store_many(list(memories.values()))
+        await service.storage.prepare(None)
+        briefers = {
+            f"briefing, {tokens:,}": Briefer(service, clock=clock, tokens=tokens, patience=_PATIENCE)
+            for tokens in (TOKENS, _PAD, _PAD + TOKENS)
+        }
+        for query in group.queries[:: max(1, len(group.queries) // _EACH)]:
+            clock.now = query.now or group.now
+            gold = {memories[key].id for key in query.gold}
+            await _compare(service, briefers, query, gold, shares)
+            shares.add(f"fifty by importance, {_PAD:,}", _important(list(memories.values()), clock.now), gold)
+    finally:
+        await service.close()
+
+
+def _memory(item: Item) -> Memory:
+    memory = Memory(agent_id="bench", content=item.text, timestamp=item.when, category=item.category)
+    return memory.model_copy(update={"created_by_session": item.session})
+
+
+async def _compare(
+    service: MemoryService, briefers: dict[str, Briefer], query: Query, gold: set[str], shares: Shares
+) -> None:
+    entries = (await service.scratchpad()).entries
+    text = render(entries, "bench", ScratchpadSettings(token_budget=_PAD)).text
+    last = {each.id for each in entries if " ".join(each.content.split())[:60] in " ".join(text.split())}
+    shares.add(f"last fifty, {_PAD:,}", last, gold)
+    for name, briefer in briefers.items():
+        told = {memory.id for memory in (await briefer.brief(query.text)).memories}
+        shares.add(name, told, gold)
+        if name == f"briefing, {TOKENS:,}":
+            beside = {memory.id for memory in (await briefer.brief(query.text, known=last)).memories}
+            shares.add(f"both, {_PAD:,} and {TOKENS:,}", last | beside, gold)
+
+
+def _important(memories: list[Memory], now: datetime) -> set[str]:
+    """Return what the scratchpad would show if it went by importance: fifty, as far as they fit."""
+    shown, left = set[str](), _PAD
+    for memory in sorted(memories, key=lambda each: (-importance_of(each, now), -each.timestamp.timestamp()))[:_PLACES]:
+        cost = estimate_tokens(memory.content) + _LINE
+        if cost <= left:
+            shown.add(memory.id)
+            left -= cost
+    return shown

@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.changed`."""
+
+from benchmarks.changed.benchmark import main
+
+raise SystemExit(main())

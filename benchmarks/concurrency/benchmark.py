@@ -1,0 +1,371 @@
+"""Many processes on one agent: what they were told against what is there. Exits with 1 when anything was lost.
+
+    python -m benchmarks.concurrency [--processes 8] [--operations 500] [--repeat 20] [--backend file|vector|both]
+                                     [--memories 5000] [--embedder local|hash] [--seed N] [--json]
+
+Each process is an interpreter of its own that opens the agent's folder as a session does and stores, searches, updates,
+forgets and captures in a seeded mix, without a pause; now and then one compacts, and with the vector backend one
+migrates, builds the index anew or goes back to files. It writes down what it was told. Then all search at the same
+time, and at last somebody who just came looks at the folder: what is there must be what the processes were told, ids
+and texts, nothing more and nothing less. A memory that several processes change must have the text of a change that no
+other one followed.
+
+`mixed` are searches while everybody writes: with them goes the vector of the query and of what was just stored. `at
+once` are searches by all processes together with the query's vector known, which is what the design's budget speaks of
+(5,000 memories, p95 25 ms). The agent has `--memories` of them, with vectors, before the processes begin; what the
+processes store is embedded by whoever sees it first, and found in the shared cache by the others. `hash` takes an
+embedder that costs nothing, so that twenty rounds take minutes; `local`, the model that comes with the product, makes a
+round two to three times as long and is otherwise the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings import LocalEmbedder, VectorCache, text_hash
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.journal.format import decode_line, encode_entry
+from agent_memory.journal.salvage import get_rejected_path
+from agent_memory.memories import MigratableStorage
+from agent_memory.models import Memory
+from agent_memory.storage import FileStorage, folder_of
+from benchmarks.concurrency.check import Told, compare, expected
+from benchmarks.concurrency.worker import AGENT, DIMENSION, Orders, fact, open_service
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.embeddings import Embedder
+
+BUDGET_MS: Final = 25.0
+_SHARED: Final = 12
+_PATIENCE: Final = 600.0
+_LOOKED_UP: Final = 20
+_TOLD: Final = frozenset({"store", "capture", "duplicate", "update", "forget"})
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one round showed."""
+
+    backend: str
+    problems: list[str] = field(default_factory=list)
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    moves: Counter[str] = field(default_factory=Counter)
+    modes: dict[str, Counter[str]] = field(default_factory=dict)
+    searches: dict[str, list[list[float]]] = field(default_factory=dict)
+    writes: list[float] = field(default_factory=list)
+    memories: int = 0
+    seconds: float = 0.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; 0 when nothing was lost."""
+    args = _arguments(argv)
+    outcomes: list[Outcome] = []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        template = Path(scratch) / "template"
+        prepare(template, args.memories, args.embedder)
+        backends = ("file", "vector") if args.backend == "both" else (args.backend,)
+        for number in range(args.repeat):
+            backend = backends[number % len(backends)]
+            root = Path(scratch) / f"{backend}-{number}"
+            shutil.copytree(template, root)
+            outcomes.append(one_round(root, backend, args, f"{args.seed}-{backend}-{number}"))
+            _tell_progress(outcomes, args.repeat)
+            shutil.rmtree(root, ignore_errors=True)  # a sealing child may still write
+    report = summary(outcomes, args)
+    print(json.dumps(report, indent=1) if args.json else table(report))
+    return 1 if report["lost"] else 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrency", description=__doc__.partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--operations", type=int, default=500, help="of each process")
+    parser.add_argument(
+        "--repeat", type=int, default=20, help="rounds, each on a fresh folder; of both backends in turn"
+    )
+    parser.add_argument("--backend", choices=("file", "vector", "both"), default="both")
+    parser.add_argument("--memories", type=int, default=5000, help="there before the processes begin")
+    parser.add_argument("--embedder", choices=("local", "hash"), default="hash")
+    parser.add_argument("--compactions", type=float, default=1 / 1000, help="of each process, for each operation")
+    parser.add_argument(
+        "--seal-every", type=int, default=0, help="operations after which a process with files seals all; 0: as ever"
+    )
+    parser.add_argument("--searches", type=int, default=100, help="of each process, all at once, after the work")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="for machines")
+    return parser.parse_args(argv)
+
+
+def prepare(root: Path, count: int, embedder: str) -> None:
+    """Give the agent `count` memories and their vectors."""
+    choose = random.Random(count)
+    folder = folder_of(AGENT, root)
+    folder.path.mkdir(parents=True, mode=0o700)
+    first, *rest = (
+        Memory(agent_id=AGENT, content=fact(choose, f"house {number}")) for number in range(count + _SHARED)
+    )
+    storage = FileStorage(AGENT, root)
+    asyncio.run(_store_and_close(storage, first))
+    at = decode_line(folder.journal.read_bytes().splitlines()[1])["at"]
+    from agent_memory.journal import Change  # for this alone
+
+    with folder.journal.open("ab") as journal:
+        for seq, memory in enumerate(rest, start=2):
+            journal.write(encode_entry(seq, at, (Change("put", "memory", memory.id, memory.to_record()),)))
+    model: Embedder = LocalEmbedder(threads=2) if embedder == "local" else HashEmbedder(DIMENSION)
+    texts = [memory.content for memory in (first, *rest)]
+    cache = VectorCache(folder.vectors)
+    cache.put_many(model.identity, dict(zip(map(text_hash, texts), model.embed_documents(texts), strict=True)))
+    cache.close()
+
+
+async def _store_and_close(storage: FileStorage, memory: Memory) -> None:
+    await storage.store(memory)
+    await storage.close()
+
+
+def one_round(root: Path, backend: str, args: argparse.Namespace, seed: str) -> Outcome:
+    """Let all processes work on one folder, and judge."""
+    outcome, begun = Outcome(backend), time.monotonic()
+    before = asyncio.run(contents(root))
+    shared = tuple(list(before)[-_SHARED:])
+    lock = folder_of(AGENT, root).path / ".lock"
+    inode = lock.stat().st_ino
+    logs = _work(root, backend, args, seed, shared, outcome)
+    outcome.seconds = time.monotonic() - begun
+    wanted = expected(before, (Told.of(each) for log in logs for each in log if each["op"] in _TOLD))
+    found = asyncio.run(contents(root))
+    outcome.memories = len(found)
+    outcome.problems += compare(wanted, found)
+    if lock.stat().st_ino != inode:
+        outcome.problems.append("the lock file was replaced")
+    outcome.problems += _journal_problems(root)
+    outcome.problems += asyncio.run(search_problems(root, backend, args.embedder, found, random.Random(seed)))
+    for log in logs:
+        _sum_up(log, outcome)
+    return outcome
+
+
+def _work(
+    root: Path, backend: str, args: argparse.Namespace, seed: str, shared: tuple[str, ...], outcome: Outcome
+) -> list[list[dict[str, Any]]]:
+    orders = [_orders(root, backend, args, seed, number, shared) for number in range(args.processes)]
+    command = [sys.executable, "-m", "benchmarks.concurrency.worker"]
+    running = [
+        subprocess.Popen([*command, each.encode()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for each in orders
+    ]
+    try:
+        for word in ("ready", "done", "settled", "searched"):
+            for process in running:
+                assert process.stdout is not None
+                said = process.stdout.readline().strip()
+                if said != word:
+                    outcome.problems.append(f"a process ended before it was {word}")
+            for process in running:
+                assert process.stdin is not None
+                if process.poll() is None:
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+        codes = [process.wait(_PATIENCE) for process in running]
+        outcome.problems += [f"a process ended with {code}" for code in codes if code]
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    return [[json.loads(line) for line in Path(each.log).read_text("utf-8").splitlines()] for each in orders]
+
+
+def _orders(
+    root: Path, backend: str, args: argparse.Namespace, seed: str, number: int, shared: tuple[str, ...]
+) -> Orders:
+    choose = random.Random(f"{seed}-{number}")
+    compactions = tuple(at for at in range(args.operations) if choose.random() < args.compactions)
+    moves = []
+    if backend == "vector" and number < 3:
+        at = sorted(choose.sample(range(args.operations), min(2, args.operations)))
+        moves = [(each, choose.choice(("migrate", "migrate", "rollback", "reindex"))) for each in at]
+    return Orders(
+        root=str(root),
+        backend=backend,
+        embedder=args.embedder,
+        number=number,
+        operations=args.operations,
+        searches=args.searches,
+        seed=f"{seed}-{number}-work",
+        log=str(root / f"told-{number}.jsonl"),
+        shared=shared,
+        compactions=compactions,
+        moves=tuple(moves),
+        seals=tuple(range(number, args.operations, args.seal_every)) if args.seal_every and backend == "file" else (),
+    )
+
+
+async def contents(root: Path) -> dict[str, str]:
+    """Return what somebody who just came finds in the folder: id to text."""
+    service = open_service(str(root), "file", "none")
+    found = {memory.id: memory.content async for memory in service.storage.iter_all()}
+    await service.close()
+    return found
+
+
+def _journal_problems(root: Path) -> list[str]:
+    """Look at the journal's bytes: numbers rise, nothing was set aside, nothing is left behind."""
+    folder = folder_of(AGENT, root)
+    seqs = [decode_line(line)["seq"] for line in folder.journal.read_bytes().splitlines()[1:]]
+    problems = [] if seqs == sorted(set(seqs)) else ["numbers in the journal do not rise"]
+    if get_rejected_path(folder.journal).exists():
+        problems.append("lines were set aside as damaged")
+    strange = [*folder.path.glob("*.rewritten-*"), *folder.path.glob(".*.tmp"), *folder.path.glob("*.broken*")]
+    return problems + [f"left behind: {path.name}" for path in strange]
+
+
+async def search_problems(root: Path, backend: str, embedder: str, found: dict[str, str], choose: Any) -> list[str]:
+    """Look for some of the memories as somebody who just came: each is found, by meaning too, with any engine."""
+    service = open_service(str(root), backend, embedder)
+    storage, problems = service.storage, []
+    await storage.prepare(None)
+    if isinstance(storage, MigratableStorage) and storage.backend == "vector":
+        await storage.search("is there an index")
+        if not await storage.caught_up(_PATIENCE):
+            problems.append("the index does not catch up")
+    valid = {memory.id for memory in await storage.valid()}
+    known = sorted(valid & found.keys())
+    for memory_id in choose.sample(known, min(_LOOKED_UP, len(known))):
+        results = await storage.search(found[memory_id])
+        if memory_id not in {hit.memory.id for hit in results}:
+            problems.append(f"not found by its own text: {memory_id}")
+        if results.mode != "hybrid":
+            problems.append(f"a search at the end was answered by {results.mode}")
+    health = await storage.health()
+    if health["status"] != "ok":
+        problems.append(f"health: {health}")
+    await service.close()
+    return problems
+
+
+def _sum_up(log: list[dict[str, Any]], outcome: Outcome) -> None:
+    times: dict[str, list[float]] = {}
+    for each in log:
+        match each["op"]:
+            case "search":
+                times.setdefault(each["phase"], []).append(each["ms"])
+                outcome.modes.setdefault(each["phase"], Counter())[each["mode"]] += 1
+            case "error":
+                outcome.errors[f"{each['of']}: {each['code']}"] += 1
+                if each["code"] != "busy":
+                    outcome.problems.append(f"{each['of']} failed: {each['message']}")
+            case "wrong":
+                outcome.problems.append(each["what"])
+            case "move":
+                outcome.moves[f"{each['what']}: {each['outcome']}"] += 1
+            case "end" if "problem" in each["embedding"]:
+                outcome.problems.append(f"embedding: {each['embedding']}")
+        if each["op"] in _TOLD | {"compact"}:
+            outcome.acknowledged[each["op"]] += 1
+            outcome.writes.append(each["end"] - each["begin"])
+    for phase, samples in times.items():
+        outcome.searches.setdefault(phase, []).append(samples)
+
+
+def summary(outcomes: list[Outcome], args: argparse.Namespace) -> dict[str, Any]:
+    """Return the report of all rounds."""
+    by_backend = {}
+    for backend in dict.fromkeys(outcome.backend for outcome in outcomes):
+        rounds = [outcome for outcome in outcomes if outcome.backend == backend]
+        by_backend[backend] = _summary_of(rounds)
+    lost = sum(len(outcome.problems) for outcome in outcomes)
+    given = {key: getattr(args, key) for key in ("processes", "operations", "repeat", "memories", "embedder", "seed")}
+    return {**given, "lost": lost, "budget_ms": BUDGET_MS, "backends": by_backend}
+
+
+def _summary_of(rounds: list[Outcome]) -> dict[str, Any]:
+    searches: dict[str, Any] = {}
+    for phase in ("mixed", "at once"):
+        each = [samples for outcome in rounds for samples in outcome.searches.get(phase, ()) if samples]
+        modes = sum((outcome.modes.get(phase, Counter()) for outcome in rounds), Counter[str]())
+        if each:
+            p95 = sorted(percentile(samples, 0.95) for samples in each)
+            searches[phase] = {
+                "count": modes.total(),
+                "hybrid_percent": round(100 * modes["hybrid"] / modes.total(), 2),
+                "p50_ms": round(percentile([taken for samples in each for taken in samples], 0.5), 2),
+                "p95_ms": round(percentile([taken for samples in each for taken in samples], 0.95), 2),
+                "p95_of_the_median_process_ms": round(statistics.median(p95), 2),
+                "p95_of_the_slowest_process_ms": round(p95[-1], 2),
+            }
+    writes = [taken for outcome in rounds for taken in outcome.writes]
+    return {
+        "rounds": len(rounds),
+        "as_told": sum(not outcome.problems for outcome in rounds),
+        "acknowledged": dict(sum((outcome.acknowledged for outcome in rounds), Counter[str]())),
+        "errors": dict(sum((outcome.errors for outcome in rounds), Counter[str]())),
+        "moves": dict(sum((outcome.moves for outcome in rounds), Counter[str]())),
+        "searches": searches,
+        "write_p95_ms": round(1000 * percentile(writes, 0.95), 1),
+        "longest_write_ms": round(1000 * max(writes, default=0.0), 1),
+        "memories_at_the_end": [outcome.memories for outcome in rounds],
+        "seconds_a_round": round(statistics.mean(outcome.seconds for outcome in rounds), 1),
+        "problems": [problem for outcome in rounds for problem in outcome.problems][:20],
+    }
+
+
+def percentile(samples: list[float], share: float) -> float:
+    """Return the sample below which `share` of them lie; 0 for none."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def table(report: dict[str, Any]) -> str:
+    """Return the report for people."""
+    lines = [
+        (
+            "{processes} processes, {operations} operations each, {memories} memories before, embedder {embedder}, "
+            "seed {seed}"
+        ).format(**report)
+    ]
+    for backend, part in report["backends"].items():
+        lines += ["", f"{backend}: {part['as_told']} of {part['rounds']} rounds end as the processes were told"]
+        lines.append(f"  acknowledged    {_counted(part['acknowledged'])}")
+        lines.append(f"  errors          {_counted(part['errors'])}")
+        if part["moves"]:
+            lines.append(f"  moves           {_counted(part['moves'])}")
+        for phase, found in part["searches"].items():
+            kept = found["p95_of_the_slowest_process_ms"] <= report["budget_ms"]
+            verdict = f" (budget {report['budget_ms']:g}: {'kept' if kept else 'MISSED'})" if phase == "at once" else ""
+            lines.append(
+                f"  search {phase:<8} {found['count']} answers, {found['hybrid_percent']:g} % hybrid, "
+                f"p50 {found['p50_ms']} ms, p95 {found['p95_ms']} ms, "
+                f"slowest process p95 {found['p95_of_the_slowest_process_ms']} ms{verdict}"
+            )
+        lines.append(f"  a write         p95 {part['write_p95_ms']} ms, longest {part['longest_write_ms']} ms")
+        lines.append(f"  a round         {part['seconds_a_round']} s")
+        lines += [f"  PROBLEM         {problem}" for problem in part["problems"]]
+    return "\n".join(lines)
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "none"
+
+
+def _tell_progress(outcomes: list[Outcome], repeat: int) -> None:
+    latest = outcomes[-1]
+    verdict = "as told" if not latest.problems else f"{len(latest.problems)} problems, first: {latest.problems[0]}"
+    print(f"{len(outcomes)}/{repeat} {latest.backend}: {latest.seconds:.1f} s, {verdict}", file=sys.stderr)

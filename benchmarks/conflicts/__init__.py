@@ -1,0 +1,1 @@
+"""Measure which conflicts of ordinary notes are reported."""

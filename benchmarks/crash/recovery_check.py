@@ -1,0 +1,353 @@
+"""What a fresh process finds after a kill: opens, recovers, compares, searches, goes on working, lists the folder.
+
+Runs in a forked child of `benchmarks.crash`. Whatever is wrong becomes a finding in one of four columns; nothing here
+mends what the product should.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import re
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import BusyError
+from agent_memory.files.lock import index_lock
+from agent_memory.index import embedded_texts
+from agent_memory.memories import MigratableStorage
+from agent_memory.memory.scratchpad_file import render_file
+from agent_memory.storage import AgentFolder, FileStorage, folder_of
+from agent_memory.store.shards import Shards
+from benchmarks.crash.model import Expected, Pending, compare, shown
+from benchmarks.crash.operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
+from benchmarks.crash.process import Shim
+
+if TYPE_CHECKING:
+    from agent_memory.memory import MemoryService
+    from agent_memory.models import Memory
+    from benchmarks.crash.model import Shown
+    from benchmarks.crash.process import Say
+
+_PATIENCE: Final = 60.0
+_OLD: Final = 10.0
+"""Seconds by which temporary files are made older: they are left alone as long as they are fresh."""
+_KNOWN: Final = re.compile(
+    r"memories\.yaml|memories\.rejected\.yaml|scratchpad\.yaml|events(\.1)?\.jsonl|agent\.yaml|metadata\.json|\.lock"
+    r"|embeddings\.sqlite3(-wal|-shm)?|shortlist\.json|memories\.db|memories\.db/build\.lock"
+    r"|derived(/.*)?"  # the next seal removes what a dead one left
+)
+_OF_A_SHARD: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong, by column, and what the operation under way turned out to have done."""
+
+    lost: list[str] = field(default_factory=list)
+    reopen: list[str] = field(default_factory=list)
+    half: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    now: dict[str, Shown | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is examined.
+
+    Attributes:
+        root: Storage root.
+        pending: The operation under way.
+        damaged: Lines put into the journal that are none.
+        file: What was being imported, and
+        every: what is in it.
+        seed: Of the sample that is searched for.
+        rerun: Do an interrupted move again.
+    """
+
+    root: Path
+    pending: Pending
+    damaged: tuple[str, ...] = ()
+    file: str = ""
+    every: tuple[Shown, ...] = ()
+    seed: int = 0
+    rerun: bool = True
+
+
+def recover(say: Say, root: Path, at: int, how: str) -> None:
+    """Open, look, render and compact, as whoever comes next does, and be killed in the middle of that."""
+    shim = Shim(say)
+    shim.arm(at, how)
+
+    async def look() -> None:
+        service = open_service(root)
+        await service.storage.health()
+        await service.search("key ledger", caller=CALLER)
+        await service.scratchpad(CALLER)
+        await service.settle()
+        await service.storage.compact()
+        await service.close()
+
+    asyncio.run(look())
+    say(recovered=True)
+
+
+def examine(say: Say, case: Case, expected: Expected) -> None:
+    """Judge what there is and tell the findings."""
+    findings = Findings()
+    folder = folder_of(AGENT, case.root)
+    had_torn_tail = _has_torn_tail(folder.journal)
+    rejected_before = _rejected(folder)
+    journal = folder.journal.read_text(errors="replace") if folder.journal.exists() else ""
+    damaged = [line for line in case.damaged if line in journal or line in rejected_before]
+    _await_builder(folder)
+    asyncio.run(_look(case, expected, findings))
+    expected.learn(findings.now)
+    if case.file:
+        _import_again(case, expected, findings)
+    if case.rerun and case.pending.do in COMMANDS:
+        _move_again(case, findings)
+    asyncio.run(_go_on(case, expected, findings))
+    _check_rejected(folder, damaged, rejected_before, findings, had_torn_tail=had_torn_tail)
+    _await_holders(folder)
+    asyncio.run(_start_once_more(case))
+    _check_leftovers(folder, findings)
+    say(**asdict(findings))
+
+
+async def _found(service: MemoryService) -> dict[str, Shown]:
+    return {memory.id: shown(memory) async for memory in service.storage.iter_all()}
+
+
+async def _look(case: Case, expected: Expected, findings: Findings) -> None:
+    """Open it, compare, let it recover, compare again."""
+    service = open_service(case.root)
+    first = compare(expected, case.pending, await _found(service), settled=False)
+    findings.lost += first.lost
+    findings.half += first.half
+    health = await service.storage.health()
+    if health["status"] != "ok" and not case.damaged:
+        findings.half.append(f"health: {health}")
+    await service.scratchpad(CALLER)
+    await service.settle()
+    then = await _found(service)
+    second = compare(expected, case.pending, then, settled=True)
+    findings.half += [what for what in second.half if what not in first.half]
+    findings.now = second.now
+    expected.learn(second.now)
+    await service.close()
+
+
+def _import_again(case: Case, expected: Expected, findings: Findings) -> None:
+    """Run an interrupted import again: exactly the whole set, no doubles, every link."""
+    code = run_command(case.root, "import", "--trusted", case.file)
+    if code != 0:
+        findings.half.append(f"the import done again ended with {code}")
+    whole = {str(each["id"]): {key: value for key, value in each.items() if key != "id"} for each in case.every}
+    expected.learn(whole)
+    findings.now |= whole
+
+
+def _move_again(case: Case, findings: Findings) -> None:
+    backend = Shards(folder_of(AGENT, case.root)).active()[0]
+    command = COMMANDS[case.pending.do]
+    code = run_command(case.root, command)
+    if code != (2 if command == "reindex" and backend == "file" else 0):
+        findings.reopen.append(f"{command} done again ended with {code}")
+
+
+async def _go_on(case: Case, expected: Expected, findings: Findings) -> None:
+    """A further store, update, search, forget and compaction work, and find what was acknowledged."""
+    choose = random.Random(case.seed)
+    service = open_service(case.root)
+    text = f"key{choose.getrandbits(48)} a further one"
+    stored = (await service.store({"content": text}, CALLER)).memory
+    changed = (await service.update(stored.id, {"content": text + " changed"}, CALLER)).memory
+    gone = (await service.store({"content": f"key{choose.getrandbits(48)} soon gone"}, CALLER)).memory
+    await service.forget(gone.id, CALLER)
+    now: dict[str, Shown | None] = {stored.id: shown(changed), gone.id: None}
+    expected.learn(now)
+    findings.now |= now
+    age(Path(folder_of(AGENT, case.root).path))
+    await service.storage.compact()
+    await _search(service, choose, findings)
+    await _check_index(service, findings)
+    verdict = compare(expected, Pending(), await _found(service), settled=True)
+    findings.lost += [f"in the end: {what}" for what in (*verdict.lost, *verdict.half)]
+    health = await service.storage.health()
+    if health["status"] != "ok":
+        findings.half.append(f"health after a compaction: {health}")
+    await service.settle()
+    await _check_files(service, findings)
+    await service.close()
+    _check_shard(service, findings)
+
+
+async def _search(service: MemoryService, choose: random.Random, findings: Findings) -> None:
+    await service.storage.prepare(None)
+    valid = await service.storage.valid()
+    for memory in choose.sample(valid, min(4, len(valid))):
+        word = memory.content.split()[0]
+        results = await service.storage.search(word, 100)
+        if memory.id not in {result.memory.id for result in results}:
+            findings.lost.append(f"a search for {word} does not find {memory.id}")
+        if results.mode != "hybrid":
+            findings.half.append(f"a search is by {results.mode}")
+
+
+async def _check_index(service: MemoryService, findings: Findings) -> None:
+    storage = service.storage
+    if storage.backend == "vector":
+        assert isinstance(storage, MigratableStorage)
+        if not await storage.caught_up(_PATIENCE):
+            findings.half.append(f"the index did not catch up: {await storage.health()}")
+
+
+async def _check_files(service: MemoryService, findings: Findings) -> None:
+    """What is rendered shows what is there now; what is JSON parses."""
+    storage = service.storage
+    assert isinstance(storage, FileStorage)
+    folder = storage.folder
+    pad = await service.scratchpad(CALLER)
+    text = folder.scratchpad.read_text()
+    if text != render_file(pad.entries, AGENT):
+        findings.half.append("scratchpad.yaml does not show what there is")
+    for line in folder.audit.read_bytes().splitlines():
+        try:
+            json.loads(line or b"{}")
+        except ValueError:  # one torn by a kill may stand there by itself, and must not spoil the next one
+            if line.endswith(b"}"):
+                findings.half.append(f"a line of events.jsonl is none: {line[:60]!r}")
+    try:
+        json.loads(folder.metadata.read_bytes())
+    except (OSError, ValueError) as error:
+        findings.half.append(f"metadata.json: {error}")
+
+
+def _check_shard(service: MemoryService, findings: Findings) -> None:
+    """Compare what the index in use holds with what there is, point by point."""
+    storage = service.storage
+    assert isinstance(storage, FileStorage)
+    backend, name = Shards(storage.folder).active()
+    if backend != "vector" or name is None:
+        return
+    from agent_memory.engines.shard import Shard  # loads the engine, in a process that ends soon
+
+    store, state = storage.opened, Shards(storage.folder).state(name)
+    assert state is not None
+    memories: dict[str, Memory] = {
+        each.id: each for each in store.refresh().records.values() if each.id not in store.state.since(state.seq)
+    }
+    pieces = {each.id: len(dict.fromkeys(embedded_texts(each.content))) for each in memories.values()}
+    shard = Shard.open(Shards(storage.folder).get_path(name))
+    points: dict[str, set[int]] = {}
+    for point, memory_id in shard.owners():
+        points.setdefault(memory_id, set()).add(point)
+    if any(len(points[memory_id]) != pieces[memory_id] for memory_id in points.keys() & pieces.keys()):
+        findings.half.append("the index holds other pieces of memories than the journal")
+    sample = random.Random(0).sample(sorted(memories), min(40, len(memories)))
+    first = {min(points[memory_id]): memory_id for memory_id in sample if memory_id in points}
+    for point, vector in shard.vectors(list(first)).items():
+        wanted = EMBEDDER.embed_documents([embedded_texts(memories[first[point]].content)[0]])[0]
+        if sum(float(one) * float(other) for one, other in zip(wanted, vector, strict=True)) < 0.98:
+            findings.half.append(f"the index has an older version of {first[point]}")
+    shard.close()
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _has_torn_tail(journal: Path) -> bool:
+    return journal.exists() and not journal.read_bytes().endswith(b"\n")
+
+
+def _rejected(folder: AgentFolder) -> list[str]:
+    """Return the lines that were set aside; a line that does not parse stands for itself."""
+    path = folder.path / "memories.rejected.yaml"
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    found = []
+    for line in lines:
+        try:
+            found.append(str(json.loads(line[4:]).get("line", "")))
+        except ValueError:
+            found.append(f"?{line}")
+    return found
+
+
+def _check_rejected(
+    folder: AgentFolder, damaged: list[str], before: list[str], findings: Findings, *, had_torn_tail: bool
+) -> None:
+    after = _rejected(folder)
+    findings.half += [
+        f"memories.rejected.yaml has a line that is none: {line[:60]}" for line in after if line[:1] == "?"
+    ]
+    for line in damaged:
+        if after.count(line) != 1:
+            findings.half.append(f"a damaged line was set aside {after.count(line)} times")
+    new = [line for line in after[len(before) :] if line not in damaged]
+    if len(new) > had_torn_tail:
+        findings.half.append(f"{len(new)} lines were set aside, though {int(had_torn_tail)} was torn: {new[0][:60]!r}")
+
+
+def _await_builder(folder: AgentFolder) -> None:
+    """A build whose agent died ends by itself, soon."""
+    deadline = time.monotonic() + _PATIENCE
+    while folder.index.is_dir():
+        try:
+            with index_lock(folder.index / "build.lock", "look"):
+                return
+        except BusyError:
+            assert time.monotonic() < deadline, "a build goes on though nobody waits for it any more"
+            time.sleep(0.02)
+
+
+def age(folder: Path) -> None:
+    """Make temporary files as old as they must be for somebody else to remove them."""
+    for within, _, names in os.walk(folder):  # unlike `glob`, it goes on where a folder is removed meanwhile
+        for name in names:
+            if name.startswith(".") and name.endswith(".tmp"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(Path(within, name), (time.time() - _OLD,) * 2)
+
+
+def _await_holders(folder: AgentFolder) -> None:
+    """An index out of use goes once its holder has ended, which it does by itself, soon after its agent."""
+    shards, deadline = Shards(folder), time.monotonic() + _PATIENCE
+    for each in folder.index.glob("*/holder.lock"):
+        while each.exists() and each.parent.name != shards.active()[1]:
+            try:
+                with index_lock(each, "look"):
+                    break
+            except BusyError:
+                assert time.monotonic() < deadline, "the holder of an index outlives its agent"
+                time.sleep(0.02)
+
+
+async def _start_once_more(case: Case) -> None:
+    service = open_service(case.root)
+    await service.search("key ledger", caller=CALLER)
+    storage = service.storage
+    if isinstance(storage, MigratableStorage):
+        await asyncio.wait_for(storage.index.settled(), _PATIENCE)  # it sweeps at its start
+    await service.close()
+
+
+def _check_leftovers(folder: AgentFolder, findings: Findings) -> None:
+    """List everything there is: nothing but known names, and one shard, which is in use."""
+    shard = Shards(folder).active()[1] or "-"
+    for path in sorted(folder.path.rglob("*")):
+        name = str(path.relative_to(folder.path))
+        of_index = name.removeprefix("memories.db/").partition("/")
+        if _KNOWN.fullmatch(name) or (of_index[0] == shard and _is_of_shard(of_index[2])):
+            continue
+        if not any(name.startswith(f"{known}/") for known in findings.leftovers):
+            findings.leftovers.append(name)
+
+
+def _is_of_shard(name: str) -> bool:
+    return name.startswith("shard/") or _OF_A_SHARD.fullmatch(name) is not None

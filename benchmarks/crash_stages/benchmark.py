@@ -1,0 +1,171 @@
+"""Kills processes in each stage of sealing, merging, compaction and group commit, and looks what is left.
+
+    python -m benchmarks.crash_stages [--kills 500] [--seed 0]
+
+Each kill: a process stores, changes and forgets by several callers, seals after a single change, merges, and compacts
+beside all that. It dies by SIGKILL right before, right after or half-way through the N-th call that changes a file in
+the stage whose turn it is. A stage is told from the functions that are being executed; a process that ends without
+having come that far does not count. Now and then whoever seals next is killed as well.
+
+Then a fresh process opens, compares what is there with what was acknowledged, and its answers by words and by vectors
+with those of a copy without `derived/`, which reads the whole journal; the doctor looks, and the next sealing must
+leave nothing in the folder but what is listed. Ends with 1 if anything was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.crash.model import Expected, Heard, Pending
+from benchmarks.crash.operations import preload
+from benchmarks.crash.process import Child
+from benchmarks.crash_stages.check import examine
+from benchmarks.crash_stages.victim import STAGES, Order, seal_next, work
+
+_PATIENCE: Final = 120.0
+_ALSO_THE_NEXT: Final = 0.25
+_MANY: Final = 150
+_TRIES: Final = 12
+"""Processes that may end without having come to a stage before that is a finding."""
+
+
+@dataclass(slots=True)
+class Row:
+    """Figures of one stage."""
+
+    before: int = 0
+    torn: int = 0
+    after: int = 0
+    next_killed: int = 0
+    not_reached: int = 0
+    busy: int = 0
+    found: int = 0
+
+
+@dataclass
+class Campaign:
+    """All kills of one run."""
+
+    scratch: Path
+    choose: random.Random
+    rows: dict[str, Row] = field(default_factory=lambda: {stage: Row() for stage in STAGES.values()})
+    problems: list[str] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
+    begun: int = 0
+    root: Path = Path()
+    expected: Expected = field(default_factory=Expected)
+
+    def kill(self, stage: str) -> None:
+        """Kill one process in a stage, and judge what it left."""
+        row = self.rows[stage]
+        for _ in range(_TRIES):
+            self._make_room()
+            most = self.calls[stage] or 1
+            how = self.choose.choice(("before", "after", "torn"))
+            heard, struck = self._work(Order(self.root, self._seed(), stage, self.choose.randint(1, most), how), row)
+            if struck:
+                break
+            row.not_reached += 1
+        else:
+            self.problems.append(f"{stage}: no process came that far")
+            return
+        name = struck.split()[0]
+        setattr(row, name, getattr(row, name) + 1)
+        if self.choose.random() < _ALSO_THE_NEXT:
+            next_stage = self.choose.choice(("seal", "merge", "swap of segments.json", "vectors", "removal"))
+            order = Order(self.root, 0, next_stage, self.choose.randint(1, max(1, self.calls[next_stage] // 3)), how)
+            row.next_killed += self._ended("next", seal_next, order)[1] == -signal.SIGKILL
+        messages, _ = self._ended("check", examine, self.root, heard.pending, self.expected, self._seed())
+        message: dict[str, Any] = messages[-1] if messages else {"crashed": "it says nothing"}
+        wrong = message.get("wrong", [message.get("crashed", "")])
+        row.found += len(wrong)
+        self.problems += [f"{stage}, {struck}: {what}" for what in wrong]
+        self.expected.learn(message.get("now", {}))
+
+    def _work(self, order: Order, row: Row) -> tuple[Heard, str]:
+        heard = Heard()
+        struck = ""
+        messages, _ = self._ended("victim", work, order, self.expected)
+        for message in messages:
+            heard.take(message, self.expected)
+            struck = message.get("struck", struck)
+            row.busy += "busy" in message
+            if "busy" in message or "crashed" in message:
+                self.problems.append(f"{order.stage}: {message.get('busy') or message['crashed']}")
+            for stage, count in message.get("seen", {}).items():
+                self.calls[stage] = max(self.calls[stage], count)
+        if not struck:
+            heard.pending = Pending()
+        return heard, struck
+
+    def _make_room(self) -> None:
+        """Begin a folder anew where there is none or it has become large."""
+        if self.begun and len(self.expected.memories) < _MANY:
+            return
+        shutil.rmtree(self.root.parent, ignore_errors=True) if self.begun else None
+        self.begun += 1
+        self.root, self.expected = self.scratch / f"home{self.begun}" / "memory", Expected()
+        self.root.mkdir(parents=True)
+        for _ in range(2):  # a first one that fills it, and one that tells how many calls there are
+            self._work(Order(self.root, self._seed()), Row())
+
+    def _ended(self, name: str, function: Any, *arguments: object) -> tuple[list[dict[str, Any]], int]:
+        child = Child(self.scratch / f"{name}.log", function, *arguments)
+        messages = []
+        while (message := child.hear(_PATIENCE)) is not None:
+            messages.append(message)
+        child.kill() if child.is_alive and messages == [] else None
+        code = child.wait()
+        child.close()
+        return messages, code
+
+    def _seed(self) -> int:
+        return self.choose.getrandbits(32)
+
+
+def run(kills: int, seed: int) -> dict[str, Any]:
+    """Kill so many processes, the stages in turn, and return the report."""
+    preload()
+    with tempfile.TemporaryDirectory(prefix="stages-") as scratch:
+        campaign = Campaign(Path(scratch), random.Random(seed))
+        stages = list(campaign.rows)
+        for number in range(kills):
+            campaign.kill(stages[number % len(stages)])
+        rows = {stage: asdict(row) for stage, row in campaign.rows.items()}
+        return {"seed": seed, "stages": rows, "problems": campaign.problems}
+
+
+def table(report: dict[str, Any]) -> str:
+    """Return the report for people."""
+    names = list(asdict(Row()))
+    lines = [" ".join([f"{'stage':40}", *(f"{name:>12}" for name in names)])]
+    total = {name: sum(row[name] for row in report["stages"].values()) for name in names}
+    for stage, row in {**report["stages"], "all": total}.items():
+        lines.append(" ".join([f"{stage:40}", *(f"{row[name]:12}" for name in names)]))
+    return "\n".join([*lines, "", *(report["problems"] or ["nothing lost, nothing half done, nothing left over"])])
+
+
+def main() -> None:
+    """Kill, judge, print; exit with 1 if anything was found."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crash_stages", description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="for machines")
+    args = parser.parse_args()
+    with contextlib.suppress(OSError):
+        os.nice(5)
+    report = run(args.kills, args.seed)
+    print(json.dumps(report, indent=2) if args.json else table(report))
+    sys.exit(1 if report["problems"] else 0)

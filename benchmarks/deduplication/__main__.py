@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.deduplication`."""
+
+from benchmarks.deduplication.benchmark import main
+
+main()

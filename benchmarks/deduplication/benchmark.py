@@ -1,0 +1,198 @@
+"""Whether two records are told to be one: four labelled sets, against simpler ways; and how long a lookup takes.
+
+    python -m benchmarks.deduplication --data DIR [--split valid] [--embedder none] [--json]
+
+DIR holds `Structured/` and `Textual/` of Ditto's `data/er_magellan`. The second record of each pair is known, the first
+is looked up. The rules have one set of constants, chosen by hand with the training parts in sight; nothing is fitted,
+and none is changed from set to set. F1 counts merges and suggestions; what is merged is shown by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_memory.embeddings import LocalEmbedder
+from agent_memory.knowledge.entities.matching import Matcher, normal_form
+from agent_memory.knowledge.entities.matching.word_similarity import likeness
+from benchmarks.deduplication.data import SETS, load
+from benchmarks.deduplication.lookup import look_up
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.embeddings import Embedder
+    from benchmarks.deduplication.data import Labelled
+
+_Z: Final = 1.96
+_RESAMPLES: Final = 1_000
+_LEVENSHTEIN, _COSINE = 0.85, 0.80
+WANTED: Final = {
+    "Fodors-Zagats": (0.90, 0.80), "DBLP-ACM": (0.97, 0.85), "Abt-Buy": (0.80, 0.12), "Amazon-Google": (0.62, None)
+}  # fmt: skip
+"""Least F1, and least share of what is one that is merged."""
+
+
+class Counted(NamedTuple):
+    """How many were said to be one, how many of these are, and how many there are."""
+
+    said: int
+    right: int
+    there: int
+
+    @property
+    def precision(self) -> float:
+        """Share of what was said that is right; 1 where nothing was said."""
+        return self.right / self.said if self.said else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of what is there that was said."""
+        return self.right / self.there if self.there else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of the two."""
+        return 2 * self.right / (self.said + self.there) if self.said + self.there else 1.0
+
+
+def counted(said: Sequence[bool], labelled: Labelled) -> Counted:
+    """Count what was said of each pair."""
+    labels = [pair.is_one for pair in labelled.pairs]
+    return Counted(sum(said), sum(one and label for one, label in zip(said, labels, strict=True)), sum(labels))
+
+
+def wilson(right: int, said: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share: E. B. Wilson, Journal of the American Statistical Association 22 (1927)."""
+    if not said:
+        return 0.0, 1.0
+    share, square = right / said, _Z * _Z / said
+    middle, half = share + square / 2, _Z * (share * (1 - share) / said + square / said / 4) ** 0.5
+    return (middle - half) / (1 + square), (middle + half) / (1 + square)
+
+
+def f1_between(said: Sequence[bool], labelled: Labelled) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of F1, over pairs."""
+    chance = random.Random(0)
+    rows = [(one, pair.is_one) for one, pair in zip(said, labelled.pairs, strict=True)]
+    drawn = []
+    for _ in range(_RESAMPLES):
+        sample = chance.choices(rows, k=len(rows))
+        right, both = sum(one and label for one, label in sample), sum(one + label for one, label in sample)
+        drawn.append(2 * right / both if both else 1.0)
+    drawn.sort()
+    return drawn[int(0.025 * _RESAMPLES)], drawn[int(0.975 * _RESAMPLES)]
+
+
+def ways(labelled: Labelled, embedder: Embedder | None) -> dict[str, list[bool]]:
+    """Return what each way says of each pair: our rules, what of it they merge, and the simpler ways."""
+    matcher = Matcher((str(at), each) for at, each in enumerate(labelled.theirs))
+    matches = [matcher.match(labelled.ours[pair.ours], str(pair.theirs)) for pair in labelled.pairs]
+    forms = [[normal_form(each.name) for each in side] for side in (labelled.ours, labelled.theirs)]
+    named = [(forms[0][pair.ours], forms[1][pair.theirs]) for pair in labelled.pairs]
+    share = sum(pair.is_one for pair in labelled.pairs) / len(labelled.pairs)
+    chance = random.Random(0)
+    said = {
+        "rules": [match is not None for match in matches],
+        "merged": [match is not None and match.decision == "merge" for match in matches],
+        "exact": [one == other for one, other in named],
+        f"Levenshtein ≥ {_LEVENSHTEIN:.2f}": [likeness(one, other) >= _LEVENSHTEIN for one, other in named],
+        "random": [chance.random() < share for _ in named],
+    }
+    if embedder is not None:
+        ours, theirs = (
+            embedder.embed_documents([each.name for each in side]) for side in (labelled.ours, labelled.theirs)
+        )
+        cosines = [float(ours[pair.ours] @ theirs[pair.theirs]) for pair in labelled.pairs]
+        said[f"cosine ≥ {_COSINE:.2f}"] = [cosine >= _COSINE for cosine in cosines]
+    return said
+
+
+def among_all(labelled: Labelled) -> dict[str, float]:
+    """Look the first records up among all second ones; return how often the right one is compared, and is found."""
+    matcher = Matcher((str(at), each) for at, each in enumerate(labelled.theirs))
+    partners: dict[int, set[str]] = {}
+    for pair in labelled.pairs:
+        if pair.is_one:
+            partners.setdefault(pair.ours, set()).add(str(pair.theirs))
+    compared = found = 0
+    for ours, theirs in partners.items():
+        described = labelled.ours[ours]
+        compared += bool(theirs & set(matcher.candidates(described)))
+        best = matcher.find(described)
+        found += best is not None and best.id in theirs
+    return {"looked up": len(partners), "compared": compared / len(partners), "found": found / len(partners)}
+
+
+def measure(folder: Path, split: str, embedder: Embedder | None) -> dict[str, object]:
+    """Measure all sets, and the merges of all of them together."""
+    report: dict[str, object] = {}
+    pooled: dict[str, list[Counted]] = {}
+    for name in SETS:
+        labelled = load(folder, name, split)
+        rows: dict[str, object] = {"pairs": len(labelled.pairs), **among_all(labelled)}
+        for way, said in ways(labelled, embedder).items():
+            count = counted(said, labelled)
+            pooled.setdefault(way, []).append(count)
+            rows[way] = {
+                "said": count.said, "right": count.right, "there": count.there, "precision": count.precision,
+                "recall": count.recall, "F1": count.f1, "F1 between": f1_between(said, labelled),
+            }  # fmt: skip
+        report[name] = rows
+    together = {}
+    for way, counts in pooled.items():
+        said_to_be, right = sum(count.said for count in counts), sum(count.right for count in counts)
+        together[way] = {"said": said_to_be, "right": right, "precision between": wilson(right, said_to_be)}
+    return {**report, "together": together}
+
+
+def show(report: dict[str, object]) -> None:
+    """Print the table."""
+    print(f"{'set':14} {'way':20} {'said':>5} {'right':>5} {'prec':>6} {'recall':>6} {'F1':>6}  95 %         wanted")
+    for name in SETS:
+        rows = report[name]
+        assert isinstance(rows, dict)
+        for way, row in rows.items():
+            if isinstance(row, dict):
+                low, high = row["F1 between"]
+                f1, merged = WANTED[name]
+                wanted = f"F1 {f1:.2f}" if way == "rules" else f"recall {merged}" if way == "merged" else ""
+                print(
+                    f"{name:14} {way:20} {row['said']:5} {row['right']:5} {row['precision']:6.3f} {row['recall']:6.3f} "
+                    f"{row['F1']:6.3f}  {low:.3f}-{high:.3f}  {wanted}"
+                )
+        print(
+            f"{name:14} {rows['looked up']} looked up among all: the right one compared in {rows['compared']:.3f}, "
+            f"found in {rows['found']:.3f}"
+        )
+    together = report["together"]
+    assert isinstance(together, dict)
+    for way, row in together.items():
+        low, high = row["precision between"]
+        print(f"{'together':14} {way:20} {row['said']:5} {row['right']:5} precision {low:.4f}-{high:.4f}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.deduplication", description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="er_magellan of Ditto")
+    parser.add_argument("--split", default="valid", choices=("train", "valid"), help="which part is measured")
+    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: without the cosine")
+    parser.add_argument("--known", type=int, default=10_000, help="how many are known when lookups are timed")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    args = parser.parse_args()
+    report = measure(args.data, args.split, LocalEmbedder() if args.embedder == "local" else None)
+    times = look_up(args.data, args.known)
+    if args.json:
+        print(json.dumps({**report, "lookups": times}, indent=2))
+        return
+    show(report)
+    for what, row in times.items():
+        print(
+            f"lookup among {row['known']:.0f} {what}: p50 {row['p50']:.1f} ms, p95 {row['p95']:.1f} ms CPU; of "
+            f"{row['asked']:.0f} merged {row['merged']:.0f}, suggested {row['suggested']:.0f}"
+        )
+    print("no two of the names are one: each of their merges is wrong")

@@ -1,0 +1,1 @@
+"""Measure in which words a digest stores right and wrong statements of a scripted model."""

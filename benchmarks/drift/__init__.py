@@ -1,0 +1,1 @@
+"""How a memory stays true: notes that go stale, contradict, are replaced and forgotten, and questions about them."""

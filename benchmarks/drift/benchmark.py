@@ -1,0 +1,129 @@
+"""How a memory stays true: notes that go stale, contradict, are replaced and forgotten, and questions about them.
+
+    python -m benchmarks.drift FILE... [--json] [--embedder local|none]
+
+A FILE is a world in the format of KnowledgeDrift v2 (the project techtheist/knowledgedrift on GitHub, MIT), `.json` or
+`.json.gz`; `benchmarks.reword` writes one in other words. Each world is stored in an empty memory through the service,
+as the tools use it, and graded by `grade`; what counts as shown is the text that `memory_search` answers. The
+same run grades tf-idf over titles, grep, chance, and tf-idf with a queue of every two notes about one subject.
+
+The product is graded twice on the same answers: with reported conflicts alone as alarms, and with every memory that is
+listed as similar to a note as an alarm, too, right or false. An answer whose match is `weak` or `none` counts as
+declined. `--json` prints one object a FILE, one a line; else the worst world is first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.settings import ServiceSettings
+from benchmarks.drift.baselines import Chance, Grep, Notes, SameSubject, TfIdf, subjects_of
+from benchmarks.drift.grade import COLUMNS, Grade, grade
+from benchmarks.drift.product import Product
+from benchmarks.drift.system import replay
+from benchmarks.reword.benchmark import read_world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CHANCES: Final = 3
+"""Chance is the mean of so many seeds."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; 2 when the arguments make no sense."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.drift", description=__doc__.partition("\n")[0])
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
+    args = parser.parse_args(argv)
+    reports = []
+    for path in args.files:
+        try:
+            world = read_world(path)
+            report = asyncio.run(measure(world, args.embedder))
+        except (OSError, ValueError, KeyError) as error:
+            parser.error(f"{path}: {error}")
+        reports.append({"file": str(path), **report})
+        if args.json:
+            print(json.dumps(reports[-1]), flush=True)
+    if not args.json:
+        print("\n\n".join(table(each) for each in sorted(reports, key=lambda one: one["score"])))
+    return 0
+
+
+async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, Any]:
+    """Return the product's points on a world and those of the baselines; rounded."""
+    product, with_similar = await product_on(world, embedder)
+    chances = [await _baseline(world, Chance(seed)) for seed in range(_CHANCES)]
+    others = {
+        "tfidf": await _baseline(world, TfIdf()),
+        "grep": await _baseline(world, Grep()),
+        "same_subject": await _baseline(world, SameSubject(subjects_of(world))),
+    }
+    chance = {name: sum(each.columns[name] for each in chances) / _CHANCES for name in COLUMNS}
+    baselines = {name: _rounded(each.columns) for name, each in others.items()} | {"chance": _rounded(chance)}
+    return {
+        **_summarize(product),
+        "with_similar": _summarize(with_similar),
+        "tfidf": round(others["tfidf"].score, 1),
+        "grep": round(others["grep"].score, 1),
+        "chance": round(sum(chance.values()), 1),
+        "same_subject": round(others["same_subject"].score, 1),
+        "baselines": baselines,
+        "baseline_false_pairs_per_100": {
+            name: round(each.false_pairs_per_100, 1) for name, each in others.items() if name != "grep"
+        },
+    }
+
+
+def _summarize(graded: Grade) -> dict[str, Any]:
+    return {
+        "score": round(graded.score, 1),
+        "columns": _rounded(graded.columns),
+        "false_pairs_per_100": round(graded.false_pairs_per_100, 1),
+        "details": {name: round(share, 3) for name, share in graded.details.items()},
+    }
+
+
+async def product_on(world: dict[str, Any], embedder: str) -> tuple[Grade, Grade]:
+    """Store a world in an empty memory; grade it with conflicts alone, then with similar memories as alarms."""
+    settings = ServiceSettings.model_validate({"embedder": embedder})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        product = Product(Path(folder), settings, world["spec"]["base_ts"])
+        try:
+            replies = await replay(world, product)
+            replies.standing_tokens = await product.standing_tokens()
+        finally:
+            await product.close()
+    conflicts = [pair for pair in replies.queue if not pair.is_similar]
+    return grade(world, replace(replies, queue=conflicts), product.can), grade(world, replies, product.can)
+
+
+async def _baseline(world: dict[str, Any], system: Notes) -> Grade:
+    return grade(world, await replay(world, system), system.can)
+
+
+def table(report: dict[str, Any]) -> str:
+    """Return the points of one world for a person: systems as rows, families as columns."""
+    similar = report["with_similar"]
+    rows = {"agent-memory": report["columns"], "with similar": similar["columns"], **report["baselines"]}
+    scores = {**report, "agent-memory": report["score"], "with similar": similar["score"]}
+    false = {"agent-memory": report["false_pairs_per_100"], "with similar": similar["false_pairs_per_100"]}
+    false |= report["baseline_false_pairs_per_100"]
+    lines = [report["file"], f"{'':14}{'score':>7}" + "".join(f"{name[:9]:>10}" for name in COLUMNS) + f"{'false':>8}"]
+    for name, columns in rows.items():
+        score = scores[name]
+        pairs = f"{false[name]:8.1f}" if name in false else f"{'-':>8}"
+        lines.append(f"{name:14}{score:7.1f}" + "".join(f"{columns[each]:10.1f}" for each in COLUMNS) + pairs)
+    return "\n".join([*lines, "false: pairs suspected that are none, for 100 notes"])
+
+
+def _rounded(columns: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 1) for name, value in columns.items()}

@@ -1,0 +1,1 @@
+"""Measure how well names in conversations are found, with precision first."""

@@ -1,0 +1,1 @@
+"""Measure the candidates for requests to forget, and what is forgotten without a choice."""

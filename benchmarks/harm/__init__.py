@@ -1,0 +1,1 @@
+"""Measure wrong acts on ordinary texts, and right acts done or offered."""

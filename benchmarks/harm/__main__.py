@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.harm`."""
+
+from benchmarks.harm.benchmark import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Measure how well a model uses the memory with the instructions and schemas of the bundle."""

@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.latency`."""
+
+from benchmarks.latency.benchmark import main
+
+main()

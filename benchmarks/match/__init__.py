@@ -1,0 +1,1 @@
+"""Measure how well `match` separates questions that a memory answers from others."""

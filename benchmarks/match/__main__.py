@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.match`."""
+
+from benchmarks.match.benchmark import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""What becomes of topics and their pages: where items are filed, and what twenty rewrites lose."""

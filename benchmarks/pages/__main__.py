@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.pages`."""
+
+from benchmarks.pages.benchmark import main
+
+main()

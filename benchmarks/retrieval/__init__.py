@@ -1,0 +1,1 @@
+"""How well the product finds what answers a question, measured through its own `store` and `search`."""

@@ -1,0 +1,143 @@
+"""How well the product finds what answers a question, measured through its own `store` and `search`.
+
+    python -m benchmarks.retrieval --locomo FILE [--form all] [--conversations conv-26,conv-30] [--unit turn|session]
+    python -m benchmarks.retrieval --jsonl benchmarks/retrieval/facts.jsonl [FILE ...] [--vectors FILE.sqlite3]
+    python -m benchmarks.retrieval ... --sealed all|mixed
+
+LoCoMo (ten long conversations with questions) is `data/locomo10.json` of the project snap-research/locomo on GitHub;
+its licence is CC BY-NC 4.0, so it is not part of this project. A set of one's own is JSON lines, see `load_jsonl`.
+
+Each conversation (or group) is an agent of its own in a temporary folder. A memory is a turn with its image's caption,
+written in one of the forms of `forms` (or a fact that the makers of LoCoMo drew from turns), with the
+conversation session's date as its timestamp and that session as its origin; nothing else is told to the product, which
+adds the date to what it indexes by itself. Searches have the shipped defaults and do not count as access. "Now" is the
+last session plus one day, or what a question says. Questions are those of categories 1 to 4. `any@k`, `frac@k`,
+`all@k` and MRR are defined in `metrics.measure`; in the same run stand the rankings of `rivals`
+(BM25, the cosine of the product's own model alone, and both joined by reciprocal ranks) and the paired bootstrap
+interval of each difference. Questions of a set that nothing answers are told from the others by `answer_confidence`, or
+by the number of the first hit: how often the right way round (AUC), and how many fall below what 90 % of the others
+reach. Sets and forms are listed worst first.
+
+With `--sealed all` everything is sealed in segments before it is searched; with `mixed` two thirds are, in three
+segments, and some of these were changed or forgotten since, such that the memories are the same.
+
+Embedding takes most of the time; `--vectors` keeps what was embedded in a file for the next run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent_memory import storage as backends
+from agent_memory.embeddings import LocalEmbedder
+from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
+from benchmarks.retrieval.forms import FORMS, NAME, OBSERVATIONS
+from benchmarks.retrieval.metrics import DEPTH
+from benchmarks.retrieval.report import details, overview, plot, report_of
+from benchmarks.retrieval.run import measure
+from benchmarks.retrieval.sealed import WAYS
+from benchmarks.retrieval.vectors import KeptVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.retrieval.data import Group
+    from benchmarks.retrieval.report import Report
+
+_ALL: Final = "all"
+_AS_IT_IS: Final = "as it is"
+
+
+def main() -> int:
+    """Measure and print; 2 when the arguments make no sense."""
+    parser = _parser()
+    args = parser.parse_args()
+    try:
+        ks = sorted({int(k) for k in args.k.split(",")})
+        sets = list(_sets(args))
+    except (OSError, ValueError, KeyError) as error:
+        parser.error(str(error))
+    if not ks or ks[0] < 1 or ks[-1] > DEPTH:
+        parser.error(f"--k: numbers from 1 to {DEPTH}")
+    for about, groups in sets:
+        if not any(group.queries for group in groups):
+            parser.error(f"{about['set']}: there is no question whose answer is among the memories")
+    if args.backend == "vector" and not hasattr(backends, "VectorStorage"):
+        parser.error("this version has no vector backend")
+    if args.sealed != "none" and args.backend != "file":
+        parser.error("--sealed: the vector backend does not search segments")
+    if args.plot and len(sets) > 1:
+        parser.error("--plot draws one set in one form")
+    reports = _measured(sets, args, ks)
+    if args.json:
+        print(json.dumps(reports[0] if len(reports) == 1 else {"sets": reports}, indent=2))
+    else:
+        parts = [details(report, ks) for report in reports] if args.details or len(reports) == 1 else []
+        print("\n\n".join([overview(reports, ks), *parts]))
+    if args.plot:
+        plot(reports[0], ks, args.plot)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--locomo",
+        type=Path,
+        metavar="FILE",
+        help="data/locomo10.json of the project snap-research/locomo on GitHub (CC BY-NC 4.0)",
+    )
+    parser.add_argument(
+        "--jsonl", type=Path, metavar="FILE", nargs="+", default=[], help="any set of memories and queries, one a line"
+    )
+    forms = [*FORMS, OBSERVATIONS]
+    parser.add_argument("--form", default=NAME, help=f"of turns, with commas between: {', '.join([*forms, _ALL])}")
+    parser.add_argument("--conversations", default="", help="names, with commas between; all when omitted")
+    parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what one memory is")
+    parser.add_argument("--backend", choices=("file", "vector"), default="file")
+    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
+    parser.add_argument("--sealed", choices=WAYS, default="none", help="what is sealed before the first question")
+    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
+    parser.add_argument("--k", default="1,5,10", help="cut-offs, with commas between")
+    parser.add_argument("--details", action="store_true", help="all figures of each set, where there are several")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
+    return parser
+
+
+def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[Group]]]:
+    """Yield each set in each form, and what to say of it."""
+    wanted = [*FORMS, OBSERVATIONS] if args.form == _ALL else args.form.split(",")
+    unknown = set(wanted) - {*FORMS, OBSERVATIONS}
+    if unknown:
+        raise ValueError(f"--form: there is no {', '.join(sorted(unknown))}")
+    if not (args.locomo or args.jsonl):
+        raise ValueError("a set is needed: --locomo FILE or --jsonl FILE")
+    how = {"backend": args.backend, "embedder": args.embedder, "sealed": args.sealed}
+    for form in wanted if args.locomo else ():
+        if not (form == OBSERVATIONS and args.unit == "session"):
+            conversations = [name for name in args.conversations.split(",") if name]
+            groups = load_locomo(args.locomo, conversations, args.unit, form)
+            yield {"set": args.locomo.name, "form": form, "unit": args.unit, **how}, groups
+    for path in args.jsonl:
+        if has_speakers(path):
+            for form in (each for each in wanted if each != OBSERVATIONS):
+                yield {"set": path.name, "form": form, "unit": "turn", **how}, load_jsonl(path, form)
+        else:
+            yield {"set": path.name, "form": _AS_IT_IS, "unit": "line", **how}, load_jsonl(path)
+
+
+def _measured(sets: list[tuple[dict[str, str], list[Group]]], args: argparse.Namespace, ks: list[int]) -> list[Report]:
+    embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
+    try:
+        return [
+            report_of(asyncio.run(measure(groups, args.backend, embedder, args.sealed)), groups, about, ks)
+            for about, groups in sets
+        ]
+    finally:
+        if embedder is not None:
+            embedder.close()

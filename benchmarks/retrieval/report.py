@@ -1,0 +1,181 @@
+"""What a run of the retrieval benchmark says, for machines and for people."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.retrieval.metrics import auc, interval, measure, rejected, table
+from benchmarks.retrieval.rivals import BM25
+from benchmarks.retrieval.run import PRODUCT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.retrieval.data import Group
+    from benchmarks.retrieval.metrics import Outcome
+    from benchmarks.retrieval.run import Run
+
+Report = dict[str, Any]
+
+
+def report_of(run: Run, groups: Sequence[Group], about: dict[str, str], ks: Sequence[int]) -> Report:
+    """Return all figures of a run; `about` says what was measured."""
+    tables = {name: table(outcomes, ks) for name, outcomes in run.outcomes.items()}
+    product, rivals = tables[PRODUCT], {name: each for name, each in tables.items() if name != PRODUCT}
+    differences = {name: _summary(_differences(product, each)) for name, each in rivals.items()}
+    asked = run.outcomes[PRODUCT]
+    times = sorted(run.milliseconds)
+    return {
+        **about,
+        "modes": dict(run.modes),
+        "groups": [group.name for group in groups],
+        "memories": sum(len(group.items) for group in groups),
+        "queries": len(asked),
+        "unanswerable_queries": sum(len(group.unanswerable) for group in groups),
+        "skipped": sum(group.skipped for group in groups),
+        "cut": sum(group.cut for group in groups),
+        "product": _summary(product),
+        **{name.lower(): _summary(each) for name, each in rivals.items()},
+        "difference": differences[BM25],
+        "differences": differences,
+        "by_category": _parts([one.category for one in asked], run, ks),
+        "by_group": _parts(run.groups, run, ks),
+        "unanswerable": {name: _told_apart(run.tops[name], run.unanswerable[name]) for name in run.unanswerable},
+        "current": {name: round(sum(each) / len(each), 4) for name, each in run.current.items()},
+        "reached_by_9_of_10": _at(sorted(run.relevance), 0.1) if run.relevance else None,
+        "search_ms": {"p50": _at(times, 0.5), "p95": _at(times, 0.95)},
+    }
+
+
+def _differences(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> dict[str, list[float]]:
+    return {name: [a - b for a, b in zip(ours[name], theirs[name], strict=True)] for name in ours}
+
+
+def _summary(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    found = {name: interval(values) for name, values in metrics.items()}
+    return {
+        name: {"mean": round(mean, 4), "low": round(low, 4), "high": round(high, 4)}
+        for name, (mean, low, high) in found.items()
+    }
+
+
+def _parts(labels: Sequence[str], run: Run, ks: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Return the means of the questions of each label."""
+    found: dict[str, dict[str, Any]] = {}
+    for label in sorted(set(labels)):
+        chosen = [at for at, each in enumerate(labels) if each == label]
+        means = {name.lower(): _means([each[at] for at in chosen], ks) for name, each in run.outcomes.items()}
+        found[label] = {"queries": len(chosen), **means}
+    return found
+
+
+def _means(outcomes: Sequence[Outcome], ks: Sequence[int]) -> dict[str, float]:
+    rows = [measure(one, ks) for one in outcomes]
+    return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in rows[0]}
+
+
+def _told_apart(answerable: Sequence[float], unanswerable: Sequence[float]) -> dict[str, float]:
+    return {"auc": round(auc(answerable, unanswerable), 4), "rejected": round(rejected(answerable, unanswerable), 4)}
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
+
+
+_SHOWN: Final = ("frac@10", "MRR", "any@5")
+
+
+def overview(reports: Sequence[Report], ks: Sequence[int]) -> str:
+    """Return a table of each figure that matters, a line for each set and form, that with the worst figure first."""
+    known = [name for name in _SHOWN if name in reports[0]["product"]] or [f"frac@{ks[-1]}", "MRR"]
+    return "\n\n".join(_figure(reports, name) for name in known)
+
+
+def _figure(reports: Sequence[Report], figure: str) -> str:
+    rivals = list(reports[0]["differences"])
+    head = f"{figure:30}{'n':>5}{'product':>9}" + "".join(f"{name:>10}" for name in rivals)
+    lines = [head + "".join(f"{'- ' + name + ', 95 % interval':>32}" for name in rivals)]
+    for report in sorted(reports, key=lambda each: float(each["product"][figure]["mean"])):
+        label = " ".join([report["set"].partition(".")[0], report["form"]])
+        means = "".join(f"{report[name.lower()][figure]['mean']:10.3f}" for name in rivals)
+        gains = "".join(_gain(report["differences"][name][figure]) for name in rivals)
+        lines.append(f"{label:30}{report['queries']:5}{report['product'][figure]['mean']:9.3f}{means}{gains}")
+    return "\n".join(lines)
+
+
+def _gain(gain: dict[str, float]) -> str:
+    return f"{gain['mean']:+14.3f} {gain['low']:+8.3f}..{gain['high']:+.3f}"
+
+
+def details(report: Report, ks: Sequence[int]) -> str:
+    """Return all figures of one set in one form."""
+    modes = ", ".join(f"{mode} {count}" for mode, count in report["modes"].items())
+    rivals = list(report["differences"])
+    lines = [
+        (
+            f"{report['set']}, {report['form']}: {report['memories']} memories ({report['unit']}), {report['queries']} "
+            f"questions, {report['unanswerable_queries']} that nothing answers, {report['skipped']} more without "
+            f"evidence left out; backend {report['backend']}, sealed {report['sealed']}, "
+            f"answered by {modes}"
+        ),
+        "",
+        f"{'':10}{'product':>9} {'95 % interval':>15}" + "".join(f"{name:>10}" for name in rivals),
+    ]
+    for name in [f"{kind}@{k}" for k in ks for kind in ("any", "frac", "all")] + ["MRR"]:
+        ours = report["product"][name]
+        theirs = "".join(f"{report[rival.lower()][name]['mean']:10.3f}" for rival in rivals)
+        lines.append(f"{name:10}{ours['mean']:9.3f}   {ours['low']:.3f}-{ours['high']:.3f}  {theirs}")
+    shown = [f"any@{ks[-1]}", f"frac@{ks[-1]}", "MRR"]
+    for title, field in (("category", "by_category"), ("group", "by_group")):
+        if len(report[field]) > 1:
+            lines += ["", f"{title:26}{'questions':>10}" + "".join(f"{name:>20}" for name in shown)]
+            lines += [_part(label, part, shown) for label, part in report[field].items()]
+    lines += _telling(report)
+    lines += ["", f"relevance in `weighted` that nine of ten labelled hits reach: {report['reached_by_9_of_10']}"]
+    took = report["search_ms"]
+    return "\n".join([*lines, "", f"search, 100 results: p50 {took['p50']} ms, p95 {took['p95']} ms (product / BM25)"])
+
+
+def _part(label: str, part: dict[str, Any], shown: Sequence[str]) -> str:
+    pairs = "".join(f"{part['product'][name]:>13.3f} /{part['bm25'][name]:.3f}" for name in shown)
+    return f"{label:26}{part['queries']:>10}{pairs}"
+
+
+def _telling(report: Report) -> list[str]:
+    """Return lines about questions that nothing answers, and about outdated answers."""
+    lines: list[str] = []
+    if report["unanswerable"]:
+        lines += ["", f"{'nothing answers it':26}{'AUC':>10}{'rejected at 90 % kept':>24}"]
+        for name, each in report["unanswerable"].items():
+            lines.append(f"{name:26}{each['auc']:10.3f}{each['rejected']:24.3f}")
+    if report["current"]:
+        lines += ["", f"{'found above all outdated':26}"]
+        lines += [f"{name:26}{share:10.3f}" for name, share in report["current"].items()]
+    return lines
+
+
+def plot(report: Report, ks: Sequence[int], path: Path) -> None:
+    """Draw one set in one form."""
+    try:
+        import matplotlib.pyplot as plt  # only for people who want a picture
+    except ImportError:
+        sys.exit("--plot needs matplotlib: pip install matplotlib")
+    names = [f"frac@{k}" for k in ks] + ["MRR"]
+    rankers = [PRODUCT, *report["differences"]]
+    wide = 0.8 / len(rankers)
+    figure, axes = plt.subplots(figsize=(1.6 * len(names) + 2, 4), layout="constrained")
+    for place, name in enumerate(rankers):
+        found = [report[name.lower()][each] for each in names]
+        means = [one["mean"] for one in found]
+        reach = [[one["mean"] - one["low"] for one in found], [one["high"] - one["mean"] for one in found]]
+        at = [number + (place - (len(rankers) - 1) / 2) * wide for number in range(len(names))]
+        label = "agent-memory" if name == PRODUCT else name
+        axes.bar(at, means, 0.95 * wide, yerr=reach, capsize=3, label=label)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_ylim(0, 1)
+    axes.set_title(f"{report['set']}, {report['form']}, {report['queries']} questions, memory = {report['unit']}")
+    axes.legend(loc="upper left", frameon=False, ncols=2)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

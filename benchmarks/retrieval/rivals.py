@@ -1,0 +1,71 @@
+"""What is measured beside the product: rankings that anyone gets in a few lines, from the same texts and weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from agent_memory.language.text_forms import cut_pieces
+from benchmarks.retrieval.metrics import DEPTH, Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.embeddings import Embedder
+    from benchmarks.retrieval.data import Item
+
+BM25: Final = "BM25"
+MINILM: Final = "MiniLM"
+RRF: Final = "RRF"
+
+_RRF_K: Final = 60
+
+
+class Found(NamedTuple):
+    """A ranking: keys, best first, at most 100, and the number of the first, 0 where nothing is found."""
+
+    keys: list[str]
+    top: float
+
+
+class Rivals:
+    """Three rankings of one group's texts.
+
+    `BM25` is rank-bm25 with Snowball stems and the product's stop words. `MiniLM` is the cosine with the nearest of a
+    text's pieces, as it is written. `RRF` joins the two by reciprocal ranks with the usual 60, untuned.
+
+    Args:
+        items: The memories.
+        embedder: Makes vectors; None leaves out what needs them.
+    """
+
+    def __init__(self, items: Sequence[Item], embedder: Embedder | None) -> None:
+        self._words = Reference(items)
+        self._keys = [item.key for item in items]
+        self._embedder = embedder if items else None
+        if self._embedder is not None:
+            pieces = [cut_pieces(item.text) for item in items]
+            self._begins = np.cumsum([0, *map(len, pieces[:-1])])
+            self._vectors = self._embedder.embed_documents([text for texts in pieces for text in texts])
+
+    def search(self, query: str) -> dict[str, Found]:
+        """Return what each finds."""
+        words = self._words.scored(query)
+        found = {BM25: Found([key for key, _ in words], words[0][1] if words else 0.0)}
+        if self._embedder is not None:
+            cosines = np.maximum.reduceat(self._vectors @ self._embedder.embed_query(query), self._begins)
+            order = np.argsort(-cosines, kind="stable")[:DEPTH]
+            found[MINILM] = Found([self._keys[at] for at in order], float(cosines[order[0]]))
+            found[RRF] = _joined([found[BM25].keys, found[MINILM].keys])
+        return found
+
+
+def _joined(rankings: Sequence[Sequence[str]]) -> Found:
+    scores: Counter[str] = Counter()
+    for ranking in rankings:
+        for rank, key in enumerate(ranking, 1):
+            scores[key] += 1 / (_RRF_K + rank)  # type: ignore[assignment]  # a Counter may hold any number
+    best = scores.most_common(DEPTH)
+    return Found([key for key, _ in best], best[0][1] if best else 0.0)

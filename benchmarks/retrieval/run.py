@@ -1,0 +1,140 @@
+"""One set of memories and questions, stored in the product and asked of it, and of its rivals."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory import storage as backends
+from agent_memory.settings import ServiceSettings
+from benchmarks._sealing import without_children
+from benchmarks.retrieval.metrics import DEPTH, Outcome, outcome
+from benchmarks.retrieval.profiles import profiled
+from benchmarks.retrieval.rivals import Found, Rivals
+from benchmarks.retrieval.sealed import filled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.storage import FileStorage, MemoryStorage
+    from benchmarks.retrieval.data import Group, Query
+
+PRODUCT: Final = "product"
+
+
+@dataclass
+class Run:
+    """What was measured.
+
+    Attributes:
+        outcomes: Of each ranker, question by question in one order.
+        groups: Which group each of these questions is of.
+        tops: Of each ranker, the number of the first hit for each of these questions.
+        unanswerable: The same for questions that nothing answers.
+        current: Of each ranker and question with outdated answers: 1 where an answer is found above all of these.
+        relevance: Of each labelled hit that the product found, in the profile `weighted`.
+        modes: How the product answered.
+        milliseconds: What its searches took.
+    """
+
+    outcomes: dict[str, list[Outcome]] = field(default_factory=lambda: defaultdict(list))
+    groups: list[str] = field(default_factory=list)
+    tops: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    unanswerable: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    current: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    relevance: list[float] = field(default_factory=list)
+    modes: Counter[str] = field(default_factory=Counter)
+    milliseconds: list[float] = field(default_factory=list)
+
+
+class _Clock:
+    """Tells the moment that was set last."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A group whose memories are stored, with all that its questions are asked of."""
+
+    run: Run
+    group: Group
+    storage: MemoryStorage
+    key_of: Mapping[str, str]
+    clock: _Clock
+    rivals: Rivals
+
+
+async def measure(groups: Sequence[Group], backend: str, embedder: Embedder | None, sealed: str = "none") -> Run:
+    """Store each group as an agent of its own in a temporary folder, and ask its questions.
+
+    Args:
+        groups: What to store and to ask.
+        backend: `file` or `vector`.
+        embedder: None finds by words alone.
+        sealed: One of `sealed.WAYS`; others than `none` with the backend `file` alone.
+    """
+    run = Run()
+    settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
+    # By name: the vector backend comes with the engine.
+    kind: type[FileStorage] = getattr(backends, "FileStorage" if backend == "file" else "VectorStorage")
+    with tempfile.TemporaryDirectory() as folder, without_children():
+        for number, group in enumerate(groups):
+            clock = _Clock(group.now)
+            opened = partial(kind, f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)
+            storage, key_of = await filled(opened, group.items, sealed, embedder.identity if embedder else None)
+            try:
+                await _measure_group(_Asked(run, group, storage, key_of, clock, Rivals(group.items, embedder)))
+            finally:
+                await storage.close()
+    return run
+
+
+async def _measure_group(asked: _Asked) -> None:
+    run, group = asked.run, asked.group
+    for query in [*group.queries, *group.unanswerable]:
+        asked.clock.now = query.now or group.now
+        began = time.perf_counter()
+        found = await asked.storage.search(query.text, limit=DEPTH)
+        run.milliseconds.append(1000 * (time.perf_counter() - began))
+        run.modes[found.mode] += 1
+        ours = Found([asked.key_of[one.memory.id] for one in found], _top(found))
+        others = profiled(query.text, found, asked.key_of, asked.clock.now)
+        rankings = {PRODUCT: ours, **asked.rivals.search(query.text), **others.rankings}
+        run.relevance += [value for key, value in others.relevance.items() if key in query.gold]
+        for name, ranking in rankings.items():
+            _note(run, name, query, ranking)
+        if query.gold:
+            run.groups.append(group.name)
+
+
+def _top(found: Any) -> float:
+    """Return the number by which an answer can be told from none: that of the answer, or of its first hit."""
+    answer: float | None = getattr(found, "answer_confidence", None)
+    if answer is not None:
+        return answer
+    return float(found[0].relevance_score) if len(found) else 0.0
+
+
+def _note(run: Run, name: str, query: Query, ranking: Found) -> None:
+    if not query.gold:
+        run.unanswerable[name].append(ranking.top)
+        return
+    run.outcomes[name].append(outcome(ranking.keys, query.gold, query.category))
+    run.tops[name].append(ranking.top)
+    if query.stale:
+        first, outdated = (
+            min((ranking.keys.index(key) for key in keys if key in ranking.keys), default=DEPTH)
+            for keys in (query.gold, query.stale)
+        )
+        run.current[name].append(float(first < outdated))

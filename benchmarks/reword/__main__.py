@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.reword`."""
+
+from benchmarks.reword.benchmark import main
+
+raise SystemExit(main())

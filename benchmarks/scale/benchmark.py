@@ -1,0 +1,109 @@
+"""How an agent's memory grows: what takes how long with how many memories. Exits with 1 when a budget is missed.
+
+    python -m benchmarks.scale [--sizes 1000,10000,100000,1000000] [--rounds 200] [--json] [--plot FILE.png]
+
+For each size an agent remembers one synthetic sentence after the other over a year, a line of the journal each, with
+vectors in clusters in the cache; the files were just written, so the system has them in memory. Then, in fresh
+processes, one after the other: all is sealed from nothing (from 250 on, as the product does); sessions begin, search,
+list, and show the scratchpad; the doctor looks at all files; then what changes them: catching up with what another
+process wrote, compacting while another one stores, and storing. Each figure goes to standard error once it is known.
+
+A start is measured from making the storage to the first answer, imports done; by words without an embedder, and hybrid
+with the query embedded by the local model. `model loaded` means that the process has loaded the model before, as it has
+imported its modules; the row that includes the loading has no budget, since that time does not depend on memories. All
+these begin with everything sealed; one row begins with as many memories behind the segments as are not sealed yet.
+
+Memory is read from /proc/PID/smaps_rollup, of a process and its children, in MB of 1,000,000 bytes. `private` are
+anonymous pages (`Anonymous`: heap, stacks and arrays). `mapped` is the rest of `Rss`: pages of files, which processes
+share and the system drops when it needs room; segments are read that way.
+
+An exponent is that of the power of the number of memories that fits the medians best, by least squares over logarithms:
+0 does not grow, 1 grows as the memories do. A budget is for its number of memories and all below, down to the next one,
+and is compared with the 95th percentile, which is the slowest of seven sessions and of a few compactions. A million
+memories take 8 GB of disk and some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.store.memory_storage import SEALED_AT
+from benchmarks.latency.scratchpad import scratchpads
+from benchmarks.scale.compaction import compaction
+from benchmarks.scale.data import fill
+from benchmarks.scale.process import figures_of
+from benchmarks.scale.report import document, is_kept, plot, table
+from benchmarks.scale.start_process import starts, unsealed_starts
+from benchmarks.scale.whole_run import doctor, exporting, sealing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.latency.data import Figure
+
+SESSIONS: Final = 7
+_PROMPTS: Final = {
+    "scratchpad, first of a session, processor time": "first prompt of a session, processor time",
+    "the same where the journal has to be read": "the same where nothing was kept for it",
+}
+_LATER_PROMPTS: Final = 20
+
+
+def measure(
+    root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed_at: int = SEALED_AT
+) -> Iterator[Figure]:
+    """Measure an agent of one size; yield each figure once it is known.
+
+    Args:
+        root: An empty folder.
+        size: Its memories.
+        rounds: Calls behind each percentile.
+        sessions: Starts of each way.
+        sealed_at: Seal from so many memories on.
+    """
+    fill(root, size)
+    yield from sealing(root, size, sealed_at)
+    yield from starts(root, size, sessions)
+    yield from figures_of("_scale_search", "asking", root, size, rounds)
+    yield from prompts(root, size)
+    yield from doctor(root, size)
+    yield from exporting(root, size)
+    yield from figures_of("_scale_search", "catching up", root, size, rounds)
+    yield from compaction(root, size)
+    figures_of("_scale_whole", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores
+    yield from figures_of("_scale_store", "one by one", root, size, rounds)
+    yield from figures_of("_scale_store", "in bulk", root, size, rounds)
+    figures_of("_scale_whole", "seal", root, size, 1)
+    yield unsealed_starts(root, size, sessions, sealed_at - 1)
+
+
+def prompts(root: Path, size: int) -> list[Figure]:
+    """Measure the first request of sessions."""
+    every = scratchpads(root, size, _LATER_PROMPTS)
+    return [replace(each, what=_PROMPTS[each.what], budget=None) for each in every if each.what in _PROMPTS]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; 0 when every budget was kept."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.partition("\n")[0])
+    parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of memories, with commas")
+    parser.add_argument("--rounds", type=int, default=200, help="calls behind each percentile")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
+    args = parser.parse_args(argv)
+    figures = []
+    for size in (int(part) for part in args.sizes.split(",")):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
+            for each in measure(Path(root), size, args.rounds):
+                print(f"{size:>9,}  {each.what}: {each.p50:g} / {each.p95:g} {each.unit}", file=sys.stderr)
+                figures.append(each)
+    if args.plot:
+        plot(figures, args.plot)
+    print(json.dumps(document(figures), indent=1) if args.json else table(figures))
+    return 0 if all(map(is_kept, figures)) else 1

@@ -1,0 +1,115 @@
+"""What the scale benchmark measures with: an agent that has remembered one thing after the other for a year."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.embeddings import VectorCache, text_hash
+from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.files.layout import folder_of
+from agent_memory.journal import Change, Journal
+from agent_memory.models import CATEGORIES, MEMORY, Memory
+from agent_memory.settings import ServiceSettings
+from benchmarks.latency.data import sentence
+from benchmarks.latency.vectors import AGENT, portions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from benchmarks.latency.data import Figure
+
+SPAN: Final = timedelta(days=365)
+_AT_ONCE: Final = 5_000
+_TAGS: Final = 100
+_A_SESSION: Final = 20
+_SECONDS: Final = 10.0
+_LEAST: Final = 3
+
+
+def settings_of(root: Path, embedder: str = "none") -> ServiceSettings:
+    """Return settings for agents below `root`; without a model unless one is named."""
+    return ServiceSettings(storage_root=str(root), embedder=embedder)
+
+
+def each_memory(size: int, now: datetime) -> Iterator[Memory]:
+    """Yield memories of all categories, twenty a session, with one of a hundred tags each, in a year before `now`."""
+    rng, step = random.Random(size), SPAN / size
+    for number in range(size):
+        yield Memory(
+            agent_id=AGENT,
+            id=f"mem-{number:012x}",
+            content=sentence(rng, number),
+            category=CATEGORIES[number % len(CATEGORIES)],
+            tags=[f"tag{number % _TAGS}"],
+            created_by_session=f"session-{number // _A_SESSION}",
+            timestamp=now - (size - number) * step,
+        )
+
+
+def fill(root: Path, size: int) -> None:
+    """Write a line for each memory, at its time, and its vector into the cache; takes memory for 5,000."""
+    folder, now = folder_of(AGENT, root), datetime.now(UTC)
+    moment = [now]
+    journal = Journal(folder.journal, {MEMORY.name}, clock=lambda: moment[0])
+    cache, identity, made = VectorCache(folder.vectors), LocalEmbedder().identity, each_memory(size, now)
+    for rows in portions(size, _AT_ONCE):
+        known = {}
+        with journal.locked() as writer:
+            for vector in rows:
+                memory = next(made)
+                moment[0] = memory.timestamp
+                writer.append([Change("put", MEMORY.name, memory.id, memory.to_record())])
+                known[text_hash(memory.content)] = vector
+        cache.put_many(identity, known)
+    cache.close()
+
+
+def write_lines(root: Path, count: int, first: int) -> None:
+    """Do as another process that stores memories: a line for each, numbered from `first`."""
+    rng = random.Random(first)
+    journal = Journal(folder_of(AGENT, root).journal, {MEMORY.name})
+    with journal.locked() as writer:
+        for number in range(first, first + count):
+            memory = Memory(agent_id=AGENT, content=sentence(rng, number), category="note")
+            writer.append([Change("put", MEMORY.name, memory.id, memory.to_record())])
+
+
+def sampled_for(call: Callable[[], object], rounds: int, seconds: float = _SECONDS) -> list[float]:
+    """Return how long calls took, in seconds: so many, or at least three where that takes longer than `seconds`."""
+    samples, end = list[float](), time.perf_counter() + seconds
+    while len(samples) < rounds and (len(samples) < _LEAST or time.perf_counter() < end):
+        began = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - began)
+    return samples
+
+
+async def timed_for(call: Callable[[], Awaitable[object]], rounds: int, seconds: float = _SECONDS) -> list[float]:
+    """Do as `sampled_for`, with calls that are awaited."""
+    samples, end = list[float](), time.perf_counter() + seconds
+    while len(samples) < rounds and (len(samples) < _LEAST or time.perf_counter() < end):
+        began = time.perf_counter()
+        await call()
+        samples.append(time.perf_counter() - began)
+    return samples
+
+
+def say(figures: list[Figure]) -> None:
+    """Hand figures to the process that started this one."""
+    print(json.dumps([asdict(each) for each in figures]), flush=True)
+
+
+def run(measuring: Awaitable[list[Figure]]) -> None:
+    """Measure and say."""
+
+    async def measured() -> list[Figure]:
+        return await measuring
+
+    say(asyncio.run(measured()))

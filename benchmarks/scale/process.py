@@ -1,0 +1,119 @@
+"""Processes of the scale benchmark, and the memory that they and their children take."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.latency.data import Figure, amount
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROC: Final = Path("/proc")
+_EVERY: Final = 0.05
+_MEGABYTE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Memory in MB of 1,000,000 bytes.
+
+    Attributes:
+        private: Anonymous pages: heap, stacks, arrays, also what a library changed of its own file.
+        mapped: All other resident pages: files that are mapped, which the system can drop and processes share.
+    """
+
+    private: float
+    mapped: float
+
+
+def memory_of(process: int) -> Taken:
+    """Return what a process and its children take now; nothing for one that has ended."""
+    private = mapped = 0.0
+    for each in _family(process):
+        with contextlib.suppress(OSError):
+            rolled = (_PROC / str(each) / "smaps_rollup").read_text("ascii").splitlines()[1:]
+            sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 / _MEGABYTE for line in rolled}
+            private += sizes["Anonymous"]
+            mapped += sizes["Rss"] - sizes["Anonymous"]
+    return Taken(private, mapped)
+
+
+def _family(process: int) -> Iterator[int]:
+    yield process
+    with contextlib.suppress(OSError):
+        for thread in (_PROC / str(process) / "task").iterdir():
+            for child in (thread / "children").read_text("ascii").split():
+                yield from _family(int(child))
+
+
+@contextlib.contextmanager
+def started(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Run a module of ours in a process for the block, with pipes; it ends when its standard input does.
+
+    Raises:
+        RuntimeError: It ended with an error.
+    """
+    command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{module}", *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise RuntimeError(f"benchmarks.{module} ended with {process.returncode}")
+
+
+def heard(process: subprocess.Popen[str]) -> Any:
+    """Return the next line of JSON that a process says.
+
+    Raises:
+        RuntimeError: It ended without one.
+    """
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError("a process of the benchmark ended without an answer")
+    return json.loads(line)
+
+
+def figures_of(module: str, *arguments: object) -> list[Figure]:
+    """Return what a process that measures something says."""
+    with started(module, *arguments) as process:
+        return [Figure(**each) for each in heard(process)]
+
+
+def wait_for_children() -> None:
+    """Wait for the processes that this one has begun: a session that stores much has it sealed."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def watched(what: str, size: int, module: str, *arguments: object) -> list[Figure]:
+    """Do as `figures_of`, and look at the private memory of the process twenty times a second; note the largest."""
+    largest, over = 0.0, threading.Event()
+
+    def look(process: int) -> None:
+        nonlocal largest
+        while not over.wait(_EVERY):
+            largest = max(largest, memory_of(process).private)
+
+    with started(module, *arguments) as process:
+        looking = threading.Thread(target=look, args=(process.pid,), daemon=True)
+        looking.start()
+        try:
+            figures = [Figure(**each) for each in heard(process)]
+        finally:
+            over.set()
+            looking.join()
+    return [*figures, amount(f"{what}, private memory at most", size, largest, "MB")]

@@ -1,0 +1,158 @@
+"""Budgets of the scale benchmark, how figures grow, and both for people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.latency.data import Figure
+
+
+class Budget(NamedTuple):
+    """What a figure may be: its 95th percentile, where it has one.
+
+    Attributes:
+        what: The figure.
+        up_to: The most memories this is for; of several the one for the fewest counts.
+        limit: In the unit of the figure.
+        is_least: The figure must reach the limit, instead of staying below.
+    """
+
+    what: str
+    up_to: float
+    limit: float
+    is_least: bool = False
+
+
+def _of(what: str, limits: dict[float, float]) -> list[Budget]:
+    return [Budget(what, size, limit) for size, limit in limits.items()]
+
+
+ANY: Final = math.inf
+BUDGETS: Final = (
+    *_of("first answer, by words", {5_000: 30, 100_000: 60, 1_000_000: 200}),
+    *_of("first answer, hybrid, model loaded", {5_000: 60, 100_000: 120, 1_000_000: 1_000}),
+    *_of("search, words", {100_000: 10, 1_000_000: 60}),
+    *_of("search, meaning", {100_000: 6, 1_000_000: 30}),
+    *_of("search, hybrid", {100_000: 10, 1_000_000: 100}),
+    *_of("memory without a model, private", {100_000: 90, 1_000_000: 150}),
+    *_of("memory with the model, private", {100_000: 300, 1_000_000: 360}),
+    *_of("store alone, processor time", {ANY: 5}),
+    *_of("stores of 8 callers, processor time each", {ANY: 1.5}),
+    Budget("stores of 8 callers, a second", ANY, 600, is_least=True),
+    *_of("8 stores that wait for a sync, journal syncs", {ANY: 1}),
+    Budget("store_many, memories a second", ANY, 5_000, is_least=True),
+    *_of("compaction, lock held", {100_000: 50}),
+    *_of("compaction, longest store of another process", {100_000: 150}),
+    *_of("first prompt of a session, processor time", {100_000: 50}),
+)
+DRAWN: Final = (
+    "first answer, by words",
+    "first answer, hybrid, model loaded",
+    "search, words",
+    "search, meaning",
+    "search, hybrid",
+    "list_recent, 10 memories",
+    "status",
+    "first prompt of a session, processor time",
+    "store alone, processor time",
+    "compaction, lock held",
+)
+
+
+def budget_of(figure: Figure) -> Budget | None:
+    """Return what a figure is held against."""
+    fitting = [each for each in BUDGETS if each.what == figure.what and figure.size <= each.up_to]
+    return min(fitting, key=lambda each: each.up_to, default=None)
+
+
+def is_kept(figure: Figure) -> bool:
+    """Tell whether a figure keeps its budget, if it has one."""
+    budget = budget_of(figure)
+    if budget is None:
+        return True
+    return figure.p50 >= budget.limit if budget.is_least else figure.p95 <= budget.limit
+
+
+def exponents(figures: Sequence[Figure]) -> dict[str, float]:
+    """Return, by figure, the exponent of the power of the number of memories that fits the medians best.
+
+    Least squares over logarithms: 0 does not grow, 1 grows as the number of memories. Needs two sizes.
+    """
+    found = {}
+    for what in dict.fromkeys(each.what for each in figures):
+        points = [(math.log(one.size), math.log(one.p50)) for one in figures if one.what == what and one.p50 > 0]
+        middle = sum(x for x, _ in points) / max(1, len(points))
+        spread = sum((x - middle) ** 2 for x, _ in points)
+        if spread:
+            found[what] = round(sum((x - middle) * y for x, y in points) / spread, 2)
+    return found
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """Return a row for each figure, a column for each size: the median, and the 95th percentile where it differs."""
+    sizes, powers = sorted({each.size for each in figures}), exponents(figures)
+    lines = [f"{'what':<52}{'unit':>5}" + "".join(f"{size:>20,}" for size in sizes) + f"{'exponent':>10}  budget"]
+    for what in dict.fromkeys(each.what for each in figures):
+        row = {each.size: each for each in figures if each.what == what}
+        cells = "".join(f"{_cell(row.get(size)):>20}" for size in sizes)
+        power = f"{powers[what]:.2f}" if what in powers else ""
+        unit = next(iter(row.values())).unit
+        line = f"{what:<52}{unit:>5}{cells}{power:>10}  {_limits(what)}".rstrip()
+        lines.append(line if all(map(is_kept, row.values())) else f"{line}  MISSED")
+    return "\n".join(lines)
+
+
+def document(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Return all that is known, for machines."""
+    rows = []
+    for each in figures:
+        budget = budget_of(each)
+        held = {"budget": None if budget is None else budget.limit, "kept": is_kept(each)}
+        rows.append({**asdict(each), **held})
+    return {"figures": rows, "exponents": exponents(figures), "kept": all(map(is_kept, figures))}
+
+
+def plot(figures: Sequence[Figure], path: Path) -> None:
+    """Draw medians over the number of memories."""
+    import matplotlib as mpl  # only for those who ask
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    chart, axes = plt.subplots(figsize=(9, 6), layout="constrained")
+    for what in DRAWN:
+        points = sorted((each.size, each.p50) for each in figures if each.what == what)
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-", label=what)
+    axes.set(xscale="log", yscale="log", xlabel="memories", ylabel="milliseconds, median")
+    axes.grid(visible=True, which="both", alpha=0.25)
+    axes.legend(fontsize=8)
+    chart.savefig(path, dpi=130)
+    plt.close(chart)
+
+
+def _cell(figure: Figure | None) -> str:
+    if figure is None:
+        return ""
+    return _number(figure.p50) if figure.p50 == figure.p95 else f"{_number(figure.p50)} / {_number(figure.p95)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _limits(what: str) -> str:
+    some = [each for each in BUDGETS if each.what == what]
+    if len(some) == 1 and some[0].up_to == ANY:
+        return f"{'>=' if some[0].is_least else '<='} {some[0].limit:,g}"
+    return ", ".join(f"{each.limit:,g} to {_size(each.up_to)}" for each in some)
+
+
+def _size(count: float) -> str:
+    return f"{count / 1_000_000:g}M" if count >= 1_000_000 else f"{count / 1_000:g}k"

@@ -1,0 +1,125 @@
+"""One session that searches, lists and looks at its state, in a process of its own.
+
+    python -m benchmarks.scale.search WHAT ROOT SIZE ROUNDS
+
+WHAT is `asking` (searches, lists and the status) or `catching up` (with what another process wrote). A search is what
+`storage.search` does in its thread, the vector of the query being known: it looks at the journal, ranks, and loads the
+best five. `words` has no vector, `meaning` no words, `hybrid` both. What another process wrote is caught up with by
+reading it, and its words. Prints figures as JSON.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.memories import FileStorage
+from agent_memory.memory import MemoryService
+from benchmarks.latency.data import Figure, asked, figure, question
+from benchmarks.latency.vectors import AGENT, queries
+from benchmarks.scale.data import run, sampled_for, settings_of, timed_for, write_lines
+
+if TYPE_CHECKING:
+    from agent_memory.index import Question
+    from agent_memory.models import Memory, SearchRequest
+    from agent_memory.store.store import Store
+
+FILTERS: Final[dict[str, dict[str, Any]]] = {
+    "one category in nine": {"category": "decision"},
+    "one tag in a hundred": {"tags": ["tag7"]},
+}
+LINES: Final = (1, 100)
+_WARM: Final = 3
+_WRITES: Final = 7
+
+
+class Searcher:
+    """Searches with questions and vectors that differ from call to call.
+
+    Args:
+        replica: In which memories.
+        size: How many there are.
+        rounds: Calls of each kind at most.
+    """
+
+    def __init__(self, replica: Store[Memory], size: int, rounds: int) -> None:
+        self._replica, self._size, self._rounds = replica, size, rounds
+        self._vectors = queries(size, rounds)
+        self._number = 0
+        self._rng = random.Random(1)
+
+    def figures(self) -> list[Figure]:
+        """Measure each kind of search, warm."""
+        kinds = {"search, words": self.by_words, "search, meaning": self.by_meaning, "search, hybrid": self.hybrid}
+        kinds |= {f"search, hybrid, {name}": partial(self.hybrid, some) for name, some in FILTERS.items()}
+        found = []
+        for what, call in kinds.items():
+            sampled_for(call, _WARM)
+            found.append(figure(what, self._size, sampled_for(call, self._rounds)))
+        return found
+
+    def by_words(self) -> None:
+        """Search with the words of a question alone."""
+        request, read, _ = self._next()
+        self._search(request, read, "keyword")
+
+    def by_meaning(self) -> None:
+        """Search with the vector of a question alone."""
+        request, read, vector = self._next()
+        self._search(request, replace(read, weights={}, vector=vector), "hybrid")
+
+    def hybrid(self, filters: dict[str, Any] | None = None) -> None:
+        """Search with both."""
+        request, read, vector = self._next(filters)
+        self._search(request, replace(read, vector=vector), "hybrid")
+
+    def _next(self, filters: dict[str, Any] | None = None) -> tuple[SearchRequest, Question, Any]:
+        self._number += 1
+        vector = self._vectors[self._number % len(self._vectors)]
+        return *asked(question(self._rng), filters=filters), vector
+
+    def _search(self, request: SearchRequest, read: Question, mode: str) -> None:
+        answer = self._replica.search(request, read)
+        assert answer.ranking.mode == mode, answer.ranking.mode
+        assert answer.records or not request.filters.admits_all
+
+
+async def asking(root: Path, size: int, rounds: int) -> list[Figure]:
+    """Measure what only reads."""
+    service = MemoryService(FileStorage(AGENT, settings=settings_of(root, "local")), settings_of(root, "local"))
+    await service.storage.prepare(None)
+    figures = Searcher(service.storage.opened, size, rounds).figures()
+    await service.list_recent()
+    figures.append(figure("list_recent, 10 memories", size, await timed_for(service.list_recent, rounds)))
+    figures.append(figure("status", size, await timed_for(service.status, max(_WARM, rounds // 10))))
+    await service.close()
+    return figures
+
+
+async def catching_up(root: Path, size: int, rounds: int) -> list[Figure]:
+    """Measure how long it takes to read what another process has written meanwhile; without a model."""
+    storage = FileStorage(AGENT, settings=settings_of(root))
+    await storage.prepare()
+    replica, figures, first = storage.opened, [], size
+    for lines in LINES:
+        samples = []
+        for _ in range(min(_WRITES, rounds)):
+            write_lines(root, lines, first)
+            first += lines
+            began = time.perf_counter()
+            replica.refresh()
+            replica.index.warm()
+            samples.append(time.perf_counter() - began)
+        figures.append(figure(f"catching up with lines of another process: {lines}", size, samples))
+    await storage.close()
+    return figures
+
+
+if __name__ == "__main__":
+    measured = {"asking": asking, "catching up": catching_up}[sys.argv[1]]
+    run(measured(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))

@@ -1,0 +1,106 @@
+"""A session that begins: its first answer, and the memory that it takes once it has answered some questions.
+
+    python -m benchmarks.scale.start_process WAY ROOT
+
+is one such session. WAY is `words` (no embedder), `hybrid` (the model was loaded before) or `loading` (it was not). It
+says how many seconds its first answer took from making the storage on, answers 20 more, and waits for the end of its
+standard input. Before the clock starts everything is imported, by a search in a memory of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import agent_memory.store.segment_opener  # noqa: F401  what a memory of one has no need of
+from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.embeddings.runtime import import_quietly
+from agent_memory.memories import FileStorage
+from agent_memory.models import Memory
+from benchmarks.latency.data import Figure, amount, figure, question
+from benchmarks.latency.vectors import AGENT
+from benchmarks.scale.data import settings_of, write_lines
+from benchmarks.scale.process import Taken, heard, memory_of, started
+
+WAYS: Final = {
+    "words": "first answer, by words",
+    "hybrid": "first answer, hybrid, model loaded",
+    "loading": "first answer, hybrid, and loading the model",
+}
+UNSEALED: Final = "first answer, by words, as much unsealed as can be"
+MEMORY: Final = {"words": "memory without a model", "hybrid": "memory with the model"}
+_MORE: Final = 20
+_PATIENCE: Final = 300.0
+
+
+def starts(root: Path, size: int, sessions: int) -> list[Figure]:
+    """Measure sessions of each way, one after the other."""
+    figures = []
+    for way, what in WAYS.items():
+        seconds, taken = _sessions(way, root, sessions)
+        if way in MEMORY:
+            figures.append(amount(f"{MEMORY[way]}, private", size, taken.private, "MB"))
+            figures.append(amount(f"{MEMORY[way]}, mapped", size, taken.mapped, "MB"))
+        figures.append(figure(what, size, seconds))
+    return figures
+
+
+def unsealed_starts(root: Path, size: int, sessions: int, lines: int) -> Figure:
+    """Measure sessions that begin with so many lines behind what is sealed."""
+    write_lines(root, lines, 50 * size)
+    return figure(UNSEALED, size, _sessions("words", root, sessions)[0])
+
+
+def _sessions(way: str, root: Path, count: int) -> tuple[list[float], Taken]:
+    seconds, taken = [], []
+    for _ in range(count):
+        with started("_scale_start", way, root) as process:
+            seconds.append(heard(process))
+            assert heard(process) == "idle"
+            taken.append(memory_of(process.pid))
+    return seconds, max(taken, key=lambda each: each.private)
+
+
+async def answer(way: str, root: Path) -> None:
+    """Be a session."""
+    embedder = LocalEmbedder()  # keeps the model, of which a process has one
+    if way == "hybrid":
+        embedder.embed_query("load")
+    with tempfile.TemporaryDirectory() as scratch:
+        await _rehearse(Path(scratch), "local" if way == "hybrid" else "none")
+    if way == "loading":
+        import tokenizers  # noqa: F401  as onnxruntime
+
+        import_quietly()
+    by_meaning = way != "words"
+    rng = random.Random(1)
+    asked = question(rng)
+    began = time.perf_counter()
+    storage = FileStorage(AGENT, settings=settings_of(root, "local" if by_meaning else "none"))
+    found = await storage.search(asked, patience=_PATIENCE if by_meaning else 0)
+    took = time.perf_counter() - began
+    assert found, "nothing found"
+    assert found.mode == ("hybrid" if by_meaning else "keyword"), found.mode
+    print(json.dumps(took), flush=True)
+    for _ in range(_MORE):
+        await storage.search(question(rng))
+    print(json.dumps("idle"), flush=True)
+    sys.stdin.read()
+    await storage.close()
+
+
+async def _rehearse(root: Path, embedder: str) -> None:
+    storage = FileStorage("another", settings=settings_of(root, embedder))
+    await storage.store(Memory(agent_id="another", content="The ledger uses Kafka."))
+    assert await storage.search("ledger", patience=_PATIENCE)
+    await storage.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(answer(sys.argv[1], Path(sys.argv[2])))

@@ -1,0 +1,89 @@
+"""What reads all of an agent's files, in a process of its own: sealing all of its memories, the doctor, an export.
+
+    python -m benchmarks.scale.whole_run WHAT ROOT SIZE [LEAST]
+
+WHAT is `seal` (every segment from nothing, with its vectors from the cache, if there are LEAST memories), `doctor` or
+`export` (every memory made a line of JSON). Prints figures as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_memory.care.checks import examine
+from agent_memory.cli.formats import encode
+from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.files.layout import folder_of
+from agent_memory.memories import FileStorage
+from agent_memory.models import MEMORY
+from agent_memory.store.memory_storage import SEALED_AT
+from agent_memory.store.segment_builder import seal_up
+from benchmarks.latency.data import Figure, amount, peak_memory
+from benchmarks.latency.vectors import AGENT
+from benchmarks.scale.data import say, settings_of
+from benchmarks.scale.process import watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[Figure]:
+    """Measure the sealing of all memories; nothing where there are too few to be sealed."""
+    return watched("sealing all", size, "_scale_whole", "seal", root, size, least) if size >= least else []
+
+
+def doctor(root: Path, size: int) -> list[Figure]:
+    """Measure an examination of all files."""
+    return watched("doctor", size, "_scale_whole", "doctor", root, size)
+
+
+def exporting(root: Path, size: int) -> list[Figure]:
+    """Measure going through all memories."""
+    return watched("export", size, "_scale_whole", "export", root, size)
+
+
+async def _export(root: Path, size: int) -> None:
+    storage = FileStorage(AGENT, root, settings=settings_of(root))
+    exported = 0
+    async for memory in storage.iter_all():
+        exported += bool(encode(memory, "jsonl"))
+    await storage.close()
+    assert exported == size
+
+
+def _measured(what: str, size: int, call: Callable[[], object]) -> list[Figure]:
+    clock, processor = time.perf_counter(), time.process_time()
+    call()
+    return [
+        amount(what, size, time.perf_counter() - clock, "s"),
+        amount(f"{what}, processor time", size, time.process_time() - processor, "s"),
+        amount(f"{what}, resident memory at most", size, peak_memory(), "MiB"),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    what, root, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+
+    def seal() -> None:
+        seal_up(folder_of(AGENT, root), MEMORY, LocalEmbedder().identity, int(sys.argv[4]))
+
+    def look() -> None:
+        report = examine(root, [AGENT], now=datetime.now(UTC), settings=settings_of(root))
+        assert report.agents[0].memories == size
+
+    def export() -> None:
+        asyncio.run(_export(root, size))
+
+    named = {"seal": ("sealing all", seal), "doctor": ("doctor", look), "export": ("export", export)}
+    name, call = named[what]
+    say(_measured(name, size, call))
+
+
+if __name__ == "__main__":
+    main()

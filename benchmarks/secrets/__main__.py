@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.secrets`."""
+
+from benchmarks.secrets.benchmark import main
+
+main()

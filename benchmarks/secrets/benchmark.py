@@ -1,0 +1,269 @@
+"""How many secrets the redactor leaves, how much else it touches, what it costs; next to gitleaks.
+
+    .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
+    .venv/bin/python -m benchmarks.secrets --doors --seed 101 --each 1
+
+Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later`, `last`, `newest`, `fresh` and
+`unmet` were each written after tuning on those before. What each lot showed when it was new stands in docs/trust.md: so
+many of what is new leak. A secret counts as left over if half of it is, in one piece. Figures are shares; the mean
+is that over groups. `--data` reads JSON lines, each with "text", a list "secrets" (none: the text is clean), and
+optionally "group" and "label". `--doors` sends each secret through every way into the memory, then
+searches every byte of every file, database, log, event and output. Printed are Markdown tables; `--output` writes
+everything as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_memory.redaction import SecretRedactor
+from benchmarks.secrets.clean import CLEAN
+from benchmarks.secrets.control_kinds import LAST
+from benchmarks.secrets.frames import GROUPS, Kind, Planted
+from benchmarks.secrets.harmless import HARMLESS
+from benchmarks.secrets.held_out_kinds import UNMET
+from benchmarks.secrets.language_kinds import NEWEST
+from benchmarks.secrets.peers import PEERS
+from benchmarks.secrets.statement_kinds import LATER, LATER_CLEAN
+from benchmarks.secrets.tuning_kinds import FIRST
+from benchmarks.secrets.unlabelled_kinds import FRESH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Redact = Callable[[str], str]
+
+OURS: Final = "agent-memory"
+_REDACTOR: Final = SecretRedactor()
+SEEDS: Final = (101, 102, 103)
+"""Not those the rules were tuned on (1 to 9)."""
+SETS: Final[dict[str, tuple[Kind, ...]]] = {
+    "first": FIRST,
+    "later": LATER,
+    "last": LAST,
+    "newest": NEWEST,
+    "fresh": FRESH,
+    "unmet": UNMET,
+    "all": (*FIRST, *LATER, *LAST, *NEWEST, *FRESH, *UNMET),
+}
+_PROSE: Final = (
+    "We decided to keep the ledger in PostgreSQL 16 because the reporting team in Lisbon needs window functions, and "
+    "the password policy stays with the platform group. "
+)
+_BOMBS: Final = {
+    "BEGIN": "-----BEGIN RSA PRIVATE" + " KEY-----\n",
+    "END": "-----END RSA PRIVATE" + " KEY-----\n",
+    "password is": "password is ",
+    "digits": "1234 ",
+    "base64": "aGVsbG8gd29ybGQgb2YgYnl0ZXM",
+    "percent": "%70%61",
+    "quotes": 'password="',
+}
+
+
+class Line(NamedTuple):
+    """A text with secrets in it: of which group, and what it is called."""
+
+    group: str
+    label: str
+    secret: Planted
+
+
+def main() -> None:
+    """Run and print tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, help="JSON lines to measure with instead")
+    parser.add_argument("--seed", type=int, nargs="*", default=SEEDS)
+    parser.add_argument("--each", type=int, default=3, help="secrets of each kind and seed")
+    parser.add_argument("--show", metavar="GROUP", help="print what is left of a group, of 'all', or what of 'clean'")
+    parser.add_argument("--kinds", choices=SETS, default="all", help="for --show")
+    parser.add_argument("--without-rivals", action="store_true")
+    parser.add_argument("--doors", nargs="*", metavar="DOOR", help="send secrets through every way in, or these")
+    parser.add_argument("--output", type=Path)
+    chosen = parser.parse_args()
+    lots, clean = _read(chosen.data) if chosen.data else _made(chosen)
+    if chosen.show:
+        _show(_ours, chosen.show, lots["data" if chosen.data else chosen.kinds], clean)
+        return
+    if chosen.doors is not None:
+        _doors(chosen, lots["data" if chosen.data else chosen.kinds])
+        return
+    methods: dict[str, Redact] = {OURS: _ours} | ({} if chosen.without_rivals else PEERS)
+    report: dict[str, Any] = {name: measured(redact, lots, clean) for name, redact in methods.items()}
+    report["cpu"] = _cost(_ours)
+    print(tables(report))
+    if chosen.output:
+        about = {"seeds": list(chosen.seed), "kinds": {name: len(kinds) for name, kinds in SETS.items()}}
+        chosen.output.write_text(json.dumps(about | report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _ours(text: str) -> str:
+    return _REDACTOR.redact(text).text
+
+
+def _read(path: Path) -> tuple[dict[str, list[Line]], list[tuple[str, str]]]:
+    """Return the secrets of a file as one lot, and class and text of its clean lines."""
+    several = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lot = [
+        Line(one.get("group", "all"), one.get("label", ""), Planted(one["text"], tuple(one["secrets"])))
+        for one in several
+        if one.get("secrets")
+    ]
+    return {"data": lot}, [(one.get("group", "clean"), one["text"]) for one in several if not one.get("secrets")]
+
+
+def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[Line]], list[tuple[str, str]]]:
+    lots = {
+        name: [
+            Line(kind.group, kind.name, secret)
+            for seed in chosen.seed
+            for kind, secret in planted(kinds, seed, chosen.each)
+        ]
+        for name, kinds in SETS.items()
+    }
+    return lots, [each for seed in chosen.seed for each in statements(seed)]
+
+
+def measured(redact: Redact, lots: dict[str, list[Line]], clean: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return what a redactor leaves over of each lot, by group, and how many clean statements it touches, by class."""
+    return {"leaks": {name: _leaks(redact, lot) for name, lot in lots.items()}, "clean": _touched(redact, clean)}
+
+
+def planted(kinds: Iterable[Kind], seed: int, each: int) -> Iterable[tuple[Kind, Planted]]:
+    """Yield `each` secrets of every kind, the same for the same seed whatever other kinds there are."""
+    for kind in kinds:
+        rng = random.Random(f"{seed} {kind.group} {kind.name}")
+        for _ in range(each):
+            yield kind, kind.make(rng)
+
+
+def statements(seed: int) -> Iterable[tuple[str, str]]:
+    """Yield class and text of what holds no secret."""
+    for name, (count, make) in (CLEAN | LATER_CLEAN | HARMLESS).items():
+        rng = random.Random(f"{seed} {name}")
+        for _ in range(count):
+            yield name, make(rng)
+
+
+def leaks(redact: Redact, secret: Planted) -> bool:
+    """Tell whether half of a secret, of several one, is left over in one piece; of a short one six characters."""
+    text = redact(secret.text)
+    return any(_is_left(part, text) for part in secret.secrets)
+
+
+def _is_left(secret: str, text: str) -> bool:
+    size = min(len(secret), max(6, (len(secret) + 1) // 2))
+    return secret in text or any(secret[at : at + size] in text for at in range(len(secret) - size + 1))
+
+
+def _leaks(redact: Redact, lot: list[Line]) -> dict[str, Any]:
+    left: dict[str, list[bool]] = defaultdict(list)
+    for line in lot:
+        left[line.group].append(leaks(redact, line.secret))
+    order = [group for group in GROUPS if group in left] + sorted(left.keys() - set(GROUPS))
+    shares = {group: sum(left[group]) / len(left[group]) for group in order}
+    count = sum(map(len, left.values()))
+    return {
+        "secrets": count,
+        "groups": {group: f"{sum(left[group])}/{len(left[group])}" for group in order},
+        "mean": round(sum(shares.values()) / max(1, len(shares)), 4),
+        "worst": max(shares, key=lambda group: shares[group], default=""),
+        "of all": round(sum(map(sum, left.values())) / max(1, count), 4),
+    }
+
+
+def _touched(redact: Redact, clean: list[tuple[str, str]]) -> dict[str, Any]:
+    touched: dict[str, list[bool]] = defaultdict(list)
+    for name, text in clean:
+        touched[name].append(redact(text) != text)
+    count = sum(map(sum, touched.values()))
+    classes = {name: f"{sum(each)}/{len(each)}" for name, each in touched.items()}
+    return {"statements": len(clean), "classes": classes, "touched": round(count / max(1, len(clean)), 4)}
+
+
+def tables(report: dict[str, Any]) -> str:
+    """Return Markdown: a row for each method, then one for each group of the last lot, then processor time."""
+    cpu, methods = report["cpu"], {name: each for name, each in report.items() if name != "cpu"}
+    lots = list(methods[OURS]["leaks"])
+    rows = [["", *(f"{lot}: mean, of all" for lot in lots), "clean touched"]]
+    for name, method in methods.items():
+        figures = [f"{method['leaks'][lot]['mean']:.1%}, {method['leaks'][lot]['of all']:.1%}" for lot in lots]
+        rows.append([name, *figures, f"{method['clean']['touched']:.1%} of {method['clean']['statements']}"])
+    groups = [[f"left over of {lots[-1]}", *methods]]
+    groups += [
+        [group, *(method["leaks"][lots[-1]]["groups"][group] for method in methods.values())]
+        for group in methods[OURS]["leaks"][lots[-1]]["groups"]
+    ]
+    classes = [["clean touched", *methods]]
+    classes += [
+        [name, *(method["clean"]["classes"][name] for method in methods.values())]
+        for name in methods[OURS]["clean"]["classes"]
+    ]
+    times = [["CPU", "ms"], *([name, f"{value:.2f}"] for name, value in cpu.items())]
+    return "\n\n".join(map(_table, (rows, groups, classes, times)))
+
+
+def _table(rows: list[list[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+
+
+def _cost(redact: Redact) -> dict[str, float]:
+    """Return milliseconds of CPU, the best of a few: prose by its length, 40,000 characters of what is repeated."""
+    texts = {
+        f"prose, {size:,} characters": (_PROSE * (size // len(_PROSE) + 1))[:size] for size in (120, 1_000, 10_000)
+    }
+    texts |= {f"{name} repeated, 40,000": (part * (40_000 // len(part) + 1))[:40_000] for name, part in _BOMBS.items()}
+    return {name: _milliseconds(redact, text) for name, text in texts.items()}
+
+
+def _milliseconds(redact: Redact, text: str) -> float:
+    best = float("inf")
+    for _ in range(20 if len(text) < 20_000 else 3):
+        started = time.process_time()
+        redact(text)
+        best = min(best, time.process_time() - started)
+    return round(best * 1000, 3)
+
+
+def _doors(chosen: argparse.Namespace, lot: list[Line]) -> None:
+    """Send each secret through every door, and print what is left in any byte; see `doors`."""
+    from benchmarks.secrets.doors import DOORS, through
+
+    all_ = [line.secret for line in lot]
+    found: dict[str, dict[str, Any]] = {}
+    heads = ["door", "secrets", "left in some byte", "of these, taken out of their text alone", "searched", "where"]
+    sys.stdout.write(_table([heads]) + "\n")
+    for name in chosen.doors or DOORS:
+        found[name] = each = through(name, all_)
+        row = [
+            name,
+            str(each["secrets"]),
+            f"{each['left']} ({each['left'] / max(1, each['secrets']):.1%})",
+            "" if each["beyond"] is None else str(each["beyond"]),
+            f"{each['bytes']:,} bytes in {each['files']} files",
+            ", ".join(each["where"][:6]) if each["beyond"] else "",
+        ]
+        sys.stdout.write(f"| {' | '.join(row)} |\n")
+        sys.stdout.flush()
+    if chosen.output:
+        chosen.output.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _show(redact: Redact, group: str, lot: list[Line], clean: list[tuple[str, str]]) -> None:
+    if group == "clean":
+        lines = [f"{name}: {redact(text)[:300]!r}" for name, text in clean if redact(text) != text]
+    else:
+        lines = [
+            f"{line.group}, {line.label}: {line.secret.text[:200]!r} -> {redact(line.secret.text)[:200]!r}"
+            for line in lot
+            if group in {line.group, "all"} and leaks(redact, line.secret)
+        ]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))

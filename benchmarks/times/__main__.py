@@ -1,0 +1,5 @@
+"""Run the benchmark: `python -m benchmarks.times`."""
+
+from benchmarks.times.benchmark import main
+
+main()

@@ -1,0 +1,1 @@
+"""Kills the processes of a workspace, loads it, and measures it."""
