@@ -155,7 +155,7 @@ async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _H
         has = Counter[str]()
         for hit in found:
             answered = [text for key, text in wanted if key == keys[hit.memory.id] and holds(hit.memory.content, text)]
-            shown = views.brief_hit(hit)["content"]
+            shown = views.view_brief_hit(hit)["content"]
             has["any"] += bool(answered)
             has["near"] += bool(answered) and hit.is_near
             has["read"] += hit.is_near and any(holds(shown, text) for text in answered)
@@ -163,7 +163,7 @@ async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _H
             report.beyond.append(not has["near"])
         if has["near"]:
             report.readable.append(bool(has["read"]))
-        hits = [views.brief_hit(hit) for hit in found.near]
+        hits = [views.view_brief_hit(hit) for hit in found.near]
         report.tokens.append(sum(tokens(shown_text(hit)) for hit in hits))
         report.whole += ["excerpt" not in hit for hit in hits]
 

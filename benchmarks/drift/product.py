@@ -160,7 +160,7 @@ class Product:
             last = _moment(window[1]) - _MOMENT
             filters = {"date_range": {"start": _moment(window[0]), "end": last}}
         found = await self.service.search(query, k, filters)
-        hits = [(hit, views.brief_hit(hit)) for hit in found.near]
+        hits = [(hit, views.view_brief_hit(hit)) for hit in found.near]
         return Recalled(
             tuple(
                 Hit(

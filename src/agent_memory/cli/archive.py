@@ -16,7 +16,7 @@ from agent_memory.cli.running import NOT_FOUND, QUIET, Command, Group, Run, comm
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, human
-from agent_memory.memory.views import whole_hit, whole_memory
+from agent_memory.memory.views import view_whole_hit, view_whole_memory
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def opened_archive(run: Run) -> "AsyncIterator[Archive]":
 def whole_archived(memory: "ArchivedMemory") -> dict[str, Any]:
     """Return an archived memory as answers have it: all its fields, and why and when it was put away."""
     return {
-        **whole_memory(memory.memory),
+        **view_whole_memory(memory.memory),
         "archived_at": to_text(memory.archived_at),
         "rule": memory.rule,
         "why": memory.why,
@@ -114,7 +114,7 @@ def as_document(found: "Sequence[MemorySearchResult] | None") -> dict[str, Any]:
     """Return what was found in the archive as a part of an answer; nothing where nobody looked."""
     if found is None:
         return {}
-    return {"archived": [whole_hit(hit, explain=False, superseded_by=None) for hit in found]}
+    return {"archived": [view_whole_hit(hit, explain=False, superseded_by=None) for hit in found]}
 
 
 def show_archived(screen: "Screen", found: "Sequence[MemorySearchResult]") -> None:

@@ -17,7 +17,7 @@ from agent_memory.cli.text import brief
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
 from agent_memory.memory.results import Found
-from agent_memory.memory.views import answer, around_whole, whole_hit, whole_memory
+from agent_memory.memory.views import view_answer, view_links, view_whole_hit, view_whole_memory
 from agent_memory.models import (
     HIT_KINDS,
     HitKind,
@@ -102,7 +102,7 @@ async def list_(
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_pad_of(run, listing) if scratchpad else run.service.storage.browse(listing))
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in listed.records])
-    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
+    documents = [view_whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
     show_memories(run.screen, listed.records, replaced)
@@ -134,7 +134,7 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])
     around = await run.service.storage.surroundings([memory.id for memory in memories])
     documents = [
-        {**whole_memory(memory, replaced.get(memory.id)), **around_whole(around[memory.id], "linked")}
+        {**view_whole_memory(memory, replaced.get(memory.id)), **view_links(around[memory.id], "linked")}
         for memory in memories
     ]
     run.screen.rows({"memories": documents}, "memories", _COLUMNS)
@@ -248,10 +248,10 @@ async def search(
     text = query or ""
     put_away = await found_archived(run, text, limit, filters) if archived else None
     results, replaced = found.results, found.replaced
-    hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
+    hits = [view_whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
     document = {
         "agent_id": run.service.agent_id,
-        **answer(found, hits, explain=explain),
+        **view_answer(found, hits, explain=explain),
         "answer_confidence": None,  # a key of earlier versions
         **as_document(put_away),
     }
@@ -274,8 +274,8 @@ async def search(
 async def overview(run: Run) -> None:
     """Show counts, pinned memories, open tasks and the newest."""
     found = await run.service.search(None, caller=run.caller, kinds=HIT_KINDS, has_waiting=True)
-    hits = [whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
-    document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=False)}
+    hits = [view_whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
+    document = {"agent_id": run.service.agent_id, **view_answer(found, hits, explain=False)}
     run.screen.rows(document, "results", _HIT_COLUMNS)
     await _show_found(run, found, None, explain=False)
 

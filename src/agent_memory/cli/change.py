@@ -15,8 +15,7 @@ from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, 
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.memory.views import promotion, shorten_line, similar_view, trace
-from agent_memory.memory.views import suspects as views_of
+from agent_memory.memory.views import shorten_line, view_promotion, view_similar, view_suspects, view_trace
 from agent_memory.models import Memory, offered_fields, to_text
 
 if TYPE_CHECKING:
@@ -75,9 +74,9 @@ async def _show_stored(run: Run, stored: "Stored") -> None:
             "backend": stored.backend,
             "duplicate": stored.duplicate,
             "redacted": list(stored.redacted),
-            "released": trace(stored.trace) if stored.trace else None,
-            "suspects": views_of(stored.suspects),
-            "similar": similar_view(stored.similar),
+            "released": view_trace(stored.trace) if stored.trace else None,
+            "suspects": view_suspects(stored.suspects),
+            "similar": view_similar(stored.similar),
             "replaced": stored.replaced,
         }
     )
@@ -153,7 +152,7 @@ def show_updated(run: Run, updated: "Updated") -> None:
     """Say what an update changed."""
     memory_id, what = updated.memory.id, ", ".join(updated.fields)
     document = {"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)}
-    run.screen.document({**document, "similar": similar_view(updated.similar)})
+    run.screen.document({**document, "similar": view_similar(updated.similar)})
     note_redacted(run, updated.redacted)
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
     if "expires_at" in updated.fields and updated.memory.expires_at is not None:
@@ -179,7 +178,7 @@ def _note_memories_to_compare(run: Run, written: "Stored | Updated") -> None:
 
 async def _promote(run: Run, memory_id: str) -> None:
     promoted = await run.service.promote(memory_id, run.caller)
-    run.screen.document(promotion(promoted))
+    run.screen.document(view_promotion(promoted))
     what = "is in the scratchpad now" if promoted.promoted else "was in the scratchpad already"
     evicted = f" {promoted.evicted} had to leave it." if promoted.evicted else ""
     run.screen.show(f"{memory_id} {what}, one of {promoted.scratchpad_size}.{evicted}")

@@ -13,7 +13,7 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.memory.views import pair
+from agent_memory.memory.views import view_pair
 
 if TYPE_CHECKING:
     from agent_memory.cli.screen import Screen
@@ -124,7 +124,7 @@ async def _settle_all(run: Run, decision: "Decision", *, yes: bool) -> None:
 
 async def _list(run: Run, *, has_looked: bool, every: bool) -> None:
     conflicts = await run.service.suspects()
-    rows = [pair(conflict) for conflict in conflicts]
+    rows = [view_pair(conflict) for conflict in conflicts]
     run.screen.rows({"agent_id": run.service.agent_id, "suspects": rows}, "suspects", _COLUMNS)
     for conflict in conflicts if every else conflicts[:_SHOWN]:
         show_conflict(run.screen, conflict)

@@ -14,8 +14,7 @@ from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
-from agent_memory.memory.views import preview_all as preview_all_view
-from agent_memory.memory.views import view_candidates
+from agent_memory.memory.views import view_candidates, view_preview
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -158,7 +157,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
         typer.Exit: The answer was no, or nothing is remembered.
     """
     preview = await run.service.searcher.preview_all(run.caller)
-    view, memories = preview_all_view(preview), counted(len(preview.memories), "memory", "memories")
+    view, memories = view_preview(preview), counted(len(preview.memories), "memory", "memories")
     if not preview:
         run.screen.document({"forgotten": False, **view})
         run.screen.note(f"{run.service.agent_id} has no memories.")

@@ -21,7 +21,7 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.page_files import NO_PAGE
-from agent_memory.memory.views import whole_memory
+from agent_memory.memory.views import view_whole_memory
 from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, RecordVersion, to_text
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
@@ -133,7 +133,7 @@ async def _list_forgotten(run: Run) -> None:
     for memory, at in gone:
         left = traces.pop(memory.id, None)
         why = {} if left is None else {"reason": left.reason}
-        rows.append({**whole_memory(memory), "forgotten_at": to_text(at), **why})
+        rows.append({**view_whole_memory(memory), "forgotten_at": to_text(at), **why})
     rows += [{"id": each.id, "forgotten_at": to_text(each.at), "reason": each.reason} for each in traces.values()]
     run.screen.rows({"agent_id": run.service.agent_id, "forgotten": rows}, "forgotten", _GONE_COLUMNS)
     reasons = {row["id"]: str(row["reason"]) for row in rows if "reason" in row}

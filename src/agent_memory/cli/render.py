@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
-from agent_memory.memory.views import describe_day, describe_said_day, shown_links, title_of
+from agent_memory.memory.views import describe_day, describe_said_day, get_title, list_shown_links
 from agent_memory.models import HitOrigin, LinkedRecord, is_told, offered_values, utc_now
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def show_hit(
         screen.show()
     _show_text(screen, hit.memory.content if full or hit.excerpt is None else hit.excerpt)
     screen.show(summary + _summary(hit.memory, superseded_by, hit.origin), indent=2)
-    _around(screen, hit.surroundings, shown_links(hit))
+    _around(screen, hit.surroundings, list_shown_links(hit))
     if explain:
         screen.show(_parts(hit.parts), indent=2, style="cyan")
 
@@ -105,7 +105,7 @@ def show_memory(
     told = {link.id for link in surroundings.links if not link.is_incoming}
     untold = [LinkedRecord(link.rel, link.id, "") for link in memory.links if link.id not in told and is_told(link.rel)]
     for position, link in enumerate((*surroundings.links, *untold)):
-        row(screen, "" if position else "links", _linked(link, title_of(link.text)))
+        row(screen, "" if position else "links", _linked(link, get_title(link.text)))
     screen.show()
     screen.show(memory.content)
 
@@ -243,7 +243,7 @@ def _around(screen: Screen, around: Surroundings, links: Iterable[LinkedRecord])
     if around.disputed:
         screen.show(f"disputed by {around.disputed}, which is newer", indent=2, style="red")
     for link in links:
-        screen.show(_linked(link, title_of(link.text)), indent=2, style="dim", max_lines=1)
+        screen.show(_linked(link, get_title(link.text)), indent=2, style="dim", max_lines=1)
 
 
 def _linked(link: LinkedRecord, title: str) -> str:

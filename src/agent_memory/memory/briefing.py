@@ -153,11 +153,11 @@ class Briefer:
         in_pairs = conflicts.older | {pair.newer.id for pair in conflicts.pairs}
         passages = [passage for passage in passages if passage.id not in in_pairs and passage.id not in known]
         sections = [_build_conflicts(conflicts), *_drop_shown(standing, in_pairs)]
-        fitting = _fit_sections(sections, int(room * _STANDING_SHARE) if passages else room)
-        left = room - sum(section.tokens for section in fitting) - _LINE_TOKENS
+        limit_views = _fit_sections(sections, int(room * _STANDING_SHARE) if passages else room)
+        left = room - sum(section.tokens for section in limit_views) - _LINE_TOKENS
         chosen = choose(passages, asked, left) if passages else []
         shown = {sentence.passage.id for sentence in chosen}
-        return _fit_text(agent, [*_build_talks(chosen), *_drop_shown(fitting, shown)], self._tokens)
+        return _fit_text(agent, [*_build_talks(chosen), *_drop_shown(limit_views, shown)], self._tokens)
 
     async def _drop_forgotten(self, passages: list[RecordPassage]) -> list[RecordPassage]:
         """Return passages without turns that have forgotten words."""

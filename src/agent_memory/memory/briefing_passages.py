@@ -143,7 +143,7 @@ async def find_passages(
                 if record.trust != "low":
                     factor = OTHER_PROJECT if of_another_project(record, caller.project) else 1
                     hits.append(_PassageHit(hit.score * factor, record, source))
-    hits = [hit for hit in await _add_talks(hits, storages) if not _was_pasted(hit)]
+    hits = [hit for hit in await _add_talks(hits, storages) if not _is_pasted(hit)]
     hits.sort(key=lambda hit: -hit.score)
     passages: list[RecordPassage] = []
     for talk in _choose_talks(hits[:_BEST_HITS]):
@@ -198,10 +198,10 @@ def _get_talk(record: Record) -> str:
     """Return the conversation of a record, else its session; empty for none."""
     if isinstance(record, Episode):
         return record.conversation or record.created_by_session
-    return "" if record.is_item or _was_noted(record) else record.created_by_session
+    return "" if record.is_item or _is_noted(record) else record.created_by_session
 
 
-def _was_noted(record: Record) -> bool:
+def _is_noted(record: Record) -> bool:
     """Return True if a memory is a statement, not a turn."""
     return bool(record.source.detail) or record.confidence is not None
 
@@ -221,7 +221,7 @@ async def _read_talk(
         turns: list[Any] = [turn for turn in linked if group is None or turn.belongs_to in {"", group}]
     else:
         listed = (await source.records.browse(Listing("oldest", filters, session=talk, limit=_TURNS))).records
-        turns = [record for record in listed if not _was_noted(record)]
+        turns = [record for record in listed if not _is_noted(record)]
         spoken = Counter(map(_get_speaker, turns))
         if max(spoken.values(), default=0) > _MOST_OF_ONE * len(turns):
             return []
@@ -244,7 +244,7 @@ def _get_nearness(hit: _PassageHit, hits_by_score: Sequence[_PassageHit]) -> flo
     return float((hit.score / hits_by_score[0].score) ** _STEEPNESS) if hits_by_score[0].score else 1.0
 
 
-def _was_pasted(hit: _PassageHit) -> bool:
+def _is_pasted(hit: _PassageHit) -> bool:
     """Return True if an item of pasted text has less trust than its turn."""
     return hit.turn is not None and _is_live(hit.turn) and hit.record.trust != hit.turn.trust
 

@@ -170,7 +170,7 @@ class ProposalBook:
         self._pinned = set()
         self._forgotten = set()
         self._agreed = frozenset(_find_agreed(prompt, self._open))
-        answer = _plain_answer(prompt)
+        answer = _read_plain_answer(prompt)
         if answer == "yes" and len(shown) == 1:
             self._agreed |= shown
         elif answer == "no":
@@ -280,24 +280,6 @@ async def check_seen(storage: MemoryStorage, caller: Caller, ids: Iterable[objec
             raise UnknownIdError(f"There is no memory {quoted(memory_id)}{outcome}.")
 
 
-async def check_referred(storage: MemoryStorage, caller: Caller, values: object, aim: str) -> None:
-    """Refuse fields of a memory that name one of another group.
-
-    Raises:
-        UnknownIdError: `supersedes` or a link names one.
-    """
-    if caller.group is None or not isinstance(values, Mapping):
-        return
-    await check_seen(storage, caller, [values.get("supersedes")], f" to supersede; nothing was {aim}")
-    links = values.get("links")
-    ends = [_get_end(link) for link in links] if isinstance(links, list) else []
-    await check_seen(storage, caller, ends, f" to link to; nothing was {aim}")
-
-
-def _get_end(link: Any) -> object:
-    return link.get("id") if isinstance(link, Mapping) else getattr(link, "id", None)
-
-
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     """Return True if a user's sentence is only a command ("forget mem-…").
 
@@ -323,7 +305,7 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     return False
 
 
-def _plain_answer(prompt: str) -> str | None:
+def _read_plain_answer(prompt: str) -> str | None:
     """Return "yes" or "no" if a message says nothing else."""
     words = set(_WORD.findall(prompt.lower())) if len(prompt) <= _MAX_ANSWER_CHARS else set()
     if "?" in prompt or _QUOTE.search(prompt) or not words - _POLITE:

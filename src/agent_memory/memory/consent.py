@@ -179,7 +179,7 @@ def read_rule(block: object, source: str, places: Mapping[str, str] | None = Non
             near = did_you_mean(str(key), SWITCHES) or "."
             warnings.append(f"{source}: unknown key {str(key)[:40]!r}{near} Memory stays off until it is corrected.")
         elif key == "enabled" and value is not None:
-            wanted = _yes_or_no(value)
+            wanted = _read_bool(value)
             enabled = enabled and bool(wanted)
             if wanted is None:
                 warnings.append(f"{source}.enabled is neither true nor false. Memory stays off until it is corrected.")
@@ -228,7 +228,7 @@ def switch_off(source: str, problem: str) -> ConsentRule:
     return ConsentRule(source, enabled=False, warnings=(f"{source}: {problem}. Memory is off until it is corrected.",))
 
 
-def _yes_or_no(value: object) -> bool | None:
+def _read_bool(value: object) -> bool | None:
     """Return a value as a bool, or None for another one."""
     try:
         return _YES_OR_NO.validate_python(value)
@@ -351,7 +351,7 @@ def _read_policy(block: object, source: str, places: Mapping[str, str]) -> Conse
 def read_overrides(folder: Path | None) -> dict[str, dict[str, Any]]:
     """Return the limits in the host's settings files, by module."""
     blocks: dict[str, dict[str, Any]] = {}
-    for _, settings, _ in _host_settings(folder, b"overrides"):
+    for _, settings, _ in _iter_host_settings(folder, b"overrides"):
         overrides = settings.get("overrides")
         for module in MODULES:
             entry = overrides.get(module) if isinstance(overrides, dict) else None
@@ -369,7 +369,7 @@ def read_module_rules(blocks: Mapping[str, Mapping[str, Any]], folder: Path | No
         folder: Folder that a person works in, whose settings file may be the place of a key.
     """
     limits = {module: block for module, block in blocks.items() if block}
-    files = list(_host_settings(folder, b"overrides")) if limits else []
+    files = list(_iter_host_settings(folder, b"overrides")) if limits else []
     rules = []
     for module, block in limits.items():
         prefix = f"overrides.{module}.config."
@@ -408,7 +408,7 @@ def find_misplaced(folder: Path | None) -> list[str]:
     The host reads such a block only from bundles.
     """
     warnings = []
-    for path, settings, lines in _host_settings(folder, b"capabilities"):
+    for path, settings, lines in _iter_host_settings(folder, b"capabilities"):
         session = settings.get("session")
         capabilities = session.get("capabilities") if isinstance(session, dict) else None
         for key, replacement in _WITHOUT_EFFECT.items():
@@ -446,7 +446,7 @@ def read_settings(path: Path) -> tuple[Any, dict[str, str]]:
         line = f" in line {mark.line + 1}" if mark is not None else ""
         raise ValueError(f"it is not YAML that can be read{line}") from None
     name = show_path(path)
-    return value, {key: f"{name}:{line}" for key, line in _lines(node, "")}
+    return value, {key: f"{name}:{line}" for key, line in _iter_lines(node, "")}
 
 
 def show_path(path: Path) -> str:
@@ -457,7 +457,7 @@ def show_path(path: Path) -> str:
         return str(path)
 
 
-def _host_settings(folder: Path | None, word: bytes) -> Iterator[tuple[Path, dict[str, Any], dict[str, str]]]:
+def _iter_host_settings(folder: Path | None, word: bytes) -> Iterator[tuple[Path, dict[str, Any], dict[str, str]]]:
     """Yield path, value and places of host settings files with a word.
 
     The file that overrides the others comes last.
@@ -479,14 +479,14 @@ def _host_settings(folder: Path | None, word: bytes) -> Iterator[tuple[Path, dic
             yield path, value, lines
 
 
-def _lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
+def _iter_lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
     """Yield the dotted path, in small letters, and line of each key."""
     if getattr(node, "id", "") != "mapping":
         return
     for key, value in node.value:
         path = f"{prefix}{' '.join(str(key.value).split()).casefold()}"
         yield path, key.start_mark.line + 1
-        yield from _lines(value, f"{path}.")
+        yield from _iter_lines(value, f"{path}.")
 
 
 def _describe_error(error: OSError | ValueError) -> str:

@@ -199,7 +199,7 @@ class Deletion:
         talk: dict[str, Memory] = {}
         for note in notes:
             hits = await self._storage.search(note.content, _MAX_TALK, filters, patience=0)
-            talk |= {hit.memory.id: hit.memory for hit in hits if _repeats(hit.memory, note)}
+            talk |= {hit.memory.id: hit.memory for hit in hits if _is_repeating(hit.memory, note)}
         return tuple(item for item in talk.values() if item not in memories)
 
     async def _find_statements(self, memories: Sequence[Memory]) -> tuple[Memory, ...]:
@@ -210,7 +210,7 @@ class Deletion:
         return statements
 
 
-def _repeats(item: Memory, note: Memory) -> bool:
+def _is_repeating(item: Memory, note: Memory) -> bool:
     """Return True if an item of talk mostly says the note."""
     return bool(get_turn_id(item)) and not item.pinned and is_mostly(item.content, [note.content])
 

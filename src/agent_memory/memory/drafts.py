@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.memory.caller import check_seen
 from agent_memory.models import (
     MAX_CONTENT_CHARS,
     MAX_REASON_CHARS,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from agent_memory.memory.caller import Caller
     from agent_memory.models import Link, Observation
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Aim
@@ -131,6 +133,20 @@ def check_reason(reason: str) -> str:
         return check_text(" ".join(reason.split()), "the reason")
     except ValueError as error:
         raise ValidationError(f"{error}; nothing was forgotten.", code="invalid_reason") from None
+
+
+async def check_referred(storage: MemoryStorage, caller: Caller, values: object, aim: Aim) -> None:
+    """Refuse fields of a memory that name one of another group.
+
+    Raises:
+        UnknownIdError: `supersedes` or a link names one.
+    """
+    if caller.group is None or not isinstance(values, Mapping):
+        return
+    await check_seen(storage, caller, [values.get("supersedes")], f" to supersede; nothing was {aim}")
+    links = values.get("links")
+    ends = [_get_text(link, "id") for link in links] if isinstance(links, list) else []
+    await check_seen(storage, caller, ends, f" to link to; nothing was {aim}")
 
 
 async def mark_links(

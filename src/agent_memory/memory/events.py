@@ -58,15 +58,15 @@ class EventSpec:
     audited: bool = False
 
 
-def _event(name: str, when: str, /, *, audited: bool = False, **fields: str) -> EventSpec:
+def _describe_event(name: str, when: str, /, *, audited: bool = False, **fields: str) -> EventSpec:
     return EventSpec(name, when, fields, audited)
 
 
-_audited = partial(_event, audited=True)
+_describe_change = partial(_describe_event, audited=True)
 
 
 _SPECS: Final = (
-    _audited(
+    _describe_change(
         "memory:stored",
         "A memory was stored and is on disk.",
         memory_id="id of the new memory",
@@ -77,7 +77,7 @@ _SPECS: Final = (
         supersedes="id of the memory it replaces, or null",
         redacted="kinds of secrets that were removed",
     ),
-    _event(
+    _describe_event(
         "memory:searched",
         "A search was answered.",
         query_chars="length of the query",
@@ -88,7 +88,7 @@ _SPECS: Final = (
         backend="file, vector or server",
         mode="keyword or hybrid",
     ),
-    _event(
+    _describe_event(
         "memory:briefed",
         "A briefing was made for a session that begins.",
         memories="how many memories it quotes",
@@ -96,14 +96,14 @@ _SPECS: Final = (
         tokens="how many it takes, by an estimate that overshoots; 0 where there was nothing to tell",
         latency_ms="time taken, milliseconds",
     ),
-    _audited(
+    _describe_change(
         "memory:updated",
         "Fields of a memory were changed.",
         memory_id="its id",
         fields="names of the changed fields",
         redacted="kinds of secrets removed",
     ),
-    _audited(
+    _describe_change(
         "memory:suspect",
         "Two memories conflict, or a conflict was settled.",
         memory_id="the newer one",
@@ -112,21 +112,21 @@ _SPECS: Final = (
         hint="replace or conflict; null for a decision",
         outcome="queued; or the decision: replaced, keep or not_same",
     ),
-    _audited("memory:forgotten", "A memory was forgotten.", memory_id="its id"),
-    _audited(
+    _describe_change("memory:forgotten", "A memory was forgotten.", memory_id="its id"),
+    _describe_change(
         "memory:restored",
         "A memory was brought back.",
         memory_id="its id",
         was="what had become of it: forgotten, replaced, changed or archived",
     ),
-    _audited(
+    _describe_change(
         "memory:archived",
         "A memory was put into the archive.",
         memory_id="its id",
         rule="why: expired, merged, unused, too_many, retention or asked",
         run_id="id of the run of `tidy` that did it, or null",
     ),
-    _audited(
+    _describe_change(
         "memory:tidied",
         "A run of `tidy` was done, or taken back.",
         run_id="its id",
@@ -136,28 +136,28 @@ _SPECS: Final = (
         deleted="memories that left the archive for good, or came back to it",
         left_out="memories that were left out, since they were used or changed meanwhile",
     ),
-    _audited(
+    _describe_change(
         "memory:backed_up",
         "A backup was made.",
         source="the name of its file",
         memories="how many memories are in it",
         bytes="how long the file is",
     ),
-    _audited(
+    _describe_change(
         "memory:backup_restored",
         "A backup took the place of what was known.",
         source="the name of its file",
         memories="how many memories are in it",
         previous="the name of the backup that was made before, or null",
     ),
-    _audited(
+    _describe_change(
         "memory:purged",
         "Records were taken out of every file for good.",
         records="how many",
         files="how many files were rebuilt or removed",
         found="in how many files something of them was found afterwards; 0 if all is gone",
     ),
-    _audited(
+    _describe_change(
         "memory:promoted",
         "A memory came into the scratchpad.",
         memory_id="its id",
@@ -165,7 +165,7 @@ _SPECS: Final = (
         scratchpad_size="entries now",
         evicted="id that had to leave, or null",
     ),
-    _audited(
+    _describe_change(
         "memory:captured",
         "The capture hook kept something that was said.",
         memory_id="id of the new memory",
@@ -175,13 +175,13 @@ _SPECS: Final = (
         rule="name of the rule",
         redacted="kinds of secrets removed",
     ),
-    _event(
+    _describe_event(
         "memory:capture_skipped",
         "The capture hook saw candidates and kept none of them.",
         reason="why, one word",
         count="how many candidates",
     ),
-    _audited(
+    _describe_change(
         "memory:held",
         "What would have been kept waits in the inbox for a person's yes.",
         candidate_id="its id there",
@@ -190,27 +190,27 @@ _SPECS: Final = (
         via="capture or tool: what would have kept it",
         redacted="kinds of secrets removed",
     ),
-    _audited(
+    _describe_change(
         "memory:decided",
         "What waited in the inbox was decided on.",
         candidate_id="its id there",
         outcome="accepted, edited or rejected; expired, where nobody said anything; forgotten, with a memory",
         memory_id="id of the memory it became, or null",
     ),
-    _audited(
+    _describe_change(
         "memory:scratchpad_edited",
         "A person's edit of scratchpad.yaml was taken over.",
         changed="entries changed",
         added="entries added",
         removed="entries taken out",
     ),
-    _audited(
+    _describe_change(
         "memory:activated",
         "This session now uses the memory of an agent.",
         previous="the agent before, or null",
         reason="tool, resumed or configured",
     ),
-    _audited(
+    _describe_change(
         "memory:episodes_stored",
         "Turns of a conversation, or events, were taken in.",
         resource_id="id of the conversation, or null",
@@ -218,20 +218,20 @@ _SPECS: Final = (
         chars="how many characters together",
         redacted="kinds of secrets removed",
     ),
-    _event(
+    _describe_event(
         "memory:ingestion_skipped",
         "Something that was said in the session was not taken in.",
         reason="why, one word",
         count="how many turns",
     ),
-    _event(
+    _describe_event(
         "memory:background_worked",
         "Background work was done on what the agent was given.",
         done="how many records were worked on, by step",
         failed="how many of them could not be",
         is_over="whether nothing is left to be done",
     ),
-    _event(
+    _describe_event(
         "memory:migration_suggested",
         "There are as many memories as `migration_threshold`; once a session.",
         memory_count="memories now",
@@ -240,26 +240,26 @@ _SPECS: Final = (
         estimated_duration_seconds="how long it would take",
         estimated_cost_usd="what the embedder would charge",
     ),
-    _audited(
+    _describe_change(
         "memory:migration_started",
         "An index is being built; memories are stored and found meanwhile.",
         memory_count="memories to move",
         plan="backend, batch_size and estimated_duration_seconds",
     ),
-    _audited(
+    _describe_change(
         "memory:migration_resumed",
         "As memory:migration_started, for one that an earlier session began: vectors made until then are there.",
         memory_count="memories to move",
         plan="backend, batch_size and estimated_duration_seconds",
     ),
-    _audited(
+    _describe_change(
         "memory:migration_paused",
         "The session ended before it was done; with auto_migrate the next one goes on. What was embedded is kept.",
         texts_left="texts that have no vector yet",
         memory_count="memories to move",
         duration_seconds="how long it took so far",
     ),
-    _event(
+    _describe_event(
         "memory:migration_progress",
         "How far it is; at most one a second for each stage.",
         stage="embed, load, index, check or switch",
@@ -268,7 +268,7 @@ _SPECS: Final = (
         percent_complete="the same in percent",
         elapsed_seconds="since the beginning",
     ),
-    _audited(
+    _describe_change(
         "memory:migration_completed",
         "The index is whole, checked and in use.",
         memory_count="memories there were when it was built",
@@ -276,7 +276,7 @@ _SPECS: Final = (
         cost_usd="what the embedder charged for it, by the tokens it counted",
         backend="the backend now",
     ),
-    _audited(
+    _describe_change(
         "memory:migration_failed",
         "It failed; the memories are untouched.",
         code="error code",
@@ -285,14 +285,14 @@ _SPECS: Final = (
         total="of how many",
         rolled_back="whether the backend is the one from before",
     ),
-    _audited(
+    _describe_change(
         "memory:migration_rolled_back",
         "The backend from before is in use again; nothing stored since is lost.",
         from_backend="file or vector",
         to_backend="file or vector",
         reason="requested or failed",
     ),
-    _audited(
+    _describe_change(
         "memory:resource_stored",
         "A document or a conversation was stored.",
         resource_id="its id",
@@ -300,7 +300,7 @@ _SPECS: Final = (
         content_length="characters",
         metadata_keys="names of what it is said with",
     ),
-    _audited(
+    _describe_change(
         "memory:items_extracted",
         "Items were drawn from a resource.",
         resource_id="its id",
@@ -310,8 +310,8 @@ _SPECS: Final = (
         extraction_time_ms="time taken, milliseconds",
         by_model="how many of them are statements of a language model",
     ),
-    _audited("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
-    _audited(
+    _describe_change("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
+    _describe_change(
         "memory:category_consolidated",
         "The page of a topic was rebuilt.",
         category_id="its id",
@@ -321,7 +321,7 @@ _SPECS: Final = (
         consolidation_time_ms="time taken, milliseconds",
         by_model="0; earlier versions counted claims that a language model worded",
     ),
-    _event(
+    _describe_event(
         "memory:retrieval_performed",
         "Knowledge was searched by `MemoryManager.retrieve` or `recall`.",
         mode="rag, llm or hybrid: how it was answered",
@@ -329,22 +329,22 @@ _SPECS: Final = (
         search_time_ms="time taken, milliseconds",
         escalated="whether a language model was asked after the first answer",
     ),
-    _audited(
+    _describe_change(
         "memory:resource_deleted",
         "A resource was deleted because somebody asked for it.",
         resource_id="its id",
         cascade="whether its items went with it",
         item_count="items that went, or that stay without it",
     ),
-    _audited("memory:item_deleted", "An item was deleted because somebody asked for it.", item_id="its id"),
-    _event(
+    _describe_change("memory:item_deleted", "An item was deleted because somebody asked for it.", item_id="its id"),
+    _describe_event(
         "memory:degraded",
         "Something does not work; what still does is in the message. Once for each time that it begins.",
         component="storage, scratchpad, capture, ingestion, background, embedder, engine, model or audit",
         code="error code",
         message="one sentence",
     ),
-    _event(
+    _describe_event(
         "memory:alert",
         "A check of `agent-memory agents health` has turned bad, or worse. Once for each time that it does.",
         check="disk, files, edits, activity or speed: those that take some milliseconds",
@@ -373,7 +373,7 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         safe["category"] = "other"
     if "session_id" in safe:  # whatever a host calls it
         safe["session_id"], _ = redact_session(safe["session_id"])
-    return {key: _carriable(value) for key, value in safe.items()}
+    return {key: _make_carriable(value) for key, value in safe.items()}
 
 
 def fingerprint(query: str) -> str:
@@ -381,17 +381,17 @@ def fingerprint(query: str) -> str:
     return hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=4, key=_KEY).hexdigest()
 
 
-def _carriable(value: Any) -> Any:
+def _make_carriable(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):
-        return [_carriable(item) for item in value]
+        return [_make_carriable(item) for item in value]
     return value
 
 
-def searched(query: str, results: SearchResults, latency: float, backend: str) -> dict[str, Any]:
+def describe_search(query: str, results: SearchResults, latency: float, backend: str) -> dict[str, Any]:
     """Return the fields of a search event: no words, only counts."""
     return {
         "query_chars": len(query),
@@ -422,7 +422,7 @@ class AuditLog:
         Raises:
             StorageError: The lines could not be written.
         """
-        lines = b"".join(_line(event, data) for event, data in events)
+        lines = b"".join(_encode_line(event, data) for event, data in events)
         if not self._begun:  # a missing folder was moved later: a new one would be in the way
             make_private_folder(self._path.parent)
             self._begun = True
@@ -445,13 +445,13 @@ class AuditLog:
                 self._path.replace(self._path.with_name(OLDER_AUDIT))
 
 
-def _line(event: str, data: Mapping[str, Any]) -> bytes:
+def _encode_line(event: str, data: Mapping[str, Any]) -> bytes:
     fields = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
     entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **fields}
     return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def audit_files(path: Path) -> list[Path]:
+def list_audit_files(path: Path) -> list[Path]:
     """Return the paths of the log and the older file."""
     return [path, path.with_name(OLDER_AUDIT)]
 
@@ -462,7 +462,7 @@ def read_audit(path: Path) -> Iterator[dict[str, Any]]:
     Raises:
         OSError: A file is there and cannot be read.
     """
-    for file in reversed(audit_files(path)):
+    for file in reversed(list_audit_files(path)):
         with contextlib.suppress(FileNotFoundError):
             for line in read_regular(file, follow=False).split(b"\n"):
                 with contextlib.suppress(ValueError, RecursionError):
@@ -470,13 +470,13 @@ def read_audit(path: Path) -> Iterator[dict[str, Any]]:
                         yield entry
 
 
-def latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
+def read_latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
     """Yield changes since a moment in UTC as ISO text, latest first.
 
     Raises:
         OSError: A file is there and cannot be read.
     """
-    for file in audit_files(path):
+    for file in list_audit_files(path):
         with contextlib.suppress(FileNotFoundError):
             data = read_regular(file, follow=False)
             end = len(data)
@@ -493,7 +493,7 @@ def latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
 def inspect_audit(path: Path) -> tuple[int, int]:
     """Return the numbers of logged changes and of unreadable lines."""
     lines: list[bytes] = []
-    for file in audit_files(path):
+    for file in list_audit_files(path):
         with contextlib.suppress(OSError):
             lines += [line for line in read_regular(file, follow=False).split(b"\n") if line.strip()]
     good = bad = 0

@@ -120,7 +120,7 @@ class WaitingNotes(SearchSource):
         results = await super().find(asked)
         if not asked.has_waiting or "note" not in asked.kinds:
             return results
-        waiting = await self._waiting()
+        waiting = await self._list_waiting()
         if waiting and self._inbox is not None:
             answer = await self._inbox.answer(asked.elsewhere())
             hits = [(hit, waiting[hit.id]) for hit in answer.ranking.hits if hit.id in waiting]
@@ -130,7 +130,7 @@ class WaitingNotes(SearchSource):
 
     async def count(self, asked: WideRequest) -> dict[str, Any]:
         """Count the waiting notes."""
-        waiting = (await self._waiting()).values() if asked.has_waiting else ()
+        waiting = (await self._list_waiting()).values() if asked.has_waiting else ()
         return {"waiting": sum(sees(asked.caller.group, candidate.facets) for candidate in waiting)}
 
     async def close(self) -> None:
@@ -138,7 +138,7 @@ class WaitingNotes(SearchSource):
         if self._inbox is not None:
             await self._inbox.close()
 
-    async def _waiting(self) -> dict[str, Candidate]:
+    async def _list_waiting(self) -> dict[str, Candidate]:
         if not inbox_exists(self._service.agent_id, self._service.settings):
             return {}
         if self._inbox is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.conflict_review import list_decisions
-from agent_memory.memory.events import latest_audit, read_audit
+from agent_memory.memory.events import read_audit, read_latest_audit
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
 from agent_memory.store.queries import RemovedTexts
 
@@ -306,7 +306,7 @@ class History:
         return isinstance(memory_id, str) and self._writer.is_purged_id(memory_id)
 
     def _read_latest(self) -> Iterator[dict[str, Any]]:
-        return iter(()) if self._audit_file is None else _filter_named(latest_audit(self._audit_file, ""))
+        return iter(()) if self._audit_file is None else _filter_named(read_latest_audit(self._audit_file, ""))
 
     def _read_all(self) -> list[dict[str, Any]]:
         return [] if self._audit_file is None else list(_filter_named(read_audit(self._audit_file)))

@@ -339,7 +339,7 @@ class Background:
 
     def run(self, work: Coroutine[Any, Any, object]) -> None:
         """Run work after the answer; log its failure."""
-        task = asyncio.get_running_loop().create_task(_guarded(work))
+        task = asyncio.get_running_loop().create_task(_log_failure(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: work.close())  # a loop may end before its first step
@@ -356,7 +356,7 @@ class Background:
             self._tasks -= mine
 
 
-async def _guarded(work: Coroutine[Any, Any, object]) -> None:
+async def _log_failure(work: Coroutine[Any, Any, object]) -> None:
     try:
         await work
     except AgentMemoryError as error:

@@ -99,7 +99,9 @@ def render_file(entries: Sequence[Memory], agent_id: str, cache: dict[str, Rende
     cache = {} if cache is None else cache
     items = [_build_item(entry) for entry in entries]
     new = [item for item in items if (rendered := cache.get(item["id"])) is None or rendered.item != item]
-    cache |= {item["id"]: RenderedEntry(item, text, _pack(item)) for item, text in zip(new, _dump(new), strict=True)}
+    cache |= {
+        item["id"]: RenderedEntry(item, text, _pack(item)) for item, text in zip(new, _dump_items(new), strict=True)
+    }
     shown = [cache[item["id"]] for item in items]
     for removed_id in cache.keys() - {item["id"] for item in items}:
         del cache[removed_id]
@@ -177,7 +179,7 @@ def _build_item(entry: Memory) -> dict[str, Any]:
     return {**item, "stored": to_text(entry.timestamp)}
 
 
-def _dump(items: list[dict[str, Any]]) -> list[str]:
+def _dump_items(items: list[dict[str, Any]]) -> list[str]:
     """Return the lines of each entry."""
     if not items:
         return []

@@ -15,7 +15,7 @@ from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.index.ranking import GRADED, STRONG_COSINE
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen, proposal_id
 from agent_memory.memory.deletion import ForgetCandidates, Preview, is_mostly, list_candidates
-from agent_memory.memory.events import searched
+from agent_memory.memory.events import describe_search
 from agent_memory.memory.results import Found
 from agent_memory.memory.search_sources import build_hit, is_overview_asked, make_overview
 from agent_memory.memory.similarity import find_similar
@@ -127,7 +127,7 @@ class Searcher:
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         self._monitor.note_duration("searches", latency, caller)
-        fields = searched(request.text, results, latency, self._storage.backend)
+        fields = describe_search(request.text, results, latency, self._storage.backend)
         await self._monitor.report("memory:searched", caller, **fields)
         if not (named or overview):
             shorten(results, explain=request.explain)

@@ -77,7 +77,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
     try:
         tally, last = await storage.tally(), await storage.last_change()
         pad, waiting = await manager.load(), await suspects() if suspects is not None else 0
-        health = await _health(storage, folder, now, troubles, alerts)
+        health = await _check_health(storage, folder, now, troubles, alerts)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
@@ -101,7 +101,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
     return answer(counts=counts, health=health, last_write=last, suggestions=advice)
 
 
-async def _health(
+async def _check_health(
     storage: RecordStorage[Memory],
     folder: AgentFolder | None,
     now: datetime,
@@ -110,7 +110,7 @@ async def _health(
 ) -> dict[str, Any]:
     """Return the storage's health with everything that needs a person's attention."""
     health, more = await storage.health(), dict[str, Any]()
-    concerns = await asyncio.to_thread(_attention, folder, now) if folder is not None else []
+    concerns = await asyncio.to_thread(_find_concerns, folder, now) if folder is not None else []
     if concerns:
         rest = f" And {len(concerns) - 1} more:" if len(concerns) > 1 else ""
         more["message"] = f"{concerns[0].sentence}{rest} `agent-memory doctor` tells what to do."
@@ -148,7 +148,7 @@ def _list_advice(
     return advice
 
 
-def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
+def _find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
     """Return concerns, the most severe first, in a few milliseconds.
 
     The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).

@@ -57,7 +57,7 @@ SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTI
 """Fields of a statement, in the model's order; the others are the memory's own history."""
 
 
-def statement_of(memory: Memory) -> dict[str, Any]:
+def get_statement(memory: Memory) -> dict[str, Any]:
     """Return the fields for an untrusted memory with the same text."""
     return {name: getattr(memory, name) for name in SAID}
 
@@ -115,8 +115,8 @@ class TrustGate:
         """
         new = memory.value
         agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
-        theirs: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
-        trust = lowest(new.trust, theirs, *await self._of_sources(new, caller))
+        theirs: Trust = "medium" if agreed else await self._get_trust(new.content, caller)
+        trust = lowest(new.trust, theirs, *await self._list_source_trusts(new, caller))
         if caller.trust == "low" and (act := await self._find_replacing(new.supersedes, new.content)) is not None:
             await self._check(act, trust, caller)
         return memory if trust == new.trust else with_fields(memory, trust=trust)
@@ -155,8 +155,8 @@ class TrustGate:
             return changes
         whose: dict[str, Any] = {"trust": before.trust, "source": before.source.model_dump()}
         if "content" in words or not _is_stated(before):  # else the words are still the user's
-            theirs = await self._trust_of(after.content, caller) if words == {"content"} else caller.trust
-            whose["trust"] = lowest(before.trust, theirs, *await self._of_sources(after, caller))
+            theirs = await self._get_trust(after.content, caller) if words == {"content"} else caller.trust
+            whose["trust"] = lowest(before.trust, theirs, *await self._list_source_trusts(after, caller))
         if "content" in words:
             whose["source"] = {"kind": "assistant", "detail": "memory_update"}
         return join_fields(changes, redact_fields(MEMORY, whose))
@@ -230,7 +230,7 @@ class TrustGate:
         proposal = proposal_id("forget", *ids, *sorted(related_ids))
         if caller.proposals.is_agreed(proposal):
             return
-        if await self._are_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
+        if await self._is_each_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
             return
         protected = next((memory.id for memory in (*memories, *related) if memory.trust != "low"), None)
         if protected is not None and caller.trust == "low":
@@ -251,7 +251,7 @@ class TrustGate:
             recovery=ASK.format(memory=what, proposal=caller.proposals.add(proposal, caller.session_id)),
         )
 
-    async def _are_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
+    async def _is_each_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
         return all([await self._is_commanded("forget", memory, caller) for memory in memories])
 
     async def reason(self, reason: str, caller: Caller) -> str:
@@ -259,7 +259,7 @@ class TrustGate:
 
         Storing the same text again shows it.
         """
-        return "" if reason and await self._trust_of(reason, caller) == "low" else reason
+        return "" if reason and await self._get_trust(reason, caller) == "low" else reason
 
     async def _find_replacing(self, replaced_id: object, content: str, *prompts: str) -> _MemoryAct | None:
         """Return the act of replacing a memory; None without it."""
@@ -330,14 +330,14 @@ class TrustGate:
                 return True
         return False
 
-    async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
+    async def _list_source_trusts(self, memory: Memory, caller: Caller) -> list[Trust]:
         """Return the trust of each source; empty for a person."""
         ends = [link.id for link in memory.links if rests_on(link.rel) and is_memory_id(link.id)]
         sources = [await self._storage.get(end) for end in ends] if caller.trust != "high" else []
         return [source.trust for source in sources if source is not None]
 
     @staticmethod
-    async def _trust_of(content: str, caller: Caller) -> Trust:
+    async def _get_trust(content: str, caller: Caller) -> Trust:
         """Return the trust of a text; the user's words have medium."""
         return "medium" if caller.trust == "low" and await TrustGate._is_said(content, caller) else caller.trust
 

@@ -74,12 +74,12 @@ class HitWidth:
     project: str = ""
 
 
-def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
+def view_whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
     """Return every field of a memory."""
     return {**memory.model_dump(mode="json"), "superseded_by": superseded_by}
 
 
-def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> dict[str, Any]:
+def view_brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> dict[str, Any]:
     """Return a memory for a model: ID, content, date and unusual fields.
 
     Args:
@@ -97,28 +97,28 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
     if memory.source.kind != _COMMON_SOURCE:
         marks["source"] = memory.source.kind
     if full:
-        return {**view, "timestamp": brief_moment(memory.timestamp), "access_count": memory.access_count, **marks}
+        return {**view, "timestamp": format_moment(memory.timestamp), "access_count": memory.access_count, **marks}
     shared = {"category": "note", "tags": [], "project": project}
     unusual = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
     return {**unusual, "timestamp": memory.moment.date().isoformat(), **marks}
 
 
-def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
+def view_whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
     """Return every field of a hit, and parts of its score."""
     memory = hit.memory
     replaced_by = superseded_by or hit.origin.replaced_by or None
     more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": replaced_by}
     moment = {"timestamp": to_text(memory.timestamp), "access_count": memory.access_count}
-    around = around_whole(hit.surroundings)
+    around = view_links(hit.surroundings)
     return {
         **MEMORY.view(memory),
         "excerpt": hit.excerpt,
-        **_score(hit),
+        **_view_score(hit),
         "answer_confidence": None,  # a key of earlier versions
         **moment,
         **more,
         **around,
-        **_parts(hit, explain=explain),
+        **_view_parts(hit, explain=explain),
         "kind": hit.origin.kind,
         "source": hit.origin.source,
         "speaker": hit.origin.speaker,
@@ -126,20 +126,20 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
     }
 
 
-def brief_hit(
+def view_brief_hit(
     hit: MemorySearchResult, width: HitWidth = HitWidth(), superseded_by: str | None = None
 ) -> dict[str, Any]:
     """Return a hit for a model; long texts as excerpts."""
     replaced_by = superseded_by or hit.origin.replaced_by
     replaced = {"superseded_by": replaced_by} if replaced_by else {}
-    view = brief_memory(hit.memory, full=width.full, project=width.project) | _origin(hit)
+    view = view_brief_memory(hit.memory, full=width.full, project=width.project) | _view_origin(hit)
     if hit.excerpt is not None and not (width.full or width.whole_text):
         view |= {"content": visible(hit.excerpt), "excerpt": True}
-    score = _score(hit) if width.full or width.explain else {"match": "weak"} if hit.match == "weak" else {}
-    return {**view, **score, **replaced, **_around(hit), **_parts(hit, explain=width.explain)}
+    score = _view_score(hit) if width.full or width.explain else {"match": "weak"} if hit.match == "weak" else {}
+    return {**view, **score, **replaced, **_view_surroundings(hit), **_view_parts(hit, explain=width.explain)}
 
 
-def _origin(hit: MemorySearchResult) -> dict[str, Any]:
+def _view_origin(hit: MemorySearchResult) -> dict[str, Any]:
     """Return unusual kind, source, speaker and status of a hit."""
     origin, memory = hit.origin, hit.memory
     shown: dict[str, Any] = {}
@@ -156,27 +156,27 @@ def _get_status(hit: MemorySearchResult) -> str:
     return _EXPIRED if hit.origin.is_expired else "" if hit.origin.is_confirmed else _UNCONFIRMED
 
 
-def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
+def view_links(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
     """Return the links of a memory in both directions, and its doubts."""
-    links = [_link(link, title_of(link.text)) for link in surroundings.links]
+    links = [_view_link(link, get_title(link.text)) for link in surroundings.links]
     return {name: links, "doubtful": surroundings.doubt, "disputed": surroundings.disputed}
 
 
-def _around(hit: MemorySearchResult) -> dict[str, Any]:
-    links = [_link(link, title_of(link.text)) for link in shown_links(hit)]
+def _view_surroundings(hit: MemorySearchResult) -> dict[str, Any]:
+    links = [_view_link(link, get_title(link.text)) for link in list_shown_links(hit)]
     doubt = hit.surroundings.doubt
     disputed = {"disputed": hit.surroundings.disputed} if hit.surroundings.disputed else {}
     return {**({"doubtful": doubt} if doubt else {}), **disputed, **({"links": links} if links else {})}
 
 
-def _link(link: LinkedRecord, title: str) -> dict[str, Any]:
+def _view_link(link: LinkedRecord, title: str) -> dict[str, Any]:
     end = {"rel": visible(link.rel), "id": link.id, "title": title}
     return {**end, "incoming": True} if link.is_incoming else end
 
 
-def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+def view_brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     """Return an answer for a model, with `more` after the hits."""
-    view = answer(found, results, explain=False, **more)
+    view = view_answer(found, results, explain=False, **more)
     del view["search_latency_ms"], view["mode"]
     if found.overview is not None:  # its texts are cut with an ellipsis, and there are counts by source
         unshown = {"excerpt", "source", "tags", "project"}
@@ -185,7 +185,7 @@ def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> di
     return view
 
 
-def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
+def view_answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
     """Return the answer of a search, with `more` after the hits."""
     view = {
         **({"match": found.match} if found.match is not None else {}),
@@ -199,7 +199,7 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     if found.degraded:
         view["degraded"] = found.degraded
     if explain:
-        view["rejected"] = [{**item, "parts": _rounded(item["parts"])} for item in found.results.rejected]
+        view["rejected"] = [{**item, "parts": _round_all(item["parts"])} for item in found.results.rejected]
     return view
 
 
@@ -214,7 +214,7 @@ def view_candidates(candidates: ForgetCandidates, project: str = "") -> list[dic
 
 
 def _view_candidate(candidate: ForgetCandidate, project: str) -> dict[str, Any]:
-    view = brief_memory(candidate.memory, project=project)
+    view = view_brief_memory(candidate.memory, project=project)
     if len(view["content"]) > _CANDIDATE_CHARS:
         view |= {"content": shorten_line(view["content"], _CANDIDATE_CHARS), "excerpt": True}
     owner = {"owner": visible(candidate.ownership.owner)} if candidate.ownership.owner else {}
@@ -232,7 +232,7 @@ def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
         **({"older_versions": list(outcome.older_versions)} if outcome.older_versions else {}),
         **({"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}),
         **({"talk": [memory.id for memory in outcome.talk]} if outcome.talk else {}),
-        **({"similar": similar_view(outcome.similar)} if outcome.similar else {}),
+        **({"similar": view_similar(outcome.similar)} if outcome.similar else {}),
     }
 
 
@@ -258,18 +258,18 @@ def _quote(memories: Sequence[Memory]) -> str:
     return quoted if len(memories) <= _QUOTED else f"{quoted} and {len(memories) - _QUOTED} more"
 
 
-def preview_all(preview: Preview) -> dict[str, Any]:
+def view_preview(preview: Preview) -> dict[str, Any]:
     """Return the number of memories in a preview, by category."""
     by_category = dict(sorted(Counter(memory.category for memory in preview.memories).items()))
     return {"count": len(preview.memories), "by_category": by_category}
 
 
-def trace(forgotten: Trace) -> dict[str, Any]:
+def view_trace(forgotten: Trace) -> dict[str, Any]:
     """Return the trace of a memory that was forgotten for a reason."""
-    return {"memory_id": forgotten.id, "at": brief_moment(forgotten.at), "reason": visible(forgotten.reason)}
+    return {"memory_id": forgotten.id, "at": format_moment(forgotten.at), "reason": visible(forgotten.reason)}
 
 
-def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
+def view_similar(memories: Sequence[Memory]) -> list[dict[str, Any]]:
     """Return memories to compare with a new one, 120 tokens together."""
     room = _SIMILAR_CHARS[len(memories) - 1] if memories else 0
     return [
@@ -283,12 +283,12 @@ def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
     ]
 
 
-def suspects(pairs: Iterable[Suspect]) -> list[dict[str, Any]]:
+def view_suspects(pairs: Iterable[Suspect]) -> list[dict[str, Any]]:
     """Return the older memories that conflict with a written one."""
     return [
         {
             "id": suspect.older.id,
-            "title": title_of(suspect.older.content),
+            "title": get_title(suspect.older.content),
             "hint": suspect.hint,
             "evidence": visible(suspect.evidence),
         }
@@ -296,7 +296,7 @@ def suspects(pairs: Iterable[Suspect]) -> list[dict[str, Any]]:
     ]
 
 
-def pair(suspect: Suspect) -> dict[str, Any]:
+def view_pair(suspect: Suspect) -> dict[str, Any]:
     """Return a pair that waits for a decision, with both texts."""
     return {
         "id": suspect.newer.id,
@@ -304,12 +304,12 @@ def pair(suspect: Suspect) -> dict[str, Any]:
         "hint": suspect.hint,
         "kind": suspect.kind,
         "evidence": visible(suspect.evidence),
-        "newer": {"content": visible(suspect.newer.content), "timestamp": brief_moment(suspect.newer.timestamp)},
-        "older": {"content": visible(suspect.older.content), "timestamp": brief_moment(suspect.older.timestamp)},
+        "newer": {"content": visible(suspect.newer.content), "timestamp": format_moment(suspect.newer.timestamp)},
+        "older": {"content": visible(suspect.older.content), "timestamp": format_moment(suspect.older.timestamp)},
     }
 
 
-def promotion(promoted: Promoted) -> dict[str, Any]:
+def view_promotion(promoted: Promoted) -> dict[str, Any]:
     """Return the outcome of a promotion."""
     fields = ("memory_id", "promoted", "evicted", "scratchpad_size")
     degraded = {"degraded": promoted.degraded} if promoted.degraded else {}
@@ -332,12 +332,12 @@ def describe_day(record: Record, moment: datetime) -> str:
     return f"file of {moment:%Y-%m-%d}" if FILE_TIME in record.metadata else f"{moment:%Y-%m-%d}"
 
 
-def brief_moment(moment: datetime) -> str:
+def format_moment(moment: datetime) -> str:
     """Return a moment as ISO 8601 text, to the second."""
     return to_text(moment.replace(microsecond=0))
 
 
-def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def limit_views(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the first memories that fit into an answer, at least one.
 
     The second value joins the answer: empty, or how many were left out, and what to do.
@@ -350,16 +350,16 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
     return shown, {"left_out": note} if left_out else {}
 
 
-def _score(hit: MemorySearchResult) -> dict[str, Any]:
+def _view_score(hit: MemorySearchResult) -> dict[str, Any]:
     match = {} if hit.match is None else {"match": hit.match}
     return {**match, "relevance_score": round(hit.relevance_score, 4), "match_type": hit.match_type}
 
 
-def _parts(hit: MemorySearchResult, *, explain: bool) -> dict[str, Any]:
-    return {"parts": _rounded(hit.parts)} if explain else {}
+def _view_parts(hit: MemorySearchResult, *, explain: bool) -> dict[str, Any]:
+    return {"parts": _round_all(hit.parts)} if explain else {}
 
 
-def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
+def _round_all(parts: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in parts.items()}
 
 
@@ -369,7 +369,7 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
     All hits of a listing are near, and so are up to three short ones without others. The stronger the best match is,
     the nearer the others have to be, unless they match as strongly.
     """
-    if results and results.match is not None and not _are_few(results):
+    if results and results.match is not None and not _has_few(results):
         _mark_near(results, explain=explain)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
     from agent_memory.index import excerpt  # reads dates and words, for long texts
@@ -384,7 +384,7 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
         results[rank] = hit.model_copy(update={"excerpt": shown} if len(shown) < len(text) else {})
 
 
-def _are_few(results: SearchResults) -> bool:
+def _has_few(results: SearchResults) -> bool:
     """Return True if all hits are few and short."""
     return results.total_found <= _FEW and sum(len(hit.memory.content) for hit in results) <= _LEAST_FOR_TEXTS
 
@@ -406,12 +406,12 @@ def _mark_near(results: SearchResults, *, explain: bool) -> None:
                 rejected["reason"] = "not_near"
 
 
-def shown_links(hit: MemorySearchResult) -> list[LinkedRecord]:
+def list_shown_links(hit: MemorySearchResult) -> list[LinkedRecord]:
     """Return the links to show with a hit."""
     return list(islice(hit.surroundings.links, LINKS))
 
 
-def title_of(text: str) -> str:
+def get_title(text: str) -> str:
     """Return the beginning of a text's first line."""
     return shorten_line(visible(text.strip().partition("\n")[0]), TITLE)
 
@@ -424,7 +424,7 @@ def shorten_line(text: str, max_chars: int) -> str:
 
 def _divide_room(hits: Sequence[MemorySearchResult]) -> list[int]:
     """Return the characters for each hit, fewer from rank to rank."""
-    titles = sum(len(title_of(link.text)) for hit in hits for link in shown_links(hit))
+    titles = sum(len(get_title(link.text)) for hit in hits for link in list_shown_links(hit))
     left, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
     weights = [_LESS**rank for rank in range(len(hits))]
     sizes = [len(hit.memory.content) for hit in hits]

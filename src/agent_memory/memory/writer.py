@@ -17,11 +17,12 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
-from agent_memory.memory.caller import NOBODY, check_referred, check_seen
+from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.conflict_review import ConflictFinder, ConflictReview, link_suspects
 from agent_memory.memory.deletion import Deletion
 from agent_memory.memory.drafts import (
     check_expiry,
+    check_referred,
     get_observed_fields,
     keep_own_links,
     mark_links,
@@ -30,7 +31,7 @@ from agent_memory.memory.drafts import (
 )
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
 from agent_memory.memory.similarity import find_similar
-from agent_memory.memory.trust import SAID, statement_of
+from agent_memory.memory.trust import SAID, get_statement
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction.redactor import RepeatedRedactor
 from agent_memory.registry import load_handler
@@ -484,7 +485,7 @@ class Writer:
                 return WrittenMemory(known, "known", draft.kinds)
             if known is not None:
                 with contextlib.suppress(UnknownIdError):
-                    after = await self._storage.update(known.id, statement_of(new))
+                    after = await self._storage.update(known.id, get_statement(new))
                     fields = [name for name in SAID if getattr(known, name) != getattr(after, name)]
                     await self._monitor.report_changed(known.id, fields, draft.kinds, caller, after)
                     return WrittenMemory(after, "taken_over", draft.kinds)

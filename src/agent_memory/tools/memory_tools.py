@@ -94,13 +94,13 @@ class SearchTool(AgentTool[SearchInput]):
         self.session.note_returned(hit.memory for hit in outcome.near)
         is_full = args.detail == "full"
         width = views.HitWidth(is_full, args.full, args.explain, self.session.caller.project)
-        results, left_out = views.fitting(
-            views.brief_hit(hit, width, outcome.replaced.get(hit.memory.id)) for hit in outcome.near
+        results, left_out = views.limit_views(
+            views.view_brief_hit(hit, width, outcome.replaced.get(hit.memory.id)) for hit in outcome.near
         )
         if is_full or args.explain:
-            answer = views.answer(outcome, results, explain=args.explain, **left_out)
+            answer = views.view_answer(outcome, results, explain=args.explain, **left_out)
         else:
-            answer = views.brief_answer(outcome, results, **left_out)
+            answer = views.view_brief_answer(outcome, results, **left_out)
         return {**answer, **_drop_empty(warnings=warnings)}
 
 
@@ -133,13 +133,13 @@ class StoreTool(AgentTool[StoreInput]):
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
             **_drop_empty(
-                similar=views.similar_view(stored.similar),
-                suspects=views.suspects(_select_vouched(stored.suspects, stored.memory)),
+                similar=views.view_similar(stored.similar),
+                suspects=views.view_suspects(_select_vouched(stored.suspects, stored.memory)),
                 replaced=stored.replaced,
                 proposal=stored.proposal,
                 ask=_ASK_REPLACE.format(**ids) if stored.proposal else None,
                 duplicate_of=stored.memory.id if stored.duplicate else None,
-                released=views.trace(stored.trace) if stored.trace else None,
+                released=views.view_trace(stored.trace) if stored.trace else None,
                 redacted=list(stored.redacted),
                 trust="low" if stored.memory.trust == "low" else None,
                 degraded=stored.degraded,
@@ -184,7 +184,7 @@ class PromoteTool(AgentTool[MemoryIdInput]):
 
     async def _run(self, args: MemoryIdInput) -> dict[str, Any]:
         service = await self.session.require()
-        return views.promotion(await service.promote(args.memory_id, self.session.caller))
+        return views.view_promotion(await service.promote(args.memory_id, self.session.caller))
 
 
 class ListRecentTool(AgentTool[ListRecentInput]):
@@ -208,7 +208,7 @@ class ListRecentTool(AgentTool[ListRecentInput]):
         else:
             memories = await service.list_recent(args.limit)
         self.session.note_returned(memories)
-        shown, left_out = views.fitting(self._render_memory(memory, args) for memory in memories)
+        shown, left_out = views.limit_views(self._render_memory(memory, args) for memory in memories)
         return {
             "memories": shown,
             "count": len(shown),
@@ -221,9 +221,9 @@ class ListRecentTool(AgentTool[ListRecentInput]):
     def _render_memory(self, memory: Memory, args: ListRecentInput) -> dict[str, Any]:
         """Return one memory; with all fields, its last access too."""
         if args.detail != "full":
-            return views.brief_memory(memory, project=self.session.caller.project)
-        accessed = views.brief_moment(memory.last_accessed) if memory.last_accessed else None
-        return {**views.brief_memory(memory, full=True), "last_accessed": accessed}
+            return views.view_brief_memory(memory, project=self.session.caller.project)
+        accessed = views.format_moment(memory.last_accessed) if memory.last_accessed else None
+        return {**views.view_brief_memory(memory, full=True), "last_accessed": accessed}
 
 
 def _check_replaces_none(memory: Memory, older: str) -> None:
@@ -283,8 +283,8 @@ class UpdateTool(AgentTool[UpdateInput]):
             **output,
             **_drop_empty(
                 redacted=list(updated.redacted),
-                similar=views.similar_view(updated.similar),
-                suspects=views.suspects(_select_vouched(updated.suspects, updated.memory)),
+                similar=views.view_similar(updated.similar),
+                suspects=views.view_suspects(_select_vouched(updated.suspects, updated.memory)),
             ),
         }
 
@@ -301,7 +301,7 @@ class SuspectsTool(AgentTool[SuspectsInput]):
         waiting = await service.suspects(self.session.caller)
         shown = waiting[: args.limit]
         self.session.note_returned([memory for pair in shown for memory in (pair.newer, pair.older)])
-        return {"suspects": [views.pair(pair) for pair in shown], "count": len(waiting)}
+        return {"suspects": [views.view_pair(pair) for pair in shown], "count": len(waiting)}
 
 
 class ForgetTool(AgentTool[ForgetInput]):
@@ -336,7 +336,7 @@ class ForgetTool(AgentTool[ForgetInput]):
         """Forget everything after the user's yes; before that, return the number."""
         caller, for_good = self.session.caller, f"`agent-memory agents delete {service.agent_id}`"
         preview = await service.searcher.preview_all(caller)
-        view = views.preview_all(preview)
+        view = views.view_preview(preview)
         if not preview:
             return {"forgotten": False, **view, "note": "Nothing is remembered."}
         if args.permanently or not caller.proposals.is_agreed(preview.confirm):

@@ -15,7 +15,7 @@ from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_o
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, Caller, MemoryService
-from agent_memory.memory.views import brief_hit
+from agent_memory.memory.views import view_brief_hit
 from agent_memory.models import HIT_KINDS, HitOrigin
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ async def test_search_finds_passages_ingested_while_open(
     found = await search(service, "who is on call in odd weeks")
     (hit,) = found
     assert (found.match, hit.origin) == ("strong", HitOrigin("passage", "runbook.md"))
-    assert brief_hit(hit) == {
+    assert view_brief_hit(hit) == {
         "id": hit.memory.id,
         "content": "Runbook\n\nTobias Reuter is on call in odd weeks.",
         "timestamp": "2025-11-03",
@@ -108,7 +108,7 @@ async def test_search_shows_untrusted_talk_as_such_and_tool_results_on_demand(
     await ingest_talk(ingest, "The page says that the harbour opens at six.", role="tool")
     assert list(await search(service, "harbour")) == []
     (hit,) = await search(service, "harbour", kinds={"talk"})
-    view = brief_hit(hit)
+    view = view_brief_hit(hit)
     assert (view["trust"], view["speaker"], view["kind"]) == ("low", "tool", "talk")
 
 
@@ -139,7 +139,7 @@ async def test_search_shows_stored_text_of_others_with_low_trust(
     await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     for query in ("when does the harbour open", stored.record.id):
         (hit,) = await search(service, query)
-        assert brief_hit(hit).get("trust") == trust
+        assert view_brief_hit(hit).get("trust") == trust
 
 
 async def test_passage_of_a_replaced_version_by_id_is_marked(
@@ -155,10 +155,10 @@ async def test_passage_of_a_replaced_version_by_id_is_marked(
             (old,) = await search(service, "harbour")
     (hit,) = await search(service, old.memory.id)
     marks = {"kind": "passage", "source": "harbour.md", "superseded_by": versions[1], "status": "expired"}
-    assert brief_hit(hit) | marks == brief_hit(hit)
+    assert view_brief_hit(hit) | marks == view_brief_hit(hit)
     (hit,) = await search(service, versions[0])
-    assert brief_hit(hit)["superseded_by"] == versions[1]
-    assert "superseded_by" not in brief_hit(next(iter(await search(service, versions[1]))))
+    assert view_brief_hit(hit)["superseded_by"] == versions[1]
+    assert "superseded_by" not in view_brief_hit(next(iter(await search(service, versions[1]))))
 
 
 async def test_withdrawn_document_by_id_is_marked(
@@ -171,15 +171,15 @@ async def test_withdrawn_document_by_id_is_marked(
     await hide_missing(knowledge, service, [document], Caller())
     for record_id in (passage.memory.id, document.id):
         (hit,) = await search(service, record_id)
-        assert (brief_hit(hit)["status"], brief_hit(hit).get("superseded_by")) == ("expired", None)
+        assert (view_brief_hit(hit)["status"], view_brief_hit(hit).get("superseded_by")) == ("expired", None)
 
 
 async def test_expired_note_by_id_is_marked(service: MemoryService, clock: FrozenClock) -> None:
     note = (await service.store("The harbour opens at six.")).memory
     await service.update(note.id, {"expires_at": clock() + timedelta(days=1)})
-    assert "status" not in brief_hit(next(iter(await search(service, note.id))))
+    assert "status" not in view_brief_hit(next(iter(await search(service, note.id))))
     clock.advance(days=2)
-    assert brief_hit(next(iter(await search(service, note.id))))["status"] == "expired"
+    assert view_brief_hit(next(iter(await search(service, note.id))))["status"] == "expired"
 
 
 async def test_search_of_a_group_finds_its_own_turns(ingest: Ingest, service: MemoryService) -> None:

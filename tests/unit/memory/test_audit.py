@@ -118,6 +118,6 @@ def test_the_latest_come_first_and_no_line_is_read_behind_the_first_that_is_olde
     old, new = ([json.dumps({"at": day, "event": "memory:stored"}) for day in some] for some in (days[:3], days[3:]))
     path.with_name("events.1.jsonl").write_text("\n".join(["{broken", *old]) + "\n")
     path.write_text("\n".join([*new, "{torn"]))
-    assert [entry["at"] for entry in events.latest_audit(path, days[2])] == days[:1:-1]
+    assert [entry["at"] for entry in events.read_latest_audit(path, days[2])] == days[:1:-1]
     assert [entry["at"] for entry in events.read_audit(path)] == days
-    assert list(events.latest_audit(tmp_path / "none" / "events.jsonl", days[0])) == []
+    assert list(events.read_latest_audit(tmp_path / "none" / "events.jsonl", days[0])) == []

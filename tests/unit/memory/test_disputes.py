@@ -32,7 +32,7 @@ async def ids(service: MemoryService) -> list[tuple[str, str]]:
 async def test_a_store_tells_which_older_memory_it_disputes(service: MemoryService, listener: Listener) -> None:
     old = (await service.store(OLD)).memory
     stored = await service.store(NEW, listener.caller)
-    (shown,) = views.suspects(stored.suspects)
+    (shown,) = views.view_suspects(stored.suspects)
     assert (shown["id"], shown["title"], shown["hint"]) == (old.id, OLD, "replace")
     assert "30 copies" in shown["evidence"]
     assert stored.replaced is None
@@ -52,7 +52,7 @@ async def test_search_undecided_pair_marks_older_keeps_order(service: MemoryServ
     found = await service.search("daily backup keeps 14 copies")
     assert [hit.memory.id for hit in found] == [old.id, new.id]
     assert [hit.surroundings.disputed for hit in found] == [new.id, None]
-    assert views.brief_hit(found.results[0])["disputed"] == new.id
+    assert views.view_brief_hit(found.results[0])["disputed"] == new.id
     assert found.results[0].relevance_score > found.results[1].relevance_score
     assert [hit.memory.id for hit in await service.search("14", 1)] == [old.id]
 
@@ -261,7 +261,7 @@ async def test_what_was_not_compared_before_is_found_by_looking_at_all(make_serv
     old, new = await two(off)
     assert await service.writer.finder.compare_all() == 1
     assert await ids(service) == [(new.id, old.id)]
-    (shown,) = [views.pair(each) for each in await service.suspects()]
+    (shown,) = [views.view_pair(each) for each in await service.suspects()]
     assert (shown["newer"]["content"], shown["older"]["content"]) == (NEW, OLD)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.memory.views import LINKS, ROOM, TITLE, WHOLE, shorten, shown_links, title_of
+from agent_memory.memory.views import LINKS, ROOM, TITLE, WHOLE, get_title, list_shown_links, shorten
 from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, SearchResults, Surroundings
 
 
@@ -97,7 +97,7 @@ def test_what_an_excerpt_leaves_the_next_one_takes() -> None:
 
 def test_titles_of_links_take_room_and_few_are_shown() -> None:
     linked = hit(0.9, long_text(), links=6)
-    assert len(shown_links(linked)) == LINKS
+    assert len(list_shown_links(linked)) == LINKS
     assert len(answer(linked)[0].excerpt or "") < len(answer(hit(0.9, long_text()))[0].excerpt or "")
 
 
@@ -110,4 +110,4 @@ def test_titles_of_links_take_room_and_few_are_shown() -> None:
     ],
 )
 def test_a_title_is_the_beginning_of_the_first_line(text: str, title: str) -> None:
-    assert title_of(text) == title
+    assert get_title(text) == title

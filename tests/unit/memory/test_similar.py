@@ -83,6 +83,6 @@ async def test_store_with_loaded_model_lists_near_in_meaning(tmp_path: Path, clo
 async def test_similar_view_stays_short(service: MemoryService) -> None:
     for number in range(3):
         await store(service, f"The server of team {number} listens on port 80{number}0, " + "which is known " * 60)
-    view = views.similar_view((await store(service, "The server of team nine listens on port 9000.")).similar)
+    view = views.view_similar((await store(service, "The server of team nine listens on port 9000.")).similar)
     assert [memory.keys() for memory in view] == [{"id", "content", "timestamp"}] * 3
     assert sum(len(memory["content"]) for memory in view) <= 150

@@ -10,7 +10,7 @@ import pytest
 from agent_memory.care.privacy import Inbox
 from agent_memory.memory import MemoryService
 from agent_memory.memory.features import WaitingNotes
-from agent_memory.memory.views import brief_hit
+from agent_memory.memory.views import view_brief_hit
 from agent_memory.models import HIT_KINDS, Observation, Source
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -55,8 +55,8 @@ async def test_search_waiting_note_is_unconfirmed_and_last(service: MemoryServic
     note = (await service.store("The production database has another port.")).memory
     found = await search(service, "which port does the staging database listen on")
     assert [hit.memory.id for hit in found] == [note.id, candidate]
-    assert brief_hit(found.results[1])["status"] == "unconfirmed"
-    assert "status" not in brief_hit(found.results[0])
+    assert view_brief_hit(found.results[1])["status"] == "unconfirmed"
+    assert "status" not in view_brief_hit(found.results[0])
 
 
 async def test_search_finds_no_waiting_note_unasked(service: MemoryService, inbox: Inbox) -> None:

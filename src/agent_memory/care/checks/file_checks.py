@@ -18,7 +18,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import describe_path_type, kind_of, names_of, size_of
 from agent_memory.files.wording import counted, few
-from agent_memory.memory.events import audit_files, inspect_audit
+from agent_memory.memory.events import inspect_audit, list_audit_files
 from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
 from agent_memory.settings.installation import advice
 from agent_memory.store.change_log import hashes_elsewhere, list_record_files
@@ -246,7 +246,7 @@ def collect_hashes(case: Case) -> HashSet:
 
 def examine_audit(case: Case) -> Iterator[Concern]:
     """Examine the audit log and the file before it."""
-    kinds = {path: kind_of(path) for path in audit_files(case.folder.audit)}
+    kinds = {path: kind_of(path) for path in list_audit_files(case.folder.audit)}
     for path, kind in kinds.items():
         if kind not in {"missing", "file"}:
             yield Concern(

@@ -18,7 +18,7 @@ from agent_memory.files.concerns import check_agent_folder, check_lock
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import check_purges, check_rejected
-from agent_memory.memory.events import latest_audit, read_audit
+from agent_memory.memory.events import read_audit, read_latest_audit
 from agent_memory.memory.scratchpad_file import of_kept
 from agent_memory.models import to_text
 from agent_memory.store.shards import report_metadata
@@ -306,7 +306,7 @@ class ActivityBurst:
 def check_audit(folder: AgentFolder, memories: int | None, settings: HealthSettings, now: datetime) -> Check:
     """Check the audit log for an unusual hour; see `check_activity`."""
     try:
-        entries = list(latest_audit(folder.audit, to_text(now - _DAY)))
+        entries = list(read_latest_audit(folder.audit, to_text(now - _DAY)))
         if len(entries) > settings.activity_least:  # a full log takes .26 s, and fewer entries are no burst
             entries = list(read_audit(folder.audit))
         return check_activity(entries, memories, settings, now)

@@ -29,7 +29,7 @@ from agent_memory.files.lock import finish_settled, folder_lock
 from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, get_aside_path
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal, get_rejected_path
-from agent_memory.memory.events import audit_files
+from agent_memory.memory.events import list_audit_files
 from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 from agent_memory.store.shards import Shards
@@ -300,7 +300,7 @@ def _restore_purges(case: Case) -> str:
 
 
 def _move_audit(case: Case) -> str:
-    paths = audit_files(case.folder.audit)
+    paths = list_audit_files(case.folder.audit)
     return " ".join(_move_aside(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 

@@ -18,7 +18,7 @@ from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_o
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.memory import NOBODY, open_service
-from agent_memory.memory.views import brief_memory, describe_said_day
+from agent_memory.memory.views import describe_said_day, view_brief_memory
 from agent_memory.models import SearchFilters
 from agent_memory.settings import ServiceSettings
 
@@ -359,7 +359,7 @@ async def test_document_said_day_is_never_file_time(library: Library, name: str,
     await runner_of(library.knowledge, library.service, config=ITEMS_ONLY).run()
     item = next(item for words, item in (await library.shown()).items() if "Friday" in words or "gate" in words)
     assert describe_said_day(item, item.content) == day
-    assert brief_memory(item).get("said", "") == day
+    assert view_brief_memory(item).get("said", "") == day
 
 
 async def test_talk_without_day_has_no_said_day(library: Library) -> None:
@@ -369,4 +369,4 @@ async def test_talk_without_day_has_no_said_day(library: Library) -> None:
     assert {day[:16] for day in days} == {"unknown; file of"}
     [turn, *_] = await library.knowledge.episodes.valid()
     hit = await add_knowledge(library.service).search(turn.id)
-    assert brief_memory(hit.results[0].memory)["said"] in days
+    assert view_brief_memory(hit.results[0].memory)["said"] in days

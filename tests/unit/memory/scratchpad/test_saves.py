@@ -111,13 +111,13 @@ def test_what_a_killed_rendering_left_behind_goes(pad: PadFile) -> None:
 def test_who_looks_without_the_turn_takes_nothing_away_from_a_rendering(
     pad: PadFile, kernel: None, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader, real = PadFile(pad.path, clock, patience=0.05), saves.put_in_place
+    reader, real = PadFile(pad.path, clock, patience=0.05), saves.put_file_in_place
 
     def after_a_look(new: Path, place: Path, spare: Callable[[], Path]) -> None:
         assert reader.look().saves == ()
         real(new, place, spare)
 
-    monkeypatch.setattr(saves, "put_in_place", after_a_look)
+    monkeypatch.setattr(saves, "put_file_in_place", after_a_look)
     assert pad.replace(SECOND, FIRST.encode())
     assert pad.path.read_text() == SECOND
 
