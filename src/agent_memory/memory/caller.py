@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.language.words import fold
@@ -23,7 +23,6 @@ from agent_memory.redaction import quoted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from agent_memory.memory.results import Updated
     from agent_memory.models import Memory, Trust
     from agent_memory.store.memory_storage import MemoryStorage
 
@@ -233,24 +232,6 @@ class Caller:
 
 
 NOBODY = Caller()
-
-
-class MemoryWrites(Protocol):
-    """Changes of memories that other parts ask for; `MemoryService` has them."""
-
-    async def store(self, values: Mapping[str, Any], caller: Caller) -> object:
-        """Store a new memory."""
-
-    async def update(
-        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
-    ) -> Updated:
-        """Change fields of a memory."""
-
-    async def evict(self, memory_id: str) -> None:
-        """Remove a memory from the scratchpad."""
-
-    async def report(self, event: str, caller: Caller, memory: Memory | None = None, /, **fields: Any) -> None:
-        """Emit an event."""
 
 
 def is_seen(memory: Memory, caller: Caller) -> bool:

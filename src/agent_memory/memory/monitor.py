@@ -167,19 +167,20 @@ class Monitor:
         new = [trouble for name, trouble in troubles.items() if self._reported.get(name) != trouble.code]
         self._reported = {name: trouble.code for name, trouble in troubles.items()}
         for trouble in new:
-            await self._emit_degraded(trouble.component, trouble.code, trouble.sentence.strip(), caller)
+            await self.emit_degraded(trouble.component, trouble.code, trouble.sentence.strip(), caller)
 
     async def report_failure(self, component: str, code: str, message: str, caller: Caller) -> None:
         """Emit an event for a failure unless the last one was equal."""
         reported, self._failures[component] = self._failures.get(component), code
         if reported != code:
-            await self._emit_degraded(component, code, message, caller)
+            await self.emit_degraded(component, code, message, caller)
 
     def clear_failure(self, component: str) -> None:
         """Note that a call worked: the next failure is reported again."""
         self._failures.pop(component, None)
 
-    async def _emit_degraded(self, component: str, code: str, message: str, caller: Caller) -> None:
+    async def emit_degraded(self, component: str, code: str, message: str, caller: Caller) -> None:
+        """Emit an event about a part that does not work."""
         await self.report("memory:degraded", caller, component=component, code=code, message=message)
 
     async def check_store(self, caller: Caller) -> str | None:

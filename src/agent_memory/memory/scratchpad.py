@@ -1,4 +1,4 @@
-"""`AgentScratchpad`: one agent's scratchpad, its file and people's edits."""
+"""`AgentScratchpad`: one agent's scratchpad, its file and its edits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
+from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.files.atomic import signature
 from agent_memory.logs import get_logger
 from agent_memory.memory.caller import NOBODY
@@ -17,11 +17,11 @@ from agent_memory.memory.scratchpad_manager import find_evicted
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from agent_memory.memory.caller import Caller, MemoryWrites
+    from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.scratchpad_file import FolderLook, PadFile, PadSave
+    from agent_memory.memory.scratchpad_file import FolderLook, PadSave
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Scratchpad
@@ -49,6 +49,16 @@ class ServiceLimits:
     rendering_patience: float = 10.0
 
 
+class MemoryWrites(Protocol):
+    """Changes of memories that edits ask for; `MemoryService` has them."""
+
+    async def store(self, values: Mapping[str, Any], caller: Caller) -> object:
+        """Store a new memory."""
+
+    async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller) -> object:
+        """Change fields of a memory."""
+
+
 class AgentScratchpad:
     """Scratchpad of one agent, in step with scratchpad.yaml.
 
@@ -63,7 +73,6 @@ class AgentScratchpad:
     Attributes:
         last: Scratchpad as it was last loaded; None before.
         file: Path of scratchpad.yaml.
-        attribute_edits: Method of the same name of `EditIntake`.
         still_true: Method of the same name of `MemoryStorage`.
     """
 
@@ -78,10 +87,10 @@ class AgentScratchpad:
     ) -> None:
         self.manager, self._file, self._storage = manager, manager.pad_file, manager.storage
         self._gate, self._monitor, self._clock, self._limits = gate, monitor, clock, limits
-        self._intake = EditIntake(manager.pad_file, writes)
+        self._writes = writes
+        self._find_model: Callable[[float], Caller | None] = lambda _moment: None
         self.last: Scratchpad | None = None
         self.file = manager.file
-        self.attribute_edits = self._intake.attribute_edits
         self.still_true = manager.storage.still_true
         self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
         self._is_stale = False
@@ -277,7 +286,7 @@ class AgentScratchpad:
             for _ in range(_MAX_RENDERINGS):
                 look = await asyncio.to_thread(self._file.look, remove=True)
                 for save in look.saves:
-                    await self._intake.apply(save, caller)
+                    await self._apply(save, caller)
                 self._trouble = None
                 if await self._render(look):
                     return True
@@ -312,21 +321,9 @@ class AgentScratchpad:
         before, self._trouble = self._trouble, error.code
         if before != error.code:
             log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
-            await self._intake.report_degraded(error, error.message, caller)
+            await self._monitor.emit_degraded("scratchpad", error.code, error.message, caller)
 
-
-class EditIntake:
-    """Applies edits of one agent's scratchpad.yaml.
-
-    Args:
-        file: File that keeps copies of refused edits.
-        writes: Changes memories as the edits say.
-    """
-
-    def __init__(self, file: PadFile, writes: MemoryWrites) -> None:
-        self._file = file
-        self._writes = writes
-        self._find_model: Callable[[float], Caller | None] = lambda _moment: None
+    # -- edits --------------------------------------------------------------------------------------------------------
 
     def attribute_edits(self, model_at: Callable[[float], Caller | None]) -> None:
         """Distinguish a model's edits from a person's.
@@ -336,7 +333,7 @@ class EditIntake:
         """
         self._find_model = model_at
 
-    async def apply(self, save: PadSave, caller: Caller) -> None:
+    async def _apply(self, save: PadSave, caller: Caller) -> None:
         """Apply each edit; keep a copy if one is refused."""
         refused = await self._apply_edits(save, caller) if save.problem is None else [save.problem]
         if refused:
@@ -347,7 +344,7 @@ class EditIntake:
                 else f"{first.message} Your edit is kept as {name}, and the file was rendered anew."
             )
             log.warning("scratchpad_edit_set_aside", code=first.code, error=message)
-            await self.report_degraded(first, message, caller)
+            await self._monitor.emit_degraded("scratchpad", first.code, message, caller)
         await asyncio.to_thread(self._file.discard, save)
 
     async def _apply_edits(self, save: PadSave, caller: Caller) -> list[ValidationError]:
@@ -363,7 +360,7 @@ class EditIntake:
             added = [_drop_pin(values) for values in added]
         steps: list[Callable[[], Awaitable[object]]] = [
             *(partial(self._writes.update, memory_id, change, writer) for memory_id, change in changed.items()),
-            *(partial(self._evict, memory_id, writer) for memory_id in edits.removed),
+            *(partial(self._evict_by_edit, memory_id, writer) for memory_id in edits.removed),
             *(partial(self._writes.store, {**stamp, **values}, writer) for values in added),
         ]
         for step in steps[:MAX_EDITS]:
@@ -379,17 +376,13 @@ class EditIntake:
             what = f"Secrets were removed from an edit of scratchpad.yaml ({', '.join(redacted)})."
             log.warning("scratchpad_edit_redacted", error=f"{what} Secrets are never stored.")
         counts = {"changed": len(edits.changed), "added": len(edits.added), "removed": len(edits.removed)}
-        await self._writes.report("memory:scratchpad_edited", caller, **counts)
+        await self._monitor.report("memory:scratchpad_edited", caller, **counts)
         return refused
 
-    async def _evict(self, memory_id: str, writer: Caller) -> None:
+    async def _evict_by_edit(self, memory_id: str, writer: Caller) -> None:
         if writer.trust == "low":
             raise ValidationError("A model that has read a stranger's text takes nothing out of the scratchpad.")
-        await self._writes.evict(memory_id)
-
-    async def report_degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
-        """Emit an event for a failure of the scratchpad."""
-        await self._writes.report("memory:degraded", caller, component="scratchpad", code=error.code, message=message)
+        await self.evict(memory_id)
 
 
 def _drop_pin(values: dict[str, Any]) -> dict[str, Any]:
