@@ -13,7 +13,7 @@ from agent_memory.settings import (
     ServiceSettings,
     ToolSettings,
 )
-from agent_memory.workspace.tool_settings import WorkspaceToolSettings
+from agent_memory.workspace.toolset.session_toolset import WorkspaceToolSettings
 from scripts.prices import INSTRUCTIONS, count_tokens, tool_prices
 
 if TYPE_CHECKING:

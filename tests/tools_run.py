@@ -99,7 +99,7 @@ async def use_knowledge_tools(call: Any) -> None:
 async def use_workspace_tools(folder: Path) -> dict[str, Any]:
     """Do a step of a workspace; return the answers by tool, and the names of the events."""
     from agent_memory.workspace import SessionToolset, Workspace
-    from agent_memory.workspace.tool_settings import WorkspaceToolSettings
+    from agent_memory.workspace.toolset.session_toolset import WorkspaceToolSettings
 
     (folder / "talks.yaml").write_text(WORKSPACE)
     workspace = Workspace.create(folder / "talks", folder / "talks.yaml")

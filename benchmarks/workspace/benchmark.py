@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_memory.workspace import Workspace
-from agent_memory.workspace.declaration import read_declaration
+from agent_memory.workspace.declaration.parser import read_declaration
 from benchmarks.workspace import load as _workspace_load
 from benchmarks.workspace import speed as _workspace_speed
 from benchmarks.workspace.worker import seed, work

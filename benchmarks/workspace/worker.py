@@ -19,7 +19,7 @@ from agent_memory.errors import AgentMemoryError, LeaseError
 from agent_memory.workspace import Caller, Claim, Workspace
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.declaration import Column, Table
+    from agent_memory.workspace.declaration.model import Column, Table
 
 ROWS: Final = 6
 """How many rows the first phase makes of each table that later phases work on."""

@@ -56,11 +56,10 @@ MAY_TOUCH_FILES = {
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "care/keys.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
-    "workspace/place.py": "the declaration of a workspace, copied into its folder",
+    "workspace/core.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",
-    "workspace/carrying.py": "what a person names to be written to",
-    "workspace/copying.py": "copies of the database that no snapshot names",
+    "workspace/export.py": "what a person names to be written to",
     "care/checks": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }

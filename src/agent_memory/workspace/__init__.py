@@ -1,6 +1,6 @@
-"""Tables that several agents share: declared in YAML, worked on in steps, with snapshots to go back to.
+"""Workspaces: tables that agents share, with declared steps and snapshots.
 
-Each name loads what it needs when it is first asked for: SQLAlchemy takes a quarter of a second.
+Each name is loaded at its first use: SQLAlchemy takes a quarter of a second.
 """
 
 from typing import TYPE_CHECKING
@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.declaration import Declaration, parse_declaration, read_declaration
-    from agent_memory.workspace.keeping import Snapshots
-    from agent_memory.workspace.place import URL_VARIABLE, found_from
-    from agent_memory.workspace.returning import Resumed
-    from agent_memory.workspace.rows import Caller, Claim, Page, Saved
-    from agent_memory.workspace.snapshots import DECLARATION, Difference, Snapshot
-    from agent_memory.workspace.steps import Step
-    from agent_memory.workspace.toolset import Offer, SessionToolset, Toolset
+    from agent_memory.workspace.core import URL_VARIABLE, found_from
+    from agent_memory.workspace.declaration.model import Declaration
+    from agent_memory.workspace.declaration.parser import parse_declaration, read_declaration
+    from agent_memory.workspace.rows.claims import Caller, Claim
+    from agent_memory.workspace.rows.row_reader import RowPage
+    from agent_memory.workspace.rows.row_writer import SavedRow
+    from agent_memory.workspace.snapshots.contents import DECLARATION
+    from agent_memory.workspace.snapshots.marks import Snapshot, SnapshotDifference
+    from agent_memory.workspace.snapshots.restoration import ResumeResult
+    from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
+    from agent_memory.workspace.step_plan import Step
+    from agent_memory.workspace.toolset.session_toolset import SessionToolset
+    from agent_memory.workspace.toolset.toolset import Offer, Toolset
     from agent_memory.workspace.workspace import Workspace
 
 __all__ = [
@@ -24,14 +29,14 @@ __all__ = [
     "Caller",
     "Claim",
     "Declaration",
-    "Difference",
     "Offer",
-    "Page",
-    "Resumed",
-    "Saved",
+    "ResumeResult",
+    "RowPage",
+    "SavedRow",
     "SessionToolset",
     "Snapshot",
-    "Snapshots",
+    "SnapshotDifference",
+    "SnapshotStore",
     "Step",
     "Toolset",
     "Workspace",

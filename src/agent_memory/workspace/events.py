@@ -1,4 +1,4 @@
-"""What a workspace tells whoever listens: names of events and their fields, never the text of rows."""
+"""Events of a workspace, without the text of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMON: Final = {
     "session_id": "the session it happened in",
     "timestamp": "ISO 8601, UTC",
 }
-"""Fields of all; the last two are added by the module."""
+"""Fields of all events; the module adds the last two."""
 
 _ATTEMPT: Final = {"step": "phase/agent/key; null for a row", "attempt": "its number, from 1; 0 for a row"}
 

@@ -1,4 +1,4 @@
-"""A workspace: tables that agents share, steps they take in turn, snapshots they can go back to.
+"""Workspace with shared tables, ordered steps and snapshots.
 
     workspace = Workspace.create(Path("book"), Path("book.yaml"))
     claim = workspace.steps.claim("writer-1", agent="writer")
@@ -6,47 +6,52 @@
     workspace.tables.update("chapters", claim.key, {"draft": "…"}, me)
     workspace.steps.finish(claim)
 
-Everything blocks; each call is one transaction, all of which is there at its end, or nothing.
+Every call blocks, and is one transaction that is committed as a whole or not.
 """
 
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import BusyError, StorageError, ValidationError
-from agent_memory.workspace.carrying import bring, export
-from agent_memory.workspace.core import Core
-from agent_memory.workspace.database.history import recent
-from agent_memory.workspace.export import canonical
-from agent_memory.workspace.keeping import Snapshots
-from agent_memory.workspace.place import OpenWorkspace, begin, open_place
-from agent_memory.workspace.returning import Resumed, Returning
-from agent_memory.workspace.tables import Tables
-from agent_memory.workspace.taking import Steps
+from agent_memory.workspace.core import NOBODY, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
+from agent_memory.workspace.database.history import list_recent_changes
+from agent_memory.workspace.export import canonical, export, import_rows
+from agent_memory.workspace.rows.claims import Caller
+from agent_memory.workspace.rows.row_reader import count_pending
+from agent_memory.workspace.rows.values import clean_message
+from agent_memory.workspace.snapshots.restoration import ResumeResult, WorkspaceResumer
+from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Any
 
     from agent_memory.models.clock import Clock
     from agent_memory.redaction import Redactor
-    from agent_memory.workspace.declaration import Declaration
-    from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.declaration.model import Declaration
+    from agent_memory.workspace.rows.claims import Claim
+    from agent_memory.workspace.rows.row_reader import RowPage
+    from agent_memory.workspace.rows.row_writer import SavedRow
+    from agent_memory.workspace.step_plan import Step
+    from agent_memory.workspace.step_transitions import FailureType
 
 
 class Workspace:
-    """A workspace that is open. Threads may share it; processes open their own.
+    """Open workspace. Threads may share it; processes open their own.
 
     Args:
-        opened: Where it is.
-        redactor: Takes secrets out of what is written.
-        on_event: Is told of every change: the name of an event, and fields without the text of rows.
+        opened: Folder, declaration and database.
+        redactor: Redactor of written values.
+        on_event: Called for every change, with the event's name and fields without the text of rows.
 
     Attributes:
-        tables: Rows.
-        steps: What is to be done, by whom.
-        snapshots: What can be gone back to.
+        tables: Access to the rows.
+        steps: Queue of the steps.
+        snapshots: Snapshots of the workspace.
     """
 
     def __init__(
@@ -55,12 +60,12 @@ class Workspace:
         redactor: Redactor | None = None,
         on_event: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        self._core = core = Core(opened, redactor, on_event)
+        self._core = core = WorkspaceCore(opened, redactor, on_event)
         self._opened = opened
-        self.tables = Tables(core)
-        self.snapshots = Snapshots(core)
-        self.steps = Steps(core, self.snapshots)
-        self._returning = Returning(core, self.snapshots)
+        self.tables = RowTables(core)
+        self.snapshots = SnapshotStore(core)
+        self.steps = StepQueue(core, self.snapshots)
+        self._returning = WorkspaceResumer(core, self.snapshots)
         core.make_singletons()
         self._returning.finish_restore()
         self.snapshots.make_up()
@@ -75,21 +80,21 @@ class Workspace:
         clock: Clock | None = None,
         on_event: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> Workspace:
-        """Begin a workspace in a folder.
+        """Create a workspace in a folder.
 
         Args:
-            folder: Made if it is not there; the declaration is copied into it.
-            declaration: A YAML file.
-            url: Of a PostgreSQL database; None: SQLite, in the folder.
-            clock: Tells the time; the machine's own, or the database server's, where it is None.
-            on_event: Is told of every change.
+            folder: Target folder, created if missing; the declaration is copied into it.
+            declaration: YAML file with the declaration.
+            url: Address of a PostgreSQL database; None for SQLite in the folder.
+            clock: Source of the time; None for the machine's clock, or the database server's.
+            on_event: Called for every change.
 
         Raises:
             DeclarationError: The declaration is wrong.
             ConfigurationError: There is a workspace in the folder.
             UnsupportedError: The folder is shared with other machines, or SQLite is too old.
         """
-        return cls(begin(folder, declaration, url, clock), on_event=on_event)
+        return cls(create_in_folder(folder, declaration, url, clock), on_event=on_event)
 
     @classmethod
     def open(
@@ -105,55 +110,59 @@ class Workspace:
         Raises:
             DeclarationError: Its declaration was changed in a way that rows might not fit.
         """
-        return cls(open_place(folder, url, clock), on_event=on_event)
+        return cls(open_folder(folder, url, clock), on_event=on_event)
 
     @property
     def declaration(self) -> Declaration:
-        """What is declared."""
+        """Declaration of the workspace."""
         return self._opened.declaration
 
     @property
     def folder(self) -> Path:
-        """The folder it is in."""
+        """Folder of the workspace."""
         return self._opened.folder
 
     def canonical(self) -> str:
-        """Return what it holds in a form that is equal for equal workspaces; see `agent_memory.workspace.export`."""
+        """Return the content as canonical JSON; see `export.canonical`."""
         return canonical(self._core)
 
     def export(self, path: Path, *, canonical: bool = False) -> int:
-        """Write all rows that are shown to a file; return how many. Forms and errors as of `carrying.export`."""
+        """Write all shown rows to a file; see `export.export`."""
         return export(self._core, path, as_canonical=canonical)
 
     def bring(self, path: Path) -> int:
-        """Add the rows of an export to a workspace that has none; return how many. Errors as of `carrying.bring`."""
-        return bring(self._core, path)
+        """Import the rows of an export; see `export.import_rows`."""
+        return import_rows(self._core, path)
 
     def history(
         self, *, table: str | None = None, row_id: int | None = None, step: str | None = None, limit: int = 1_000
     ) -> list[dict[str, Any]]:
-        """Return changes, the newest first; of one table, row or step alone where it is named.
+        """Return changes, optionally of a table, row or step.
+
+        The newest come first.
 
         Each is a dict of `seq`, `at`, `table`, `row_id`, `op`, `columns`, `agent`, `session`, `step` and `attempt`.
         """
         with self._core.reading() as transaction:
-            keys = {name: each.key for name, each in self.declaration.tables.items() if each.key is not None}
-            return recent(transaction.connection, transaction.schema, keys, table, row_id, step, limit)
+            keys = {
+                name: declared.key for name, declared in self.declaration.tables.items() if declared.key is not None
+            }
+            return list_recent_changes(transaction.connection, transaction.schema, keys, table, row_id, step, limit)
 
     def close(self) -> None:
-        """Close the database; claims still held last for their time."""
+        """Close the database; open claims last for their time."""
         with contextlib.suppress(BusyError, StorageError):  # else they last until this process ends
             self.steps.hand_over()
         self._opened.database.close()
 
     def next_steps(self, agent: str | None = None) -> list[Step]:
-        """Return what can run now, for one agent or all."""
+        """Return the steps that can run now, of one agent or all."""
         return self.steps.ready(agent)
 
-    def resume_from_snapshot(self, snapshot_name: str, *, by: str | None = None) -> Resumed:
-        """Give rows, steps and files the state of a snapshot, as new changes; a snapshot of now is made first.
+    def resume_from_snapshot(self, snapshot_name: str, *, by: str | None = None) -> ResumeResult:
+        """Restore rows, steps and files of a snapshot, as new changes.
 
-        Claims end. Nothing that was written since is lost: it is in the snapshot that is made first.
+        The present state becomes a snapshot first, so nothing is lost. Claims end.
 
         Raises:
             RowNotFoundError: There is no snapshot of this name.
@@ -161,31 +170,222 @@ class Workspace:
         """
         return self._returning.restore(snapshot_name, by=by)
 
-    def resume_from_row(self, table: str, key: Any, phase: str, *, by: str | None = None) -> Resumed:
-        """Take back what the steps of one row wrote from a phase on, and have them done again.
+    def resume_from_row(self, table: str, key: Any, phase: str, *, by: str | None = None) -> ResumeResult:
+        """Undo and reopen the steps of one row from a phase.
 
-        Steps of the whole workspace in that phase and later ones are done again too: they rest on all rows.
+        Steps of the whole workspace in that phase and later ones are reopened too: they rest on all rows.
 
         Raises:
             RowNotFoundError: There is no such row, or no such phase.
         """
         return self._returning.resume_row(table, key, phase, by=by)
 
-    def resume_from_chapter(self, chapter_num: Any, phase: str | int) -> Resumed:
-        """Do the steps of one row again from a phase on, as `resume_from_row`; the table is that of the phase.
+    def resume_from_chapter(self, chapter_num: Any, phase: str | int) -> ResumeResult:
+        """Reopen the steps of one row from a phase on, as `resume_from_row`.
+
+        The table is that of the phase.
 
         Args:
-            chapter_num: The key of a row of the table that the phase works on.
-            phase: A phase that works on rows, by name, or by number counted from 1.
+            chapter_num: Key of a row of the phase's table.
+            phase: Phase that works on rows, by name, or by number from 1.
 
         Raises:
             ValidationError: There is no such phase, or it works on no rows.
         """
         phases = self.declaration.phases
-        names = {number: each.name for number, each in enumerate(phases, 1)}
+        names = {number: item.name for number, item in enumerate(phases, 1)}
         name = names.get(phase) if isinstance(phase, int) else phase
-        over = next((each.over for each in phases if each.name == name), None)
+        over = next((item.over for item in phases if item.name == name), None)
         if name is None or over is None:
-            rows = ", ".join(f"{number} {each.name}" for number, each in enumerate(phases, 1) if each.over)
+            rows = ", ".join(f"{number} {item.name}" for number, item in enumerate(phases, 1) if item.over)
             raise ValidationError(f"A row is resumed from a phase that works on rows: {rows}.", code="unknown_phase")
         return self.resume_from_row(over, chapter_num, name)
+
+
+class RowTables:
+    """Access to the rows; each call is one transaction."""
+
+    def __init__(self, core: WorkspaceCore) -> None:
+        self._core = core
+
+    def get(self, table: str, key: Any = None, caller: Caller = NOBODY, columns: Sequence[str] = ()) -> dict[str, Any]:
+        """Return a row by its key, or by ID without one.
+
+        A singleton's row needs neither.
+
+        Raises:
+            RowNotFoundError: There is none, or the caller's phase may not see it.
+        """
+        with self._core.reading() as transaction:
+            return self._core.reader.one(transaction.connection, table, key, caller, columns)
+
+    def many(self, table: str, caller: Caller = NOBODY, **how: Any) -> RowPage:
+        """Return rows in the order of their key; `how` as of `RowReader.many`."""
+        with self._core.reading() as transaction:
+            return self._core.reader.many(transaction.connection, table, caller, **how)
+
+    def search(
+        self, table: str, query: str, caller: Caller = NOBODY, *, columns: Sequence[str] = (), limit: int = 20
+    ) -> list[dict[str, Any]]:
+        """Return rows with words of `query`, the best first."""
+        with self._core.reading() as transaction:
+            return self._core.reader.search(transaction.connection, table, query, caller, columns, limit)
+
+    def proposals(self, table: str, caller: Caller = NOBODY) -> list[dict[str, Any]]:
+        """Return the proposals of a table."""
+        with self._core.reading() as transaction:
+            return self._core.reader.proposals(transaction.connection, table, caller)
+
+    def pending(self, table: str) -> int:
+        """Return the number of rows of unfinished steps."""
+        with self._core.reading() as transaction:
+            return count_pending(transaction.connection, self._core.reader.table(table))
+
+    def save(self, table: str, values: Mapping[str, Any], caller: Caller = NOBODY) -> SavedRow:
+        """Add a row; errors as of `RowWriter.prepare` and `RowWriter.add`."""
+        if table in self._core.declaration.tables and self._core.declaration.tables[table].kind == "singleton":
+            return self.update(table, None, values, caller)
+        prepared = self._core.writer.prepare(table, values, caller, is_complete=True)
+        with self._core.changing(caller) as transaction:
+            saved = self._core.writer.add(transaction, prepared)
+        self._core.emit("workspace:row_saved", caller, table=table, row_id=saved.row_id, proposal=saved.proposal)
+        return saved
+
+    def update(
+        self,
+        table: str,
+        key: Any,
+        values: Mapping[str, Any],
+        caller: Caller = NOBODY,
+        *,
+        expected: Mapping[str, Any] | None = None,
+    ) -> SavedRow:
+        """Change columns of a row; errors as of `RowWriter.prepare` and `RowWriter.change`."""
+        prepared = self._core.writer.prepare(table, values, caller, is_complete=False)
+        with self._core.changing(caller) as transaction:
+            saved = self._core.writer.change(transaction, key, prepared, expected)
+        self._core.emit("workspace:row_updated", caller, table=table, row_id=saved.row_id, columns=sorted(values))
+        return saved
+
+    @contextlib.contextmanager
+    def bulk(self, caller: Caller = NOBODY) -> Iterator[Callable[[str, Mapping[str, Any]], SavedRow]]:
+        """Add many rows in one transaction, all or none.
+
+        Yields:
+            Function that adds a row, as `save`.
+        """
+        writer = self._core.writer
+        with self._core.changing(caller) as transaction:
+            yield lambda table, values: writer.add(transaction, writer.prepare(table, values, caller, is_complete=True))
+        self._core.emit("workspace:rows_saved", caller)
+
+
+class StepQueue:
+    """Queue of the steps; each call is one transaction."""
+
+    def __init__(self, core: WorkspaceCore, snapshots: SnapshotStore) -> None:
+        self._core = core
+        self._snapshots = snapshots
+        self._claims: dict[tuple[str, int], Claim] = {}  # claims of this process
+
+    def all(self) -> list[Step]:
+        """Return all steps, phase by phase."""
+        return self._core.steps()
+
+    def ready(self, agent: str | None = None) -> list[Step]:
+        """Return the steps that can run now, of one agent or all."""
+        return self._core.ready(agent)
+
+    def claim(
+        self, owner: str, *, step: str | None = None, agent: str | None = None, seconds: float | None = None
+    ) -> Claim | None:
+        """Claim a step, or the first that can run; see `StepTransitions.claim`."""
+        owner = self._core.name("owner", owner)
+        self._snapshots.make_due()
+        with self._core.changing(Caller(agent)) as transaction:
+            claim = self._core.working.claim(transaction, owner, step=step, agent=agent, seconds=seconds)
+        if claim is not None:
+            self._claims[claim.lease, claim.fence] = claim
+            self._core.emit(
+                "workspace:claimed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, owner=owner
+            )
+        return claim
+
+    def claim_row(self, owner: str, table: str, key: Any, *, seconds: float = 600) -> Claim:
+        """Claim a row for exclusive writes; see `StepTransitions.claim_row`."""
+        owner = self._core.name("owner", owner)
+        with self._core.changing(NOBODY) as transaction:
+            claim = self._core.working.claim_row(transaction, owner, table, key, seconds)
+        self._claims[claim.lease, claim.fence] = claim
+        return claim
+
+    def renew(self, claim: Claim, *, seconds: float = 600) -> Claim:
+        """Extend a claim to `seconds` from now.
+
+        Raises:
+            LeaseError: It has ended.
+        """
+        with self._core.changing(NOBODY) as transaction:
+            renewed = self._core.leases.renew(transaction, claim, seconds)
+        self._claims[claim.lease, claim.fence] = renewed
+        return renewed
+
+    def finish(self, claim: Claim, caller: Caller | None = None) -> str | None:
+        """Finish a step; return a phase that ends with it. See `StepTransitions.finish`.
+
+        A snapshot or copy of the database that cannot be written is not an error of the step. It is reported by an
+        event, and by `SnapshotStore.owed`.
+        """
+        by = replace(caller or Caller(claim.agent), claim=claim)
+        with self._core.changing(by) as transaction:
+            phase = self._core.working.finish(transaction, claim)
+            if phase is not None and self._core.declaration.phase(phase).snapshot is not None:
+                self._core.set_meta(transaction.connection, "due", f"{phase} {transaction.at}")
+        self._claims.pop((claim.lease, claim.fence), None)
+        self._core.emit("workspace:finished", by, step=claim.step, attempt=claim.attempt, phase_done=phase)
+        if phase is not None:
+            try:
+                self._snapshots.make_due()
+            except StorageError as error:  # the step is done; the next claim makes the snapshot
+                self._core.emit("workspace:snapshot_failed", by, phase=phase, code=error.code)
+            self._snapshots.make_up()
+        return phase
+
+    def release(self, claim: Claim) -> None:
+        """Return a claim and undo its attempt."""
+        with self._core.changing(Caller(claim.agent)) as transaction:
+            self._core.working.release(transaction, claim)
+        self._claims.pop((claim.lease, claim.fence), None)
+        self._core.emit("workspace:released", Caller(claim.agent), step=claim.step, attempt=claim.attempt)
+
+    def fail(self, claim: Claim, kind: FailureType, message: str, caller: Caller | None = None) -> int:
+        """Record a failed attempt; return the retries left."""
+        cleaned = clean_message(self._core.redactor, message)
+        by = replace(caller or Caller(claim.agent), claim=None)  # its writes are undone, and the failure stays
+        with self._core.changing(by) as transaction:
+            tries_left = self._core.working.fail(transaction, claim, kind, cleaned)
+        self._claims.pop((claim.lease, claim.fence), None)
+        self._core.emit(
+            "workspace:failed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, kind=kind, left=tries_left
+        )
+        return tries_left
+
+    def hand_over(self) -> None:
+        """Hand over this process's claims, which then last their full time.
+
+        Called when this process closes the workspace.
+        """
+        claims, self._claims = list(self._claims.values()), {}
+        if claims:
+            with self._core.changing(NOBODY) as transaction:
+                for claim in claims:
+                    self._core.leases.hand_over(transaction, claim)
+
+    def validate(self, step: str, validator: str, failures: Sequence[str] = ()) -> list[str]:
+        """Record the validation of a step; see `StepTransitions.validate`."""
+        cleaned = [clean_message(self._core.redactor, failure) for failure in failures]
+        validator = self._core.name("validator", validator)
+        with self._core.changing(Caller(validator)) as transaction:
+            stale = self._core.working.validate(transaction, step, validator, cleaned)
+        self._core.emit("workspace:validated", Caller(validator), step=step, passed=not failures)
+        return stale

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import ConfigurationError, ReadOnlyError, StorageError
-from agent_memory.workspace import Workspace, place
+from agent_memory.workspace import Workspace, core
 from agent_memory.workspace.snapshots import contents
 from tests.concurrency.processes import environment
 from tests.unit.workspace.conftest import prepare, sqlite_only
@@ -137,14 +137,14 @@ def test_a_file_of_a_snapshot_that_unpacks_to_more_than_any_file_or_is_gone_is_t
 def test_of_two_who_begin_a_workspace_at_the_same_moment_one_does(
     tmp_path: Path, declaration: Path, url: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = place.make_private_folder
+    made = core.make_private_folder
 
     def beside(folder: Path) -> None:
         made(folder)
-        monkeypatch.setattr(place, "make_private_folder", made)
+        monkeypatch.setattr(core, "make_private_folder", made)
         Workspace.create(tmp_path / "book", declaration, url=url).close()
 
-    monkeypatch.setattr(place, "make_private_folder", beside)
+    monkeypatch.setattr(core, "make_private_folder", beside)
     with pytest.raises(ConfigurationError, match="nothing was changed"):
         Workspace.create(tmp_path / "book", declaration, url=url)
     Workspace.open(tmp_path / "book", url=url).close()

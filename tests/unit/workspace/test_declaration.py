@@ -135,3 +135,25 @@ def test_a_workspace_is_begun_once(url: str | None, book: Workspace, declaration
         Workspace.create(book.folder, declaration, url=url)
     with pytest.raises(ConfigurationError, match="There is no workspace in"):
         Workspace.open(tmp_path / "elsewhere", url=url)
+
+
+def test_faults_of_shape_and_content_are_reported_together() -> None:
+    text = """
+workspace: book
+tables:
+  chapters: {key: number, columns: {number: integer, title: txt}, key: number}
+  terms: {key: name, columns: {term: text}}
+  links: {columns: {chapter: {type: integer, references: chapters}, at: {type: text, references: nowhere}}}
+phases:
+  - {name: write, over: chapters, agents: []}
+"""
+    types = "'text', 'integer', 'real', 'boolean', 'json', 'timestamp' or 'file'"
+    with pytest.raises(DeclarationError) as caught:
+        parse_declaration(text, "x.yaml")
+    assert str(caught.value).splitlines() == [
+        f"x.yaml:4:54: tables.chapters.columns.title.type: 'txt' is not {types}",
+        "x.yaml:4:67: 'key' stands here twice",
+        "x.yaml:5:11: tables.terms.key: no column 'name'; there are term",
+        "x.yaml:6:69: tables.links.columns.at: references 'nowhere', which is no table",
+        "x.yaml:8:35: phases.0.agents: tuple should have at least 1 item after validation, not 0",
+    ]

@@ -12,7 +12,7 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.workspace import Caller, Workspace, read_declaration
-from agent_memory.workspace.toolset import Offer, Toolset, offered
+from agent_memory.workspace.toolset.toolset import Offer, Toolset, build_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,14 +115,14 @@ def test_phases_are_ten_and_four_make_snapshots() -> None:
 def test_a_tool_has_the_name_and_the_arguments_that_were_specified(name: str) -> None:
     declaration = read_declaration(BOOK)
     assert name in declaration.tools
-    tool = offered(declaration)[name]
+    tool = build_tools(declaration)[name]
     assert sorted(tool.needed) == sorted(PRINTED[name])
     if name in ("log_decision", "flag_issue"):
         assert "chapter" in tool.properties
 
 
 def test_every_tool_has_a_schema_that_asks_for_something_and_words_for_a_model() -> None:
-    tools = offered(read_declaration(BOOK))
+    tools = build_tools(read_declaration(BOOK))
     assert len(tools) > 29 + 7 + 5
     for tool in tools.values():
         schema = tool.input_schema
@@ -303,7 +303,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 
 def work(tools: Toolset) -> None:
     """Do one step that was claimed, with the tools of the book."""
-    claim = tools.session.held()
+    claim = tools.session.get_claim()
     for field, value in WRITTEN[claim.agent or ""].items():
         tools.call("save_chapter_field", {"chapter_num": claim.key, "field": field, "value": value})
     tools.call("add_glossary_term", {"term": "roof", "definition": f"as in chapter {claim.key}"})

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from agent_memory.errors import DeclarationError, ValidationError
-from agent_memory.workspace import Workspace, parse_declaration, place
+from agent_memory.workspace import Workspace, core, parse_declaration
 from agent_memory.workspace.declaration.json_schemas import (
     PatternError,
     find_fault,
@@ -65,7 +65,7 @@ def old(tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) -> 
     """Return a workspace that an earlier version began, with a pattern that RE2 cannot match."""
     (tmp_path / "d.yaml").write_text(declare(LOOK_AHEAD))
     with monkeypatch.context() as patch:
-        patch.setattr(place, "find_new_refused_patterns", lambda *_: [])
+        patch.setattr(core, "find_new_refused_patterns", lambda *_: [])
         Workspace.create(tmp_path / "w", tmp_path / "d.yaml", clock=clock).close()
     workspace = Workspace.open(tmp_path / "w", clock=clock)
     yield workspace

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from agent_memory.errors import ConflictError, LeaseError, ValidationError
 from agent_memory.files.processes import ProcessIdentity, get_own_identity
 from agent_memory.workspace import Caller, Workspace
-from agent_memory.workspace.place import open_place
+from agent_memory.workspace.core import open_folder
 from tests.unit.workspace.conftest import analyse, do, prepare, write
 
 _CLAIMS = """
@@ -131,7 +131,7 @@ def _own() -> ProcessIdentity:
 
 def _name_holder(book: Workspace, url: str | None, holder: ProcessIdentity | None) -> None:
     """Write down another process as the one that holds all claims."""
-    opened = open_place(book.folder, url, None)
+    opened = open_folder(book.folder, url, None)
     meta, text = opened.schema.meta, holder.to_json() if holder is not None else "{]"
     with opened.database.writing() as connection:
         done = connection.execute(sa.update(meta).where(meta.c.key.startswith("holder:")).values(value=text))
@@ -172,7 +172,7 @@ def test_flags_of_countries_are_different_keys(book: Workspace) -> None:
 
 def test_rows_of_an_older_version_that_look_alike_stay(book: Workspace, url: str | None) -> None:
     saved = [book.tables.save("terms", {"term": term, "definition": term}).row_id for term in ("oak", "elm")]
-    opened = open_place(book.folder, url, None)
+    opened = open_folder(book.folder, url, None)
     terms = opened.schema.declared["terms"]
     with opened.database.writing() as connection:  # as an older version kept it
         connection.execute(sa.update(terms).where(terms.c.id == saved[1]).values(term="oak "))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import LeaseError, RowNotFoundError, StorageError, ValidationError
-from agent_memory.workspace import Caller, Workspace, keeping, returning
+from agent_memory.workspace import Caller, Workspace
+from agent_memory.workspace.snapshots import restoration, snapshot_store
 from tests.unit.workspace.conftest import analyse, do, prepare, sqlite_only, write
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def test_files_that_a_dead_process_left_are_put_back_by_the_next(
     book.snapshots.make("first")
     prompt.write_text("two")
     with monkeypatch.context() as dead:
-        dead.setattr(returning, "put_back", _killed)
+        dead.setattr(restoration, "restore_files", _killed)
         with pytest.raises(KeyboardInterrupt):
             book.resume_from_snapshot("first")
     assert prompt.read_text() == "two"
@@ -222,14 +223,18 @@ def test_two_who_see_that_a_snapshot_is_due_make_one(
     with monkeypatch.context() as dead:
         dead.setattr(book.snapshots, "make_due", list)
         prepare(book)
-    other, listed, asked = Workspace.open(book.folder, url=url, clock=clock), keeping.manifest_of, iter([True])
+    other, listed, asked = (
+        Workspace.open(book.folder, url=url, clock=clock),
+        snapshot_store.build_manifest,
+        iter([True]),
+    )
 
     def meanwhile(*arguments: Any) -> dict[str, str]:
         if next(asked, False):
             other.snapshots.make_due()
         return listed(*arguments)
 
-    monkeypatch.setattr(keeping, "manifest_of", meanwhile)
+    monkeypatch.setattr(snapshot_store, "build_manifest", meanwhile)
     assert book.snapshots.make_due() == []
     assert [each.name for each in book.snapshots.all()] == ["PREPARED"]
     other.close()

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from agent_memory.workspace import parse_declaration
-from agent_memory.workspace.database import schema_of
+from agent_memory.workspace.database.schema import build_schema
 
 TEXT = "t" * 60
 
@@ -18,7 +18,7 @@ tables:
   a: {{columns: {{long: text, number: integer}}, index: [long, number]}}
   {TEXT}: {{columns: {{{TEXT}: {{type: text, unique: true}}}}}}
 """
-    schema = schema_of(parse_declaration(declared), "w")
+    schema = build_schema(parse_declaration(declared), "w")
     indexes = [index for table in schema.declared.values() for index in table.indexes]
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     return [str(sa.schema.CreateIndex(index).compile(dialect=dialect)) for index in indexes]

@@ -10,7 +10,7 @@ import pytest
 from agent_memory.errors import AgentMemoryError, ConfigurationError, DeclarationError
 from agent_memory.workspace import Workspace, parse_declaration
 from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
-from agent_memory.workspace.toolset import Offer, Toolset, offered
+from agent_memory.workspace.toolset.toolset import Offer, Toolset, build_tools
 from tests.unit.workspace.conftest import BOOK, analyse, prepare
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def refused(tools: Toolset, tool: str, /, **arguments: Any) -> AgentMemoryError:
 
 
 def test_tools_are_made_from_every_table() -> None:
-    tools = offered(parse_declaration(BOOK))
+    tools = build_tools(parse_declaration(BOOK))
     assert set(tools) == {
         "next_steps", "claim_step", "claim_row", "finish_step", "release_step", "fail_step", "renew",
         "get_row", "list_rows", "search_rows", "save_row", "update_row", "list_proposals",
@@ -46,7 +46,7 @@ def test_tools_are_made_from_every_table() -> None:
 
 
 def test_a_schema_says_types_enums_references_and_what_is_needed() -> None:
-    schema = offered(parse_declaration(BOOK))["save_tactic"].input_schema
+    schema = build_tools(parse_declaration(BOOK))["save_tactic"].input_schema
     assert schema == {
         "type": "object",
         "properties": {
@@ -57,7 +57,7 @@ def test_a_schema_says_types_enums_references_and_what_is_needed() -> None:
         "required": ["name"],
         "additionalProperties": False,
     }
-    sections = offered(parse_declaration(BOOK))["update_chapter"].input_schema["properties"]["fields"]["properties"]
+    sections = build_tools(parse_declaration(BOOK))["update_chapter"].input_schema["properties"]["fields"]["properties"]
     assert sections["sections"] == {"type": "array", "items": {"type": "string"}}
 
 

@@ -132,7 +132,7 @@ def test_what_a_stranger_said_of_a_failure_is_of_low_trust_until_somebody_else_s
     assert tools_of(book).call("next_steps", {})["trust"] == "low"
     second = tools_of(book, "second")
     assert second.call("claim_step", {"step": "analyse/analyst/1"})["trust"] == "low"
-    claim = second.session.held()
+    claim = second.session.get_claim()
     book.steps.fail(claim, "transient", "The line was cut.")
     assert "trust" not in tools_of(book).call("next_steps", {})
 

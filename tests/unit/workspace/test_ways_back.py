@@ -9,8 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from agent_memory.errors import RowNotFoundError, StorageError
-from agent_memory.workspace import Caller, Workspace, keeping, returning
-from agent_memory.workspace.snapshots import manifest_of
+from agent_memory.workspace import Caller, Workspace
+from agent_memory.workspace.snapshots import restoration, snapshot_store
+from agent_memory.workspace.snapshots.contents import build_manifest
 from tests.unit.workspace.conftest import BOOK, analyse, do, prepare, sqlite_only, write
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def test_a_snapshot_that_is_being_restored_is_kept(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(returning, "put_back", die)
+        dying.setattr(restoration, "restore_files", die)
         with pytest.raises(KeyboardInterrupt):
             book.resume_from_snapshot("first")
     book.snapshots.prune([])
@@ -224,13 +225,13 @@ def test_what_a_snapshot_needs_stays_while_another_process_prunes(
     calls = []
 
     def pruned_after(*how: Any) -> dict[str, str]:
-        manifest = manifest_of(*how)
+        manifest = build_manifest(*how)
         if not calls:
             calls.append(1)
             other.snapshots.prune([])
         return manifest
 
-    monkeypatch.setattr(keeping, "manifest_of", pruned_after)
+    monkeypatch.setattr(snapshot_store, "build_manifest", pruned_after)
     book.snapshots.make("first")
     assert book.snapshots.verify("first") == []
     other.close()

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from agent_memory.workspace import Caller, Workspace
-from agent_memory.workspace.database.history import entries, folded, whole_text
-from agent_memory.workspace.place import open_place
+from agent_memory.workspace.core import open_folder
+from agent_memory.workspace.database.history import fold_entries, iter_entries, load_text
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Sequences(RuleBasedStateMachine):
         (self.folder / "w.yaml").write_text(DECLARED)
         self.clock = FrozenClock(datetime(2026, 1, 1, tzinfo=UTC))
         self.book = Workspace.create(self.folder / "w", self.folder / "w.yaml", clock=self.clock)
-        self.opened = open_place(self.folder / "w", None, None)  # the history has no other way out
+        self.opened = open_folder(self.folder / "w", None, None)  # the history has no other way out
         for number in (1, 2):
             self.book.tables.save("chapters", {"number": number})
         self.model = Model()
@@ -205,9 +205,9 @@ class Sequences(RuleBasedStateMachine):
             stored = {row["id"]: dict(row) for row in connection.execute(schema.declared["terms"].select()).mappings()}
             for row_id, row in stored.items():
                 history = schema.history.c
-                told = folded(entries(connection, schema, history.tbl == "terms", history.row_id == row_id))
+                told = fold_entries(iter_entries(connection, schema, history.tbl == "terms", history.row_id == row_id))
                 assert told is not None
-                values = {name: whole_text(connection, schema, value) for name, value in told.values.items()}
+                values = {name: load_text(connection, schema, value) for name, value in told.values.items()}
                 assert {name: values.get(name) for name in row if name != "id"} == {
                     name: value for name, value in row.items() if name != "id"
                 }

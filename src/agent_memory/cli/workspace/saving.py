@@ -16,7 +16,7 @@ from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
-    from agent_memory.workspace import Saved, Workspace
+    from agent_memory.workspace import SavedRow, Workspace
 
 
 @command(WorkspaceOptions)
@@ -40,7 +40,7 @@ async def save(
 
         held = None if claim is None else claim_in(_text_of(claim), claim)
         caller = Caller(agent or (held.agent if held is not None else None), claim=held)
-        saved: list[tuple[str, Saved]] = []
+        saved: list[tuple[str, SavedRow]] = []
         for number, values in enumerate(rows, start=1):
             try:
                 saved.append(_saved(workspace, name, values, caller))
@@ -59,7 +59,7 @@ async def save(
         place.screen.note(f"{counted(kept, 'row')} kept as proposals: another row has their {name} value already.")
 
 
-def _saved(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, Saved]:
+def _saved(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, SavedRow]:
     declared = workspace.declaration.tables.get(table)
     key = None if declared is None else declared.key
     if declared is not None and declared.kind == "rows" and key is not None and values.get(key) is not None:

@@ -15,7 +15,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
-    from agent_memory.workspace import Resumed, Snapshot, Workspace
+    from agent_memory.workspace import ResumeResult, Snapshot, Workspace
 
 _MOST_CHARS: Final = 70
 _MOST_ROWS: Final = 40
@@ -125,7 +125,7 @@ async def resume(
         _resumed(place, workspace.resume_from_chapter(wanted, number or phase), f"{key} begins again at {phase}")
 
 
-def _resumed(place: CommandPlace, resumed: Resumed, told: str) -> None:
+def _resumed(place: CommandPlace, resumed: ResumeResult, told: str) -> None:
     screen = place.screen
     names = [each.name for each in resumed.next_steps]
     screen.document({

@@ -1,4 +1,4 @@
-"""One database: SQLite in the workspace's folder, or PostgreSQL by a URL. Opens, reads, and writes one at a time.
+"""SQLite and PostgreSQL databases of a workspace.
 
 SQLite's own waiting polls, and starves some of many writers for seconds. So writers wait for a lock of the kernel, in
 their order, before they begin. PostgreSQL has advisory locks for that. Both make the numbers of the history follow the
@@ -13,8 +13,9 @@ import os
 import re
 import sqlite3
 import stat
+from abc import ABC, abstractmethod
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import sqlalchemy as sa
 
@@ -46,46 +47,51 @@ _OLDEST: Final = (3, 37)
 _CACHE_KIB: Final = 16_384
 
 
-class Database(Protocol):
-    """What the rest of a workspace needs of a database.
+class WorkspaceDatabase(ABC):
+    """Database of a workspace.
 
     Attributes:
-        engine: SQLAlchemy's.
-        namespace: The PostgreSQL schema its tables are in; None on SQLite.
-        file: The file it is, where it is one.
+        engine: Engine of SQLAlchemy.
+        namespace: PostgreSQL schema of the tables; None on SQLite.
+        file: File of the database; None on PostgreSQL.
     """
 
     engine: sa.Engine
-    namespace: str | None
-    file: Path | None
+    namespace: str | None = None
+    file: Path | None = None
+    _read_options: ClassVar[dict[str, Any]] = {}
 
-    def reading(self) -> contextlib.AbstractContextManager[sa.Connection]:
-        """Read one state of all tables, whatever others write meanwhile."""
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Read one state of all tables, unaffected by other writers."""
+        with _converting_errors(self.file), self.engine.connect() as connection:
+            yield connection.execution_options(**self._read_options)
 
+    @abstractmethod
     def writing(self) -> contextlib.AbstractContextManager[sa.Connection]:
-        """Write alone; all of the block is there at its end, or nothing."""
+        """Write alone; the block is committed as a whole or not."""
 
+    @abstractmethod
     def now(self, connection: sa.Connection) -> datetime:
-        """Return the time, of one clock for all who use the database."""
+        """Return the time, by one clock for all users of the database."""
 
     def close(self) -> None:
         """Close all connections."""
+        self.engine.dispose()
 
 
-class SqliteDatabase:
-    """A file in a local folder, WAL, every commit synced.
+class SqliteDatabase(WorkspaceDatabase):
+    """SQLite file in WAL mode with every commit synced.
 
     Raises:
         UnsupportedError: SQLite is older than 3.37, or the folder is on a file system that machines share.
     """
 
-    namespace: str | None = None
-
     def __init__(self, folder: Path, *, clock: Clock | None = None, wait: float = WAIT_SECONDS) -> None:
         _check_version()
         make_private_folder(folder)
         _check_place(folder)
-        self.file: Path | None = folder / FILE
+        self.file = folder / FILE
         self._lock = folder / _LOCK
         self._clock = clock or utc_now
         self._wait = wait
@@ -101,20 +107,14 @@ class SqliteDatabase:
         sa.event.listen(self.engine, "begin", _begin)
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
-        """Read one state of all tables."""
-        with _errors(self.file), self.engine.connect() as connection:
-            yield connection
-
-    @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Write alone, after those who waited before.
+        """Write alone, after earlier waiters.
 
         Raises:
             BusyError: Another process wrote for too long.
         """
         with (
-            _errors(self.file),
+            _converting_errors(self.file),
             self.engine.connect().execution_options(ws_writes=True) as connection,
             file_lock(self._lock, self._open_lock, self._wait),
             connection.begin(),
@@ -126,26 +126,22 @@ class SqliteDatabase:
         del connection
         return self._clock()
 
-    def close(self) -> None:
-        """Close all connections."""
-        self.engine.dispose()
-
     def _open_lock(self) -> int:
         return open_private(self._lock, os.O_RDWR | os.O_CREAT)
 
 
-class PostgresDatabase:
-    """A schema of a PostgreSQL database, for workers on many machines.
+class PostgresDatabase(WorkspaceDatabase):
+    """Schema of a PostgreSQL database, for workers on many machines.
 
     Args:
-        url: `postgresql://…`; a password in it is shown nowhere.
-        namespace: The schema.
+        url: Address, `postgresql://…`; a password in it is shown nowhere.
+        namespace: Name of the PostgreSQL schema.
     """
 
-    file: Path | None = None
+    _read_options: ClassVar[dict[str, Any]] = {"isolation_level": "REPEATABLE READ"}
 
     def __init__(self, url: str, namespace: str, *, clock: Clock | None = None, wait: float = WAIT_SECONDS) -> None:
-        self.namespace: str | None = namespace
+        self.namespace = namespace
         self._clock = clock
         self._wait = wait
         try:
@@ -163,39 +159,32 @@ class PostgresDatabase:
             ) from error
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
-        """Read one state of all tables."""
-        with _errors(None), self.engine.connect() as connection:
-            yield connection.execution_options(isolation_level="REPEATABLE READ")
-
-    @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Write alone in this schema; every read in the block sees what was committed before it began."""
-        with _errors(None), self.engine.begin() as connection:
+        """Write alone in this schema.
+
+        Every read in the block sees what was committed before it began.
+        """
+        with _converting_errors(None), self.engine.begin() as connection:
             connection.execute(sa.text(f"SET LOCAL lock_timeout = {int(self._wait * 1000)}"))
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtextextended(self.namespace, 0))))
             yield connection
 
     def now(self, connection: sa.Connection) -> datetime:
-        """Return the server's time, which is the same for workers on all machines."""
+        """Return the server's time, the same for workers on all machines."""
         if self._clock is not None:
             return self._clock()
         moment: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
         return moment.astimezone(UTC)
 
-    def close(self) -> None:
-        """Close all connections."""
-        self.engine.dispose()
-
 
 def _make_private(file: Path) -> None:
-    """Make a file that its owner alone may read, unless there is one.
+    """Create a file that only its owner may read, unless it exists.
 
-    One that is there is not opened: to close any descriptor of a file drops all locks of this process on it, those of
-    connections in use too (POSIX). Another process that closes its own would then remove the log that these write to.
+    An existing file is not opened: closing any descriptor of a file drops all locks of this process on it (POSIX), also
+    those of connections in use. Another process that closes its own would then remove the log that these write to.
 
     Raises:
-        OSError: It cannot be made, or what is there is no regular file.
+        OSError: It cannot be created, or is not a regular file.
     """
     try:
         os.close(open_private(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
@@ -205,24 +194,30 @@ def _make_private(file: Path) -> None:
 
 
 def _begin(connection: sa.Connection) -> None:
-    """Begin as a writer where one is meant to: a reader that begins to write fails if another wrote in between."""
+    """Begin as a writer if the connection writes.
+
+    A reader that begins to write fails if another process wrote in between.
+    """
     writes = connection.get_execution_options().get("ws_writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _prepare(connection: Any, record: object) -> None:
-    """Set up a connection: transactions are begun by us (see SQLAlchemy's notes on pysqlite)."""
+    """Set up a connection.
+
+    Transactions are begun by `_begin`, as SQLAlchemy's notes on pysqlite advise.
+    """
     del record
     connection.isolation_level = None
     cursor = connection.cursor()
-    for each in (
+    for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
         f"cache_size = -{_CACHE_KIB}",
         "temp_store = MEMORY",
     ):
-        cursor.execute(f"PRAGMA {each}")
+        cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
 
@@ -246,23 +241,23 @@ def _check_place(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _errors(file: Path | None) -> Iterator[None]:
-    """Turn what a database raises into errors of ours; the text of a statement never gets into one."""
+def _converting_errors(file: Path | None) -> Iterator[None]:
+    """Convert errors of the database to ours, without text of statements."""
     try:
         yield
     except sa.exc.DBAPIError as error:
-        raise _translated(error, file) from None
+        raise _convert_error(error, file) from None
     except (UnicodeEncodeError, OverflowError):
-        raise _unkept() from None
+        raise _build_value_error() from None
     except sa.exc.TimeoutError:
         raise BusyError("Every connection to the workspace's database is in use; nothing was written.") from None
 
 
-def _read_only(code: str, said: str, file: Path) -> StorageError:
+def _build_read_only_error(code: str, reason: str, file: Path) -> StorageError:
     if code.startswith("SQLITE_READONLY"):
         return ReadOnlyError("The workspace's database cannot be written to; reading still works.", path=file)
     if os.access(file.parent, os.W_OK):
-        return StorageError(f"The workspace's database cannot be opened ({said}).", path=file)
+        return StorageError(f"The workspace's database cannot be opened ({reason}).", path=file)
     return ReadOnlyError(
         "The folder of the workspace's database cannot be written to, which SQLite does even to read.",
         recovery="Make .workspace writable, or copy the whole workspace to where it is.",
@@ -270,7 +265,7 @@ def _read_only(code: str, said: str, file: Path) -> StorageError:
     )
 
 
-def _unkept() -> ValidationError:
+def _build_value_error() -> ValidationError:
     return ValidationError(
         "This holds what no database keeps: a number of more than 64 bits, a NUL, or half of a surrogate pair. "
         "Nothing was written.",
@@ -278,23 +273,23 @@ def _unkept() -> ValidationError:
     )
 
 
-def _translated(error: sa.exc.DBAPIError, file: Path | None) -> AgentMemoryError:
-    said = re.sub(r"\s+", " ", str(error.orig)).strip()
+def _convert_error(error: sa.exc.DBAPIError, file: Path | None) -> AgentMemoryError:
+    reason = re.sub(r"\s+", " ", str(error.orig)).strip()
     code = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or ""
-    if "cannot contain NUL" in said or code == "22003":  # numeric_value_out_of_range
-        return _unkept()
+    if "cannot contain NUL" in reason or code == "22003":  # numeric_value_out_of_range
+        return _build_value_error()
     if code.startswith("SQLITE_BUSY") or code in {"55P03", "40001"}:
         return BusyError("Other processes kept the workspace's database busy; nothing was written.")
     if code.startswith("SQLITE_FULL") or code == "53100":
         return DiskFullError("The disk of the workspace's database is full; nothing of this was written.")
     if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) and file is not None:
-        return _read_only(code, said, file)
+        return _build_read_only_error(code, reason, file)
     if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return StorageError(
-            f"The workspace's database is damaged ({said}).",
+            f"The workspace's database is damaged ({reason}).",
             code="damaged",
             recovery="Keep a copy of the folder .workspace. Then put one of .workspace/dumps in the place of rows.db, "
             "and remove rows.db-wal and rows.db-shm.",
             path=file,
         )
-    return StorageError(f"The workspace's database refused this ({code or 'no code'}): {said}", path=file)
+    return StorageError(f"The workspace's database refused this ({code or 'no code'}): {reason}", path=file)

@@ -1,12 +1,22 @@
-"""The tables of a database: those that are declared, and the workspace's own, whose names begin with `ws_`.
+"""Tables of a database, and its word indexes.
 
-Every declared table has `id`, the declared columns, `created_at`, `updated_at` and what says whether a row is shown.
-SQLite gets STRICT tables (https://sqlite.org/stricttables.html), which know INTEGER, REAL and TEXT.
+Our own tables begin with `ws_`.
+
+Every declared table has `id`, the declared columns, `created_at`, `updated_at` and the state of the row. SQLite gets
+STRICT tables (https://sqlite.org/stricttables.html), which know INTEGER, REAL and TEXT.
+
+Search by words is done by the database itself, so it is right after every change and restore. SQLite: FTS5 over the
+table (https://sqlite.org/fts5.html), filled by triggers, ranked by BM25. PostgreSQL: an index on `to_tsvector`, ranked
+by `ts_rank`. A row with any of the words is found; rows with more of them come first. Both end a word at any other
+character than letters and digits, remove accents (é is e), and stem by Porter's algorithm. So both find the same rows;
+their order may differ.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -14,22 +24,39 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.declaration import Column, Declaration, Table
+    from collections.abc import Sequence
+
+    from agent_memory.workspace.declaration.model import Column, Declaration, Table
 
 WHOLE: Final = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
 NUMBER: Final[sa.types.TypeEngine[float]] = sa.REAL().with_variant(sa.Double(), "postgresql")
 TEXT: Final[sa.types.TypeEngine[str]] = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-"""Texts are ordered by the numbers of their characters: as SQLite does, whatever language a server is set to."""
+"""Texts are ordered by code points, as in SQLite, whatever the language of the server."""
+_WORD: Final = re.compile(r"\w+")
+_MAX_WORDS: Final = 40
+_INDEXED: Final = 150_000
+"""Characters that PostgreSQL indexes of a row, in equal parts of its columns: a tsvector has no more than a megabyte,
+and a word of one letter takes ten bytes (https://www.postgresql.org/docs/current/textsearch-limitations.html)."""
+_STEMS: Final = "ws_stems"
+_CONFIGURATION: Final = "ws_words"
+_CONFIGURED: Final = sa.text(
+    "SELECT 1 FROM pg_ts_config JOIN pg_namespace ON pg_namespace.oid = cfgnamespace "
+    "WHERE nspname = :schema AND cfgname = :name"
+)
+_MARKS: Final = r"[\u0300-\u036f]+"
+"""Combining marks, separate characters in NFD."""
+_BETWEEN: Final = r"[\u0001-/:-@\[-`\u007b-\u00a9\u00ab-\u00b1\u00b6-\u00b8\u00bb\u00bf\u2000-\u206f\u3000-\u303f]+"
+"""Punctuation that PostgreSQL's parser would read as part of addresses, paths and compounds."""
 _TYPES: Final[dict[str, Any]] = {"integer": WHOLE, "real": NUMBER, "boolean": WHOLE}
 _MAX_NAME: Final = 63
-"""Bytes of a name in PostgreSQL; longer ones it would cut."""
+"""Bytes of a name in PostgreSQL, which cuts longer ones."""
 
 
-class State(IntEnum):
-    """Whether a row is shown.
+class RowState(IntEnum):
+    """State of a row.
 
-    SHOWN to all; PENDING and PENDING_PROPOSAL: of an attempt that goes on, shown to that alone, the second not even
-    there; ASIDE: taken back, kept for the history; PROPOSAL: another row has the same unique value and came first.
+    `SHOWN`: visible to all. `PENDING`: visible to its running attempt. `PENDING_PROPOSAL`: visible to none. `ASIDE`:
+    undone, kept for the history. `PROPOSAL`: another row has the same unique value and came first.
     """
 
     SHOWN = 0
@@ -40,14 +67,14 @@ class State(IntEnum):
 
 
 LOW: Final = "low"
-"""What `ws_trust` says of a row in which a stranger's words may be; of others it says nothing."""
+"""Value of `ws_trust` for a row that may hold untrusted words; else it is empty."""
 STEPS: Final = "ws_steps"
-"""How far the steps are: the one table of the workspace's own that has a history, and so comes back with a snapshot."""
+"""Progress of the steps: the only table of ours with a history, so a snapshot restores it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All tables of a workspace, as SQLAlchemy knows them."""
+    """All tables of a workspace, as SQLAlchemy objects."""
 
     metadata: sa.MetaData
     declared: dict[str, sa.Table]
@@ -59,100 +86,116 @@ class Schema:
     marks: sa.Table
 
     def versioned(self, name: str) -> sa.Table:
-        """Return a table that has a history, by its name."""
+        """Return a table with a history, by name."""
         return self.steps if name == STEPS else self.declared[name]
 
 
-def schema_of(declaration: Declaration, namespace: str | None = None) -> Schema:
-    """Return the tables of a declaration.
+def build_schema(declaration: Declaration, namespace: str | None = None) -> Schema:
+    """Build the tables of a declaration.
 
     Args:
-        declaration: What is declared.
-        namespace: The PostgreSQL schema that they are in.
+        declaration: Declaration of the workspace.
+        namespace: PostgreSQL schema of the tables.
     """
     metadata = sa.MetaData(schema=namespace)
-    declared = {name: _declared(metadata, name, table) for name, table in declaration.tables.items()}
+    declared = {name: _build_declared_table(metadata, name, table) for name, table in declaration.tables.items()}
     return Schema(
         metadata=metadata,
         declared=declared,
-        meta=_strict("ws_meta", metadata, _text("key", primary_key=True), _text("value", nullable=False)),
-        history=_history(metadata),
-        texts=_strict("ws_texts", metadata, _text("hash", primary_key=True), _text("content", nullable=False)),
-        steps=_steps(metadata),
-        leases=_leases(metadata),
-        marks=_marks(metadata),
+        meta=_build_table(
+            "ws_meta",
+            metadata,
+            _build_text_column("key", primary_key=True),
+            _build_text_column("value", nullable=False),
+        ),
+        history=_build_history(metadata),
+        texts=_build_table(
+            "ws_texts",
+            metadata,
+            _build_text_column("hash", primary_key=True),
+            _build_text_column("content", nullable=False),
+        ),
+        steps=_build_steps(metadata),
+        leases=_build_leases(metadata),
+        marks=_build_marks(metadata),
     )
 
 
-def _declared(metadata: sa.MetaData, name: str, table: Table) -> sa.Table:
+def _build_declared_table(metadata: sa.MetaData, name: str, table: Table) -> sa.Table:
     columns = [
-        _column(each, column, metadata.schema) for each, column in table.columns.items() if each not in _OWN_TIMES
+        _build_column(column_name, column, metadata.schema)
+        for column_name, column in table.columns.items()
+        if column_name not in _OWN_TIMES
     ]
-    made = _strict(
+    built = _build_table(
         name,
         metadata,
         sa.Column("id", WHOLE, primary_key=True),
         *columns,
-        _text("created_at", nullable=False),
-        _text("updated_at", nullable=False),
+        _build_text_column("created_at", nullable=False),
+        _build_text_column("updated_at", nullable=False),
         sa.Column("ws_state", WHOLE, nullable=False),
         sa.Column("ws_version", WHOLE, nullable=False),
-        _text("ws_step"),
+        _build_text_column("ws_step"),
         sa.Column("ws_attempt", WHOLE),
         sa.Column("ws_ordinal", WHOLE),
-        _text("ws_trust"),
-        sa.UniqueConstraint("ws_step", "ws_attempt", "ws_ordinal", name=index_name("once", name)),
+        _build_text_column("ws_trust"),
+        sa.UniqueConstraint("ws_step", "ws_attempt", "ws_ordinal", name=get_index_name("once", name)),
     )
-    shown = made.c.ws_state == int(State.SHOWN)
-    for each in table.unique_columns():
+    shown = built.c.ws_state == int(RowState.SHOWN)
+    for column_name in table.unique_columns():
         sa.Index(
-            index_name("unique", name, each), made.c[each], unique=True, sqlite_where=shown, postgresql_where=shown
+            get_index_name("unique", name, column_name),
+            built.c[column_name],
+            unique=True,
+            sqlite_where=shown,
+            postgresql_where=shown,
         )
-    indexed = {*table.index, *(each for each, column in table.columns.items() if column.references)}
-    for each in sorted(indexed - set(table.unique_columns()) - _OWN_TIMES):
+    indexed = {*table.index, *(column_name for column_name, column in table.columns.items() if column.references)}
+    for column_name in sorted(indexed - set(table.unique_columns()) - _OWN_TIMES):
         # A hash index takes texts of any length; a B-tree of PostgreSQL refuses a row with a text of 3 kB.
-        kind = "hash" if isinstance(made.c[each].type, sa.Text) else "btree"
-        sa.Index(index_name("index", name, each), made.c[each], postgresql_using=kind)
-    return made
+        kind = "hash" if isinstance(built.c[column_name].type, sa.Text) else "btree"
+        sa.Index(get_index_name("index", name, column_name), built.c[column_name], postgresql_using=kind)
+    return built
 
 
 _OWN_TIMES: Final = frozenset({"created_at", "updated_at"})
 
 
-def index_name(kind: str, table: str, column: str = "") -> str:
-    """Return the name of an index: no two are equal, and none is one that a declaration may give to a table.
+def get_index_name(kind: str, table: str, column: str = "") -> str:
+    """Return the unique name of an index.
 
-    Names that are declared have no dot, so `a`.`b_c` and `a_b`.`c` differ; one that is too long ends in its hash.
+    Declared names have no dot, so `a`.`b_c` and `a_b`.`c` differ. A name that is too long ends in its hash.
     """
-    whole = f"ws_{kind}_{table}" + (f".{column}" if column else "")
-    if len(whole) <= _MAX_NAME:
-        return whole
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
-    return f"{whole[: _MAX_NAME - 17]}_{digest}"
+    full_name = f"ws_{kind}_{table}" + (f".{column}" if column else "")
+    if len(full_name) <= _MAX_NAME:
+        return full_name
+    digest = hashlib.sha256(full_name.encode()).hexdigest()[:16]
+    return f"{full_name[: _MAX_NAME - 17]}_{digest}"
 
 
-def _column(name: str, column: Column, namespace: str | None) -> sa.Column[Any]:
+def _build_column(name: str, column: Column, namespace: str | None) -> sa.Column[Any]:
     if column.references is not None:
         target = ".".join(filter(None, (namespace, column.references, "id")))
         return sa.Column(name, WHOLE, sa.ForeignKey(target), nullable=not column.required)
     return sa.Column(name, _TYPES.get(column.type, TEXT), nullable=not column.required)
 
 
-def _history(metadata: sa.MetaData) -> sa.Table:
-    made = _strict(
+def _build_history(metadata: sa.MetaData) -> sa.Table:
+    made = _build_table(
         "ws_history",
         metadata,
         sa.Column("seq", WHOLE, primary_key=True),
-        _text("tbl", nullable=False),
+        _build_text_column("tbl", nullable=False),
         sa.Column("row_id", WHOLE, nullable=False),
-        _text("op", nullable=False),
-        _text("changed", nullable=False),
-        _text("agent"),
-        _text("session"),
-        _text("step"),
+        _build_text_column("op", nullable=False),
+        _build_text_column("changed", nullable=False),
+        _build_text_column("agent"),
+        _build_text_column("session"),
+        _build_text_column("step"),
         sa.Column("attempt", WHOLE),
         sa.Column("epoch", WHOLE, nullable=False),
-        _text("at", nullable=False),
+        _build_text_column("at", nullable=False),
         sqlite_autoincrement=True,
     )
     sa.Index("ws_history_row", made.c.tbl, made.c.row_id, made.c.seq)
@@ -160,55 +203,171 @@ def _history(metadata: sa.MetaData) -> sa.Table:
     return made
 
 
-def _steps(metadata: sa.MetaData) -> sa.Table:
-    made = _strict(
+def _build_steps(metadata: sa.MetaData) -> sa.Table:
+    made = _build_table(
         STEPS,
         metadata,
         sa.Column("id", WHOLE, primary_key=True),
-        _text("name", nullable=False),
-        _text("status", nullable=False),
+        _build_text_column("name", nullable=False),
+        _build_text_column("status", nullable=False),
         sa.Column("done_attempt", WHOLE),
         sa.Column("failures", WHOLE, nullable=False),
-        _text("message"),
-        _text("ws_trust"),
+        _build_text_column("message"),
+        _build_text_column("ws_trust"),
         sa.Column("ws_version", WHOLE, nullable=False),
     )
     sa.Index("ws_steps_name", made.c.name, unique=True)
     return made
 
 
-def _leases(metadata: sa.MetaData) -> sa.Table:
-    return _strict(
+def _build_leases(metadata: sa.MetaData) -> sa.Table:
+    return _build_table(
         "ws_leases",
         metadata,
-        _text("name", primary_key=True),
-        _text("owner"),
+        _build_text_column("name", primary_key=True),
+        _build_text_column("owner"),
         sa.Column("fence", WHOLE, nullable=False),
         sa.Column("attempt", WHOLE, nullable=False),
         sa.Column("epoch", WHOLE, nullable=False),
-        _text("expires_at"),
+        _build_text_column("expires_at"),
     )
 
 
-def _marks(metadata: sa.MetaData) -> sa.Table:
-    return _strict(
+def _build_marks(metadata: sa.MetaData) -> sa.Table:
+    return _build_table(
         "ws_marks",
         metadata,
-        _text("name", primary_key=True),
+        _build_text_column("name", primary_key=True),
         sa.Column("seq", WHOLE, nullable=False),
         sa.Column("epoch", WHOLE, nullable=False),
-        _text("declaration", nullable=False),
-        _text("manifest", nullable=False),
-        _text("made_by"),
-        _text("made_at", nullable=False),
-        _text("dump"),
-        _text("dump_sha256"),
+        _build_text_column("declaration", nullable=False),
+        _build_text_column("manifest", nullable=False),
+        _build_text_column("made_by"),
+        _build_text_column("made_at", nullable=False),
+        _build_text_column("dump"),
+        _build_text_column("dump_sha256"),
     )
 
 
-def _text(name: str, **options: Any) -> sa.Column[Any]:
+def _build_text_column(name: str, **options: Any) -> sa.Column[Any]:
     return sa.Column(name, TEXT, **options)
 
 
-def _strict(name: str, metadata: sa.MetaData, *parts: Any, **options: Any) -> sa.Table:
+def _build_table(name: str, metadata: sa.MetaData, *parts: Any, **options: Any) -> sa.Table:
     return sa.Table(name, metadata, *parts, sqlite_strict=True, **options)
+
+
+class WordIndex:
+    """Word indexes of the tables of a workspace."""
+
+    def __init__(self, declaration: Declaration, namespace: str | None) -> None:
+        self._columns = {name: table.search for name, table in declaration.tables.items() if table.search}
+        self._namespace = namespace
+
+    def are_current(self, connection: sa.Connection) -> bool:
+        """Return True if a PostgreSQL schema can stem words.
+
+        Schemas of older versions cannot.
+        """
+        if connection.dialect.name != "postgresql" or not self._columns:
+            return True
+        return self._is_configured(connection)
+
+    def create(self, connection: sa.Connection) -> None:
+        """Create missing indexes, and rebuild those with other columns."""
+        for table, columns in self._columns.items():
+            if connection.dialect.name == "postgresql":
+                self._create_configuration(connection)
+                self._create_postgres(connection, table, columns)
+            else:
+                _create_sqlite(connection, table, columns)
+
+    def matching(
+        self, connection: sa.Connection, table: sa.Table, query: str
+    ) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
+        """Return id and rank of rows with any word of `query`.
+
+        A smaller rank is better.
+        """
+        words = _WORD.findall(query)[:_MAX_WORDS]
+        if connection.dialect.name == "postgresql":
+            return self._matching_postgres(table, words)
+        return _matching_sqlite(table, words)
+
+    def _create_postgres(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> None:
+        name = f'"{self._namespace}"."{table}"'
+        index = get_index_name("words", table)
+        connection.exec_driver_sql(f'DROP INDEX IF EXISTS "{self._namespace}"."{index}"')
+        vector = self._vector(columns)
+        connection.exec_driver_sql(f'CREATE INDEX "{index}" ON {name} USING gin ({vector})')
+
+    def _matching_postgres(self, table: sa.Table, words: list[str]) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
+        vector: sa.ColumnClause[str] = sa.literal_column(self._vector(self._columns[table.name]))
+        bare = (re.sub(_MARKS, "", unicodedata.normalize("NFD", word)) for word in words)
+        query = sa.func.to_tsquery(sa.literal_column(f"'{self._configuration}'::regconfig"), " | ".join(bare))
+        rank = (-sa.func.ts_rank(vector, query)).label("rank")
+        matches = sa.select(table.c.id.label("id"), rank).where(vector.op("@@")(query)).subquery("found")
+        return matches, matches.c.rank
+
+    @property
+    def _configuration(self) -> str:
+        return f'"{self._namespace}"."{_CONFIGURATION}"'
+
+    def _is_configured(self, connection: sa.Connection) -> bool:
+        named = {"schema": self._namespace, "name": _CONFIGURATION}
+        return connection.execute(_CONFIGURED, named).first() is not None
+
+    def _create_configuration(self, connection: sa.Connection) -> None:
+        """Create the text search configuration: `simple`, with Porter stems."""
+        if self._is_configured(connection):
+            return
+        stems = f'"{self._namespace}"."{_STEMS}"'
+        connection.exec_driver_sql(f"CREATE TEXT SEARCH DICTIONARY {stems} (TEMPLATE = snowball, LANGUAGE = porter)")
+        connection.exec_driver_sql(f"CREATE TEXT SEARCH CONFIGURATION {self._configuration} (COPY = simple)")
+        connection.exec_driver_sql(
+            f"ALTER TEXT SEARCH CONFIGURATION {self._configuration} "
+            f"ALTER MAPPING FOR asciiword, word, numword WITH {stems}"
+        )
+
+    def _vector(self, columns: Sequence[str]) -> str:
+        part = _INDEXED // len(columns)
+        full_text = " || ' ' || ".join(f"left(coalesce(\"{column}\", ''), {part})" for column in columns)
+        bare = f"regexp_replace(normalize({full_text}, NFD), '{_MARKS}', '', 'g')"
+        return f"to_tsvector('{self._configuration}'::regconfig, regexp_replace({bare}, '{_BETWEEN}', ' ', 'g'))"
+
+
+def _create_sqlite(connection: sa.Connection, table: str, columns: Sequence[str]) -> None:
+    """Create the FTS5 table of a table.
+
+    Names come from the declaration, which allows only letters, digits and `_`.
+    """
+    index = f"ws_words_{table}"
+    listed = ", ".join(f'"{name}"' for name in columns)
+    definition = (
+        f"CREATE VIRTUAL TABLE \"{index}\" USING fts5({listed}, content='{table}', content_rowid='id', "
+        'tokenize="porter unicode61 remove_diacritics 2")'
+    )
+    existing = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).scalar()
+    if existing == definition:
+        return
+    for name in ("insert", "update"):
+        connection.exec_driver_sql(f'DROP TRIGGER IF EXISTS "{index}_{name}"')
+    connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{index}"')
+    connection.exec_driver_sql(definition)
+    connection.exec_driver_sql(f'INSERT INTO "{index}" ("{index}") VALUES (\'rebuild\')')  # noqa: S608 - a declared name
+    new = ", ".join(f'new."{name}"' for name in columns)
+    old = ", ".join(f'old."{name}"' for name in columns)
+    add = f'INSERT INTO "{index}" (rowid, {listed}) VALUES (new.id, {new});'  # noqa: S608 - declared names
+    drop = f'INSERT INTO "{index}" ("{index}", rowid, {listed}) VALUES (\'delete\', old.id, {old});'  # noqa: S608 - declared names
+    connection.exec_driver_sql(f'CREATE TRIGGER "{index}_insert" AFTER INSERT ON "{table}" BEGIN {add} END')
+    connection.exec_driver_sql(
+        f'CREATE TRIGGER "{index}_update" AFTER UPDATE OF {listed} ON "{table}" BEGIN {drop} {add} END'
+    )
+
+
+def _matching_sqlite(table: sa.Table, words: list[str]) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
+    index = sa.table(f"ws_words_{table.name}", sa.column("rowid"), sa.column("rank"))
+    any_word = " OR ".join(f'"{word}"' for word in words)
+    matches = sa.text(f'"ws_words_{table.name}" MATCH :ws_query').bindparams(ws_query=any_word)
+    ranked = sa.select(index.c.rowid.label("id"), index.c.rank.label("rank")).where(matches).subquery("found")
+    return ranked, ranked.c.rank

@@ -212,7 +212,7 @@ def _list_evaluated(validator: Any, instance: dict[str, Any], schema: Any, *, is
         validator: Validator of `schema`, by which its references are looked up.
         instance: Object whose names are asked for.
         schema: Schema, or True or False.
-        is_own: Whether `unevaluatedProperties` of this very schema is being checked.
+        is_own: True while `unevaluatedProperties` of this very schema is checked.
     """
     if not isinstance(schema, dict):
         return set()

@@ -1,4 +1,4 @@
-"""What a workspace is declared to be: tables, phases, files and tools. Values only; `reading` makes and checks them."""
+"""Declaration of a workspace: tables, phases, files and tools."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
-"""A name that is the same in every database: lower-case letters, digits, `_`; PostgreSQL cuts names after 63 bytes."""
+"""Name that is equal in every database; PostgreSQL cuts names after 63 bytes."""
 Label: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\w.@-]{1,100}$")]
-"""The name of an agent or a snapshot."""
+"""Name of an agent or a snapshot."""
 
 ColumnType: TypeAlias = Literal["text", "integer", "real", "boolean", "json", "timestamp", "file"]
 TableKind: TypeAlias = Literal["rows", "log", "singleton"]
 Operation: TypeAlias = Literal["get", "list", "search", "save", "update", "log", "ending"]
 
 OWN_COLUMNS: Final = frozenset({"id", "created_at", "updated_at"})
-"""Columns that every table has; a declaration may name the two times to say that a table shows them."""
+"""Columns of every table; a declaration may list the two times to show them."""
 MAX_TEXT_CHARS: Final = 1_000_000
-"""Characters of one value, as of the other texts that are taken in: a chapter of 150,000 words."""
+"""Characters of one value, as of other ingested texts: a chapter of 150,000 words."""
 MAX_UNIQUE_CHARS: Final = 500
 """Characters of a unique text: PostgreSQL indexes no more than about 2,700 bytes."""
 LARGEST_INTEGER: Final = 2**63 - 1
 """Both databases keep integers in 64 bits."""
 _SNAPSHOT_CHARS: Final = 100
 _SNAPSHOT_BYTES: Final = 200
-"""Bytes of the name of a snapshot, which names a file too: most file systems take 255."""
+"""Bytes of the name of a snapshot, which is also a file name: most file systems allow 255."""
 
 
-class _Declared(BaseModel):
+class _DeclaredModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 
 
-class Column(_Declared):
-    """A column.
+class Column(_DeclaredModel):
+    """Column of a table.
 
     Attributes:
-        references: A table: a value names one of its rows, by the key of that table, or by id where it has none.
-        json_schema: What a value of a JSON column must be (https://json-schema.org, draft 2020-12).
-        write: The agents that may write it; all that may write the table where it is empty.
-        done: A phase: the column shows whether its steps for this row are done, and nobody writes it.
+        references: Table whose rows the values name, by key, or by ID without a key.
+        json_schema: JSON Schema of a JSON column (https://json-schema.org, draft 2020-12).
+        write: Agents that may write it; empty for all that may write the table.
+        done: Phase whose finished steps the column shows; nothing else writes it.
     """
 
     type: ColumnType = "text"
@@ -56,17 +56,17 @@ class Column(_Declared):
     description: str = ""
 
 
-class Table(_Declared):
-    """A table.
+class Table(_DeclaredModel):
+    """Table of a workspace.
 
     Attributes:
-        kind: `rows` are changed and added; a `log` is only added to; a `singleton` is one row that is always there.
-        key: The column by which people and agents name a row; required and unique.
-        search: Columns whose words are searched.
-        lock: While somebody holds the lease of a row, nobody else may change it.
-        belongs_to: The column that says to which row of a phase's table a row belongs, for `reads: own`.
-        write: The agents that may write it; all where it is empty.
-        one: What one row is called in the names of tools.
+        kind: Kind of the table. `rows` are added and changed, a `log` is only added to, a `singleton` is one row.
+        key: Column that names a row; required and unique.
+        search: Columns that are searched by words.
+        lock: True if a claimed row can only be changed under its claim.
+        belongs_to: Column that references the row of a phase, for `reads: own`.
+        write: Agents that may write it; empty for all.
+        one: Name of one row in the names of tools.
     """
 
     kind: TableKind = "rows"
@@ -83,43 +83,43 @@ class Table(_Declared):
     @field_validator("columns", mode="before")
     @classmethod
     def _types_alone(cls, value: Any) -> Any:
-        """Take `title: text` for `title: {type: text}`."""
+        """Accept `title: text` for `title: {type: text}`."""
         if not isinstance(value, dict):
             return value
-        return {name: {"type": each} if isinstance(each, str) else each for name, each in value.items()}
+        return {name: {"type": column} if isinstance(column, str) else column for name, column in value.items()}
 
     def written_columns(self) -> list[str]:
-        """Return the columns that agents write: not those that the workspace itself sets or works out."""
-        return [name for name, each in self.columns.items() if name not in OWN_COLUMNS and each.done is None]
+        """Return the columns that agents write."""
+        return [name for name, column in self.columns.items() if name not in OWN_COLUMNS and column.done is None]
 
     def unique_columns(self) -> list[str]:
-        """Return the columns of which no two shown rows have the same value."""
+        """Return the columns with unique values among shown rows."""
         return [name for name, column in self.columns.items() if column.unique or name == self.key]
 
 
-class PhaseAgent(_Declared):
-    """One agent's part of a phase.
+class PhaseAgent(_DeclaredModel):
+    """Part of one agent in a phase.
 
     Attributes:
-        produces: Columns of the phase's table that must have a value before the step may be finished.
+        produces: Columns of the phase's table that need a value before the step can finish.
     """
 
     agent: Label
     produces: tuple[Name, ...] = Field(default=(), strict=False)
 
 
-class Phase(_Declared):
-    """A phase: the same steps for each row of a table, or once for the whole workspace.
+class Phase(_DeclaredModel):
+    """Phase with equal steps for each row, or for the whole workspace.
 
     Attributes:
-        over: The table whose rows are worked on; None: one step for the whole workspace.
-        order: `parallel`: rows in any order, at the same time; `in_order`: a row after those before it.
-        reads: What a step sees of rows that belong to others: `own` nothing, `earlier` those before it, `all`.
-        after: `all` steps of the phases before must be done, or those of the same `row` alone.
-        agents: Who works on a row, one after the other.
-        retries: How often a step may fail and be tried again.
-        lease_seconds: How long a claim lasts unless it is renewed.
-        snapshot: The name of the snapshot that is made when the phase is done.
+        over: Table whose rows are worked on; None for the whole workspace.
+        order: Order of the rows: `parallel`, or `in_order` for one after the other.
+        reads: Rows of other steps that a step sees: `own` for none, `earlier` for those before it, or `all`.
+        after: Steps of earlier phases that must be done: `all`, or those of the same `row`.
+        agents: Agents that work on a row, one after the other.
+        retries: Number of failures after which a step may be tried again.
+        lease_seconds: Duration of a claim, unless it is renewed.
+        snapshot: Name of the snapshot at the end of the phase.
     """
 
     name: Name
@@ -135,19 +135,20 @@ class Phase(_Declared):
     @field_validator("agents", mode="before")
     @classmethod
     def _names_alone(cls, value: Any) -> Any:
-        """Take `writer` for `{agent: writer}`."""
+        """Accept `writer` for `{agent: writer}`."""
         if not isinstance(value, list):
             return value
-        return tuple({"agent": each} if isinstance(each, str) else each for each in value)
+        return tuple({"agent": agent} if isinstance(agent, str) else agent for agent in value)
 
 
-class Logs(_Declared):
-    """Tables into which the workspace itself writes, where they have a column of the name.
+class LogTables(_DeclaredModel):
+    """Tables in which the workspace writes declared columns.
 
     Attributes:
-        retries: `agent_name`, `phase`, `attempt_number`, `failure_type`, `failure_message`, `outcome`, and the row.
-        validations: `validator_name`, `phase`, `passed`, `failures`, and the row.
-        issues: A row for each proposal, while it is one: `description`, `flagged_by`, and the row.
+        retries: Log with `agent_name`, `phase`, `attempt_number`, `failure_type`, `failure_message`, `outcome`, and the
+            row.
+        validations: Log with `validator_name`, `phase`, `passed`, `failures`, and the row.
+        issues: Table with a row for each present proposal: `description`, `flagged_by`, and the row.
     """
 
     retries: Name | None = None
@@ -155,26 +156,26 @@ class Logs(_Declared):
     issues: Name | None = None
 
 
-class ToolSpec(_Declared):
-    """A tool by a name of the declaration's own: an operation on one table, with names for its arguments.
+class ToolSpec(_DeclaredModel):
+    """Declared tool: an operation on one table, with named arguments.
 
     Attributes:
-        operation: What it does. `ending`: the end of the item before one, in a column that holds a list of texts.
-        table: On which table.
-        key: The argument that names the row, by the table's key, or by its id where it has none.
-        value: The key of the row that is meant where no argument names one: `structure` of a table of named values.
-        where: Columns that must equal arguments: column → argument.
-        arguments: What is written: column → argument.
+        operation: Operation of the tool. `ending` returns the end of the item before one, in a list of texts.
+        table: Table that it works on.
+        key: Argument that names the row, by key, or by ID without a key.
+        value: Key of the row if no argument names one, e.g. `structure` of a table of named values.
+        where: Argument that each named column must equal.
+        arguments: Argument that is written into each named column.
         optional: Arguments that may be left out.
-        constants: What is written without being asked for: column → value; `now` for the moment of the call.
-        field: The argument that names the one column that is written; its value is in `value_argument`.
-        fields: The argument that holds a mapping of columns to values.
-        columns: What is answered; all columns where it is empty.
-        bare: The value of the one column is answered, not a row.
-        filled: Rows only in which this column has a value.
-        item: `ending`: the argument that says before which item, counted from 1.
-        characters: `ending`: how much of the text is answered.
-        description: What a model is told that it does; made from the operation where it is empty.
+        constants: Value that is written into each named column; `now` for the moment of the call.
+        field: Argument with the name of the written column; its value is in `value_argument`.
+        fields: Argument with a mapping of columns to values.
+        columns: Columns of the answer; empty for all.
+        bare: True to answer the value of the only column instead of a row.
+        filled: Column that must have a value.
+        item: Argument of `ending` with the number of the item, from 1.
+        characters: Length of the answer of `ending`.
+        description: Description for a model; empty for one made from the operation.
     """
 
     operation: Operation
@@ -196,19 +197,19 @@ class ToolSpec(_Declared):
     description: str = ""
 
 
-class Declaration(_Declared):
-    """A whole workspace as it is declared.
+class Declaration(_DeclaredModel):
+    """Declaration of a whole workspace.
 
     Attributes:
-        workspace: Its name.
-        files: Patterns of the files that belong to it, by what they are: `prompts: prompts/**/*.md`.
+        workspace: Name of the workspace.
+        files: Patterns of its files by purpose, e.g. `prompts: prompts/**/*.md`.
     """
 
     workspace: Name
     description: str = ""
     tables: dict[Name, Table] = Field(min_length=1)
     phases: tuple[Phase, ...] = Field(default=(), strict=False)
-    logs: Logs = Field(default_factory=Logs)
+    logs: LogTables = Field(default_factory=LogTables)
     files: dict[Name, str] = Field(default_factory=dict)
     tools: dict[Name, ToolSpec] = Field(default_factory=dict)
 
@@ -229,16 +230,19 @@ class Declaration(_Declared):
         return next(phase for phase in self.phases if phase.name == name)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of what it says, as 64 hexadecimal digits: equal for equal declarations."""
+        """Return the SHA-256 of the content, in hexadecimal digits."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", by_alias=True)).encode()).hexdigest()
 
 
 def is_snapshot_name(name: str) -> bool:
-    """Tell whether a snapshot may have this name: letters, digits and `_.@-`, no dot at the beginning, not too long."""
+    """Return True if a snapshot may have this name.
+
+    It has letters, digits and `_.@-`, no dot at the beginning, and a limited length.
+    """
     fits = 0 < len(name) <= _SNAPSHOT_CHARS and len(name.encode(errors="replace")) <= _SNAPSHOT_BYTES
-    return fits and name[0] != "." and all(each.isalnum() or each in "_.@-" for each in name)
+    return fits and name[0] != "." and all(character.isalnum() or character in "_.@-" for character in name)
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON that is the same for equal values: keys sorted, no blanks, letters as they are."""
+    """Return JSON that is equal for equal values."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

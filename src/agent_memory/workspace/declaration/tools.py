@@ -1,4 +1,4 @@
-"""The names of the tools that a declaration brings, and what its own tools must be."""
+"""Names of tools that a declaration brings, and checks of declared tools."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 STEP_TOOLS: Final = ("next_steps", "claim_step", "claim_row", "finish_step", "release_step", "fail_step", "renew")
 ROW_TOOLS: Final = ("get_row", "list_rows", "search_rows", "save_row", "update_row", "list_proposals")
 DEFAULT_TOOLS: Final = ("next_steps", "claim_step", "finish_step", "fail_step", *ROW_TOOLS[:5])
-"""What is offered unless tools are named: enough to do a step, in nine tools whatever is declared."""
+"""Tools that are offered by default: enough for a step, whatever is declared."""
 
-_Found = tuple[tuple[str | int, ...], str]
+_LocatedFault = tuple[tuple[str | int, ...], str]
 _WRITING: Final = ("save", "update", "log")
 _OF_KIND: Final = {
     "rows": ("get", "list", "search", "save", "update"),
@@ -23,8 +23,8 @@ _OF_KIND: Final = {
 }
 
 
-def name_of_one(name: str, table: Table) -> str:
-    """Return what one row of a table is called: as declared, else the table's name without the ending of a plural."""
+def get_row_name(name: str, table: Table) -> str:
+    """Return the name of one row: as declared, else the table's singular."""
     if table.one is not None:
         return table.one
     if name.endswith("ies"):
@@ -32,18 +32,20 @@ def name_of_one(name: str, table: Table) -> str:
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
 
 
-def generated_names(name: str, table: Table) -> dict[str, str]:
-    """Return the tools of a table: name → operation."""
-    one = name_of_one(name, table)
-    operations = [each for each in _OF_KIND[table.kind] if each != "search" or table.search]
-    return {f"{each}_{name if each in ('list', 'search') else one}": each for each in operations}
+def list_tool_names(name: str, table: Table) -> dict[str, str]:
+    """Return the operation of each tool of a table, by name."""
+    row_name = get_row_name(name, table)
+    operations = [operation for operation in _OF_KIND[table.kind] if operation != "search" or table.search]
+    return {
+        f"{operation}_{name if operation in ('list', 'search') else row_name}": operation for operation in operations
+    }
 
 
-def tool_faults(declaration: Declaration) -> Iterator[_Found]:
-    """Yield the place and the fault of everything that is wrong with names and with declared tools."""
+def find_tool_faults(declaration: Declaration) -> Iterator[_LocatedFault]:
+    """Yield place and text of each fault of the tools."""
     taken = dict.fromkeys((*STEP_TOOLS, *ROW_TOOLS), "every workspace")
     for name, table in declaration.tables.items():
-        for tool in generated_names(name, table):
+        for tool in list_tool_names(name, table):
             if tool in taken:
                 reason = f"its tool {tool} would be called as one of {taken[tool]}; say `one:`, what one row is called"
                 yield ("tables", name), f"tables.{name}: {reason}"
@@ -55,10 +57,12 @@ def tool_faults(declaration: Declaration) -> Iterator[_Found]:
         if spec.table not in declaration.tables:
             yield (*here, "table"), f"tools.{name}.table: {spec.table!r} is no table"
         else:
-            yield from ((here, f"tools.{name}: {reason}") for reason in _reasons(spec, declaration.tables[spec.table]))
+            yield from (
+                (here, f"tools.{name}: {reason}") for reason in _check_tool(spec, declaration.tables[spec.table])
+            )
 
 
-def _reasons(tool: ToolSpec, table: Table) -> Iterator[str]:
+def _check_tool(tool: ToolSpec, table: Table) -> Iterator[str]:
     read = {*tool.where, *tool.columns, *((tool.filled,) if tool.filled else ())}
     unknown = sorted(read - set(table.columns) - OWN_COLUMNS)
     unknown += sorted({*tool.arguments, *tool.constants} - set(table.written_columns()))
@@ -67,11 +71,11 @@ def _reasons(tool: ToolSpec, table: Table) -> Iterator[str]:
     if tool.operation == "search" and not table.search:
         yield f"{tool.table} declares no columns to search"
     if (tool.operation == "log") != (table.kind == "log") and tool.operation in _WRITING:
-        yield f"{tool.table} is {'a' if table.kind == 'log' else 'no'} log: its rows are {_written(table)}"
-    yield from _of_row(tool, table)
-    arguments = [each for each in (tool.key, tool.item, tool.field, tool.fields) if each]
+        yield f"{tool.table} is {'a' if table.kind == 'log' else 'no'} log: its rows are {_describe_writing(table)}"
+    yield from _check_row_tool(tool, table)
+    arguments = [argument for argument in (tool.key, tool.item, tool.field, tool.fields) if argument]
     arguments += [*tool.where.values(), *tool.arguments.values(), *([tool.value_argument] if tool.field else [])]
-    twice = sorted({each for each in arguments if arguments.count(each) > 1})
+    twice = sorted({argument for argument in arguments if arguments.count(argument) > 1})
     if twice:
         yield f"two arguments are called {twice[0]!r}"
     missing = sorted(set(tool.optional) - set(arguments))
@@ -79,7 +83,7 @@ def _reasons(tool: ToolSpec, table: Table) -> Iterator[str]:
         yield f"optional: there is no argument {missing[0]!r}"
 
 
-def _of_row(tool: ToolSpec, table: Table) -> Iterator[str]:
+def _check_row_tool(tool: ToolSpec, table: Table) -> Iterator[str]:
     one_row = tool.operation in ("get", "update", "ending")
     names_row = tool.key is not None or tool.value is not None
     if one_row and not names_row and table.kind != "singleton":
@@ -106,7 +110,7 @@ def _of_row(tool: ToolSpec, table: Table) -> Iterator[str]:
         yield "where and filled choose the rows of a list"
 
 
-def _written(table: Table) -> str:
+def _describe_writing(table: Table) -> str:
     return (
         "added with `log` and never changed" if table.kind == "log" else "added with `save` and changed with `update`"
     )

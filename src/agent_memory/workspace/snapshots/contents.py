@@ -1,6 +1,6 @@
-"""The files of a workspace by the hash of what they hold: each content kept once, compressed.
+"""Contents of workspace files, stored once by hash and compressed.
 
-A content is written before the row that names it, so a process that dies in between leaves one that nobody names.
+A content is written before the row that names it, so a process that dies in between leaves an unnamed one.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 _LEVEL: Final = 1
-"""Of zlib: texts and SVG become a quarter, at 100 MB a second."""
+"""Level of zlib: texts and SVG become a quarter, at 100 MB a second."""
 MAX_FILE_BYTES: Final = 100_000_000
 DECLARATION: Final = "workspace.yaml"
-"""The file in the folder of a workspace that says what is declared; part of no snapshot."""
+"""File with the declaration of a workspace; not part of snapshots."""
 
 
-class Contents:
-    """Contents of files, in a folder, under their SHA-256."""
+class ContentStore:
+    """Contents of files in a folder, named by SHA-256."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, content: bytes) -> str:
-        """Keep a content; return its SHA-256."""
+        """Store a content; return its SHA-256."""
         name = hashlib.sha256(content).hexdigest()
         path = self._folder / name
         if not self.has(name):
@@ -44,19 +44,19 @@ class Contents:
         return name
 
     def has(self, name: str) -> bool:
-        """Tell whether a content is there."""
+        """Return True if a content is stored."""
         return (self._folder / name).exists()
 
     def read(self, name: str) -> bytes:
         """Return a content.
 
         Raises:
-            StorageError: It is not there, or is not what its name says.
+            StorageError: It is missing, or does not match its name.
         """
         path = self._folder / name
         try:
             with translated(path, "read"):
-                # No more than a file may have: what somebody else put there may unpack to anything.
+                # Bounded: a file from another process may unpack to any size.
                 content = zlib.decompressobj().decompress(read_file(path), MAX_FILE_BYTES + 1)
         except zlib.error:
             content = b""
@@ -75,37 +75,40 @@ class Contents:
         return content
 
     def sweep(self, named: Collection[str]) -> int:
-        """Remove what is not named; return how many were removed."""
+        """Delete contents that are not named; return their number."""
         if not self._folder.is_dir():
             return 0
-        gone = [each for each in self._folder.iterdir() if _NAME.fullmatch(each.name) and each.name not in named]
-        for each in gone:
-            each.unlink(missing_ok=True)
+        unnamed = [path for path in self._folder.iterdir() if _NAME.fullmatch(path.name) and path.name not in named]
+        for path in unnamed:
+            path.unlink(missing_ok=True)
         sync_folder(self._folder)
-        return len(gone)
+        return len(unnamed)
 
 
-def files_of(folder: Path, patterns: Iterable[str]) -> dict[str, Path]:
-    """Return the files of a workspace: path relative to its folder → path. Links and hidden folders are left out."""
-    found: dict[str, Path] = {}
-    own = folder / DECLARATION  # which describes the rows of now, not those of a snapshot
+def list_files(folder: Path, patterns: Iterable[str]) -> dict[str, Path]:
+    """Return the files of a workspace by relative path.
+
+    Links and hidden folders are left out.
+    """
+    files: dict[str, Path] = {}
+    declaration = folder / DECLARATION  # describes the present rows, not those of a snapshot
     for pattern in patterns:
         for path in folder.glob(pattern):
             relative = path.relative_to(folder)
             hidden = any(part.startswith(".") for part in relative.parts)
-            if not hidden and path != own and path.is_file() and not _through_a_link(folder, relative):
-                found[relative.as_posix()] = path
-    return dict(sorted(found.items()))
+            if not hidden and path != declaration and path.is_file() and not _through_a_link(folder, relative):
+                files[relative.as_posix()] = path
+    return dict(sorted(files.items()))
 
 
-def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents | None = None) -> dict[str, str]:
-    """Return path → SHA-256 of all files of a workspace, and keep their contents, where `contents` is given.
+def build_manifest(folder: Path, patterns: Iterable[str], contents: ContentStore | None = None) -> dict[str, str]:
+    """Return the SHA-256 of each file; store contents if `contents` is given.
 
     Raises:
         StorageError: A file is longer than 100 MB, cannot be read, or has a name that is not UTF-8.
     """
     manifest: dict[str, str] = {}
-    for name, path in files_of(folder, patterns).items():
+    for name, path in list_files(folder, patterns).items():
         _check_name(name, path)
         with translated(path, "read"):
             size = path.stat().st_size
@@ -122,17 +125,20 @@ def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents | None
 
 
 def is_inside(name: str) -> bool:
-    """Tell whether a path may be that of a file of a workspace: below its folder, not hidden, not its declaration."""
+    """Return True if a path may belong to a workspace.
+
+    It is below the folder, not hidden, and not the declaration.
+    """
     parts = name.split("/")
     plain = all(part and not part.startswith(".") for part in parts) and "\\" not in name and "\0" not in name
     return plain and name != DECLARATION and not PureWindowsPath(name).drive
 
 
 def check_places(folder: Path, manifest: Iterable[str]) -> None:
-    """Check that the files of a manifest can be put there: inside the folder, where no link or folder stands.
+    """Check that the files of a manifest can be restored.
 
     Raises:
-        StorageError: One does not, or something does; nothing was changed.
+        StorageError: A path is outside the folder, or a link or folder is in its place; nothing was changed.
     """
     for name in manifest:
         if not is_inside(name):
@@ -158,26 +164,26 @@ def check_places(folder: Path, manifest: Iterable[str]) -> None:
                 )
 
 
-def put_back(folder: Path, patterns: Iterable[str], manifest: dict[str, str], contents: Contents) -> list[str]:
-    """Make the files of a workspace what a manifest says; return the paths that were written or removed.
+def restore_files(folder: Path, patterns: Iterable[str], manifest: dict[str, str], contents: ContentStore) -> list[str]:
+    """Restore the files of a manifest; return the changed paths.
 
-    Can be repeated after a kill. A file that the manifest does not name is removed: the snapshot that a restore makes
-    first has it.
+    Can be repeated after a kill. A file that the manifest does not name is deleted: the snapshot before a
+    restore has it.
     """
     changed: list[str] = []
     check_places(folder, manifest)
-    there = files_of(folder, patterns)
+    existing = list_files(folder, patterns)
     for name, wanted in manifest.items():
         path = folder.joinpath(*PurePosixPath(name).parts)
-        if name in there and hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
+        if name in existing and hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
             continue
         with translated(path, "write"):
             make_private_folder(path.parent)
             replace_file(path, contents.read(wanted), durable=True)
         changed.append(name)
-    for name in there.keys() - manifest.keys():
-        with translated(there[name], "remove"):
-            there[name].unlink(missing_ok=True)
+    for name in existing.keys() - manifest.keys():
+        with translated(existing[name], "remove"):
+            existing[name].unlink(missing_ok=True)
         changed.append(name)
     return sorted(changed)
 

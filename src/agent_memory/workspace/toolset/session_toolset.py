@@ -9,20 +9,23 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import Field
+
 import agent_memory.workspace as workspaces
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.logs import get_logger
 from agent_memory.models.clock import to_text, utc_now
+from agent_memory.settings import Settings
+from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from agent_memory.workspace import Offer, Toolset, Workspace
-    from agent_memory.workspace.tool_settings import WorkspaceToolSettings
     from agent_memory.workspace.toolset.tool import Tool
 
 LOW_TRUST_ROW: Final = "a row of low trust"
-"""What brings untrusted text into a conversation when a tool shows it."""
+"""Source of untrusted text when a tool shows such a row."""
 
 log = get_logger(__name__)
 
@@ -166,3 +169,29 @@ class SessionToolset:
         while self._events:
             event, data = self._events.popleft()
             await self._emit(event, {**data, "session_id": self._session_id, "timestamp": to_text(utc_now())})
+
+
+class WorkspaceToolSettings(Settings):
+    """Of `tool-memory-workspace` alone."""
+
+    workspace: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Folder of the workspace, absolute or from where the session works; left out, the one that the "
+        "session works in.",
+    )
+    agent: str | None = Field(
+        default=None,
+        pattern=r"^[\w.@-]{1,100}$",
+        description="The agent of the workspace that the session is: it takes steps of this one alone. Left out, it is "
+        "whichever agent the step is for that it claims.",
+    )
+    tools: tuple[str, ...] = Field(
+        default=DEFAULT_TOOLS,
+        description="Allow-list: the tools to offer, by name or by patterns such as `get_*`.",
+    )
+    tables: tuple[str, ...] | None = Field(
+        default=None,
+        description="The tables that `get_row`, `list_rows`, `search_rows`, `save_row` and `update_row` know; all when "
+        "left out.",
+    )

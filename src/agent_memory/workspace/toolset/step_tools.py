@@ -1,4 +1,4 @@
-"""The tools for steps: what can run, and to claim, renew, finish, give back and fail it."""
+"""Tools for steps: list, claim, renew, finish, release, fail."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from agent_memory.errors import NotAllowedError
-from agent_memory.workspace.steps import FailureType
-from agent_memory.workspace.toolset import schemas
-from agent_memory.workspace.toolset.tool import Tool
+from agent_memory.workspace.step_transitions import FailureType
+from agent_memory.workspace.toolset.tool import LIMIT_SCHEMA, Tool
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.declaration import Declaration
-    from agent_memory.workspace.toolset.session import ToolSession
+    from agent_memory.workspace.declaration.model import Declaration
+    from agent_memory.workspace.toolset.tool import ToolSession
 
 NEXT: Final = "next"
 _SHOWN: Final = 20
@@ -22,20 +21,20 @@ _AGENT: Final = {"type": "string", "description": "only steps of this agent"}
 _ROW_SECONDS: Final = 600
 
 
-def step_tools(declaration: Declaration) -> dict[str, Tool]:
-    """Return the tools for steps, by name; claim_row only where a table locks its rows."""
+def build_step_tools(declaration: Declaration) -> dict[str, Tool]:
+    """Return the tools for steps; `claim_row` needs a locking table."""
     locked = [name for name, table in declaration.tables.items() if table.lock]
-    found = [*_taking(), *_ending(), *([_claiming_row(locked)] if locked else [])]
-    return {tool.name: tool for tool in found}
+    tools = [*_build_claim_tools(), *_build_end_tools(), *([_build_row_tool(locked)] if locked else [])]
+    return {tool.name: tool for tool in tools}
 
 
-def _taking() -> list[Tool]:
+def _build_claim_tools() -> list[Tool]:
     named = {"type": "string", "description": "a name from next_steps, or `next` for the first that can run"}
     return [
         Tool(
             "next_steps",
             "What is to be done: the steps that can run now, and how many wait, are being worked on or are done.",
-            {"limit": {**schemas.LIMIT, "description": "at most so many steps"}, "agent": _AGENT},
+            {"limit": {**LIMIT_SCHEMA, "description": "at most so many steps"}, "agent": _AGENT},
             _next_steps,
             asked=("limit",),
         ),
@@ -61,7 +60,7 @@ def _taking() -> list[Tool]:
     ]
 
 
-def _ending() -> list[Tool]:
+def _build_end_tools() -> list[Tool]:
     return [
         Tool(
             "finish_step",
@@ -90,7 +89,7 @@ def _ending() -> list[Tool]:
     ]
 
 
-def _claiming_row(tables: list[str]) -> Tool:
+def _build_row_tool(tables: list[str]) -> Tool:
     return Tool(
         "claim_row",
         "Take a row outside of any step, so that nobody else writes it.",
@@ -104,33 +103,33 @@ def _claiming_row(tables: list[str]) -> Tool:
     )
 
 
-def _next_steps(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
-    agent = _agent(session, given)
-    steps = [each for each in session.workspace.steps.all() if agent in (None, each.agent)]
-    ready = [each for each in steps if each.status == "ready"]
-    counts: Counter[str] = Counter(each.status for each in steps)
-    shown = ready[: given.get("limit", _SHOWN)]
+def _next_steps(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
+    agent = _choose_agent(session, arguments)
+    steps = [planned for planned in session.workspace.steps.all() if agent in (None, planned.agent)]
+    ready = [planned for planned in steps if planned.status == "ready"]
+    counts: Counter[str] = Counter(planned.status for planned in steps)
+    shown = ready[: arguments.get("limit", _SHOWN)]
     session.note_low(*shown)
-    answer: dict[str, Any] = {"count": len(ready), "steps": [each.as_dict() for each in shown], **_counts(counts)}
+    answer: dict[str, Any] = {"count": len(ready), "steps": [planned.as_dict() for planned in shown], **_counts(counts)}
     if session.claim is not None:
         answer["yours"] = session.claim.as_dict()
     return answer
 
 
-def _claim_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
-    agent = _agent(session, given)
-    step = given.get("step", NEXT)
+def _claim_step(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
+    agent = _choose_agent(session, arguments)
+    step = arguments.get("step", NEXT)
     if step != NEXT and agent is not None and step.split("/")[1:2] != [agent]:
         raise NotAllowedError(f"{step} is no step of {agent}. Nothing was claimed.")
     session.make_room()
     claim = session.workspace.steps.claim(
-        session.owner, step=None if step == NEXT else step, agent=agent, seconds=given.get("seconds")
+        session.owner, step=None if step == NEXT else step, agent=agent, seconds=arguments.get("seconds")
     )
     if claim is None:
-        steps = [each for each in session.workspace.steps.all() if agent in (None, each.agent)]
+        steps = [planned for planned in session.workspace.steps.all() if agent in (None, planned.agent)]
         session.note_low(*steps)
-        counts: Counter[str] = Counter(each.status for each in steps)
-        waits = next((each.waits_for for each in steps if each.status in ("waiting", "failed")), None)
+        counts: Counter[str] = Counter(planned.status for planned in steps)
+        waits = next((planned.waits_for for planned in steps if planned.status in ("waiting", "failed")), None)
         message = (
             "All steps are done."
             if counts["done"] == len(steps)
@@ -139,22 +138,24 @@ def _claim_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
         return {"status": "none", "message": message, **_counts(counts)}
     session.claim = claim
     phase = session.workspace.declaration.phase(claim.phase or "")
-    produces = next((each.produces for each in phase.agents if each.agent == claim.agent), ())
+    produces = next((agent_item.produces for agent_item in phase.agents if agent_item.agent == claim.agent), ())
     answer = {"status": "claimed", **claim.as_dict(), "reads": phase.reads, "produces": list(produces)}
-    claimed = next(each for each in session.workspace.steps.all() if each.name == claim.step)
+    claimed = next(planned for planned in session.workspace.steps.all() if planned.name == claim.step)
     session.note_low(claimed)
     return {**answer, "feedback": claimed.feedback} if claimed.feedback else answer
 
 
-def _claim_row(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
+def _claim_row(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
     session.make_room()
-    seconds = given.get("seconds", _ROW_SECONDS)
-    session.claim = session.workspace.steps.claim_row(session.owner, given["table"], given["key"], seconds=seconds)
+    seconds = arguments.get("seconds", _ROW_SECONDS)
+    session.claim = session.workspace.steps.claim_row(
+        session.owner, arguments["table"], arguments["key"], seconds=seconds
+    )
     return {"status": "claimed", **session.claim.as_dict()}
 
 
-def _finish_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
-    claim = session.held(given.get("step"))
+def _finish_step(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
+    claim = session.get_claim(arguments.get("step"))
     phase = session.workspace.steps.finish(claim, session.caller())
     session.claim = None
     answer: dict[str, Any] = {"status": "finished", "step": claim.step or f"{claim.table} {claim.key}"}
@@ -167,28 +168,28 @@ def _finish_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _release_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
-    claim = session.held(given.get("step"))
+def _release_step(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
+    claim = session.get_claim(arguments.get("step"))
     session.workspace.steps.release(claim)
     session.claim = None
     return {"status": "released", "step": claim.step or f"{claim.table} {claim.key}"}
 
 
-def _fail_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
-    claim = session.held()
-    left = session.workspace.steps.fail(claim, given["kind"], given["message"], session.caller())
+def _fail_step(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
+    claim = session.get_claim()
+    tries_left = session.workspace.steps.fail(claim, arguments["kind"], arguments["message"], session.caller())
     session.claim = None
-    return {"status": "failed", "step": claim.step or f"{claim.table} {claim.key}", "tries_left": left}
+    return {"status": "failed", "step": claim.step or f"{claim.table} {claim.key}", "tries_left": tries_left}
 
 
-def _renew(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
-    session.claim = session.workspace.steps.renew(session.held(), seconds=given["seconds"])
+def _renew(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
+    session.claim = session.workspace.steps.renew(session.get_claim(), seconds=arguments["seconds"])
     return {"status": "renewed", **session.claim.as_dict()}
 
 
-def _agent(session: ToolSession, given: dict[str, Any]) -> str | None:
-    """Return whose steps are meant: the session's agent's, where it is one."""
-    asked: str | None = given.get("agent")
+def _choose_agent(session: ToolSession, arguments: dict[str, Any]) -> str | None:
+    """Return the agent to filter by; the session's own comes first."""
+    asked: str | None = arguments.get("agent")
     if session.agent is not None and asked not in (None, session.agent):
         raise NotAllowedError(f"You are {session.agent}; steps of {asked} are for others.")
     return session.agent or asked

@@ -1,12 +1,13 @@
-"""Leases: who may work on what, for how long. One row for each name; it is never removed nor brought back.
+"""Claims and leases: who may work on what, and for how long.
 
-A lease has a fencing number that grows with every claim: a worker that was thought dead and comes back has an old one,
-and nothing it writes is taken (Kleppmann, "How to do distributed locking", 2016).
+There is one row for each lease name; it is never deleted or restored. A lease has a fencing number that grows with
+every claim: a worker that was thought dead and returns has an old one, and its writes are refused (Kleppmann, "How to
+do distributed locking", 2016).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,22 +16,26 @@ import sqlalchemy as sa
 from agent_memory.errors import LeaseError
 from agent_memory.files.processes import ProcessIdentity, get_own_identity
 from agent_memory.redaction import quoted
-from agent_memory.workspace.rows.naming import check_seconds
+from agent_memory.workspace.database.history import ChangeAuthor
+from agent_memory.workspace.rows.values import check_seconds
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.database import Schema, Transaction
-    from agent_memory.workspace.rows.claim import Claim
+    from collections.abc import Callable
 
+    from agent_memory.workspace.database.history import Transaction
+    from agent_memory.workspace.database.schema import Schema
 
 _HOLDER: Final = "holder:"
-"""Begins the names under which `ws_meta` keeps which process holds a lease: older versions read past them."""
+"""Prefix of the keys in `ws_meta` for the process that holds a lease; older versions ignore them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A stored lease.
 
-    `owner`: the agent that has it, or None. `is_abandoned`: the process that claimed it ended without returning it.
+    Attributes:
+        owner: Agent that has it, or None.
+        is_abandoned: True if the process that claimed it ended without returning it.
     """
 
     name: str
@@ -64,46 +69,46 @@ def step_lease(step: str) -> str:
     return f"step:{step}"
 
 
-class Leases:
-    """Reads and changes leases, within a transaction of the caller's."""
+class LeaseTable:
+    """Leases of a workspace, within a transaction of the caller."""
 
     def find(self, transaction: Transaction, name: str) -> Lease | None:
-        """Return a lease, None if it was never claimed."""
+        """Return a lease, or None if it was never claimed."""
         leases = transaction.schema.leases
         stored = transaction.connection.execute(sa.select(leases).where(leases.c.name == name)).first()
         if stored is None:
             return None
-        lease = lease_of(stored)
+        lease = read_lease(stored)
         return _judge(lease, transaction.connection.execute(_holder(transaction.schema, lease)).scalar())
 
     def every(self, connection: sa.Connection, schema: Schema) -> dict[str, Lease]:
-        """Return all leases by their names."""
+        """Return all leases by name."""
         meta = schema.meta
         holder_rows = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_HOLDER)))
         holders = {row.key: row.value for row in holder_rows}
-        leases = map(lease_of, connection.execute(sa.select(schema.leases)))
+        leases = map(read_lease, connection.execute(sa.select(schema.leases)))
         return {lease.name: _judge(lease, holders.get(_holder_key(lease))) for lease in leases}
 
     def take(
         self, transaction: Transaction, name: str, owner: str, now: datetime, seconds: float, *, attempt: bool
     ) -> Lease:
-        """Claim a lease that nobody has.
+        """Claim a free lease.
 
         Args:
-            transaction: What it is part of.
-            name: Of the lease.
-            owner: Who claims it.
-            now: The time.
-            seconds: How long it lasts.
-            attempt: Whether this counts as an attempt.
+            transaction: Transaction of the claim.
+            name: Name of the lease.
+            owner: Name of the claiming worker.
+            now: Time of the claim.
+            seconds: Duration of the lease.
+            attempt: True if it counts as an attempt.
 
         Raises:
-            LeaseError: Somebody has it.
+            LeaseError: Another worker has it.
         """
         check_seconds(seconds)
         before = self.find(transaction, name)
         if before is not None and before.held(now, transaction.epoch):
-            raise held_by(before)
+            raise build_claimed_error(before)
         lease = Lease(
             name,
             owner,
@@ -117,24 +122,24 @@ class Leases:
         return lease
 
     def check(self, transaction: Transaction, claim: Claim | None) -> None:
-        """Check that a claim still stands.
+        """Check that a claim is still valid.
 
         Raises:
-            LeaseError: It has ended, somebody else has it now, or it is not what was claimed.
+            LeaseError: It has ended, another worker has the lease, or the claim was altered.
         """
         if claim is None:
             return
         if not _is_whole(claim):
-            raise _altered(claim)
+            raise _build_altered_error(claim)
         self._check(transaction, claim, claim.lease, claim.fence)
         if claim.row_fence is not None:
             self._check(transaction, claim, row_lease(claim.table or "", claim.row_id or 0), claim.row_fence)
 
     def check_row(self, transaction: Transaction, table: str, row_id: int, key: Any, claim: Claim | None) -> None:
-        """Check that nobody else has the lease of a row.
+        """Check that no other claim has the lease of a row.
 
         Raises:
-            LeaseError: Somebody has.
+            LeaseError: Another claim has it.
         """
         name = row_lease(table, row_id)
         if claim is not None and name in (claim.lease, f"row:{claim.table}:{claim.row_id}"):
@@ -148,14 +153,14 @@ class Leases:
             )
 
     def renew(self, transaction: Transaction, claim: Claim, seconds: float) -> Claim:
-        """Let a claim last longer; return it as it is then.
+        """Extend a claim; return the extended one.
 
         Raises:
             LeaseError: It has ended.
         """
         check_seconds(seconds)
         until = datetime.fromisoformat(transaction.at) + timedelta(seconds=seconds)
-        for name in names_of(claim):
+        for name in list_lease_names(claim):
             lease = self.find(transaction, name)
             if name == claim.lease:
                 self.check(transaction, claim)
@@ -165,8 +170,8 @@ class Leases:
         return replace(claim, expires_at=until)
 
     def end(self, transaction: Transaction, claim: Claim) -> None:
-        """Give a claim back; does nothing where somebody else has it now."""
-        for name, fence in zip(names_of(claim), (claim.fence, claim.row_fence), strict=False):
+        """Return a claim; does nothing if another worker has it now."""
+        for name, fence in zip(list_lease_names(claim), (claim.fence, claim.row_fence), strict=False):
             lease = self.find(transaction, name)
             if lease is not None and lease.fence == fence:
                 self._write(transaction, replace(lease, owner=None, expires_at=None), is_new=False)
@@ -174,7 +179,7 @@ class Leases:
 
     def hand_over(self, transaction: Transaction, claim: Claim) -> None:
         """Keep a claim for its time, even if this process ends."""
-        for name, fence in zip(names_of(claim), (claim.fence, claim.row_fence), strict=False):
+        for name, fence in zip(list_lease_names(claim), (claim.fence, claim.row_fence), strict=False):
             lease = self.find(transaction, name)
             if lease is not None and lease.fence == fence:
                 self._drop_holder(transaction, lease)
@@ -196,7 +201,7 @@ class Leases:
                 recovery="Stop this work; ask for the next steps and claim one of them.",
             )
         if lease.owner != claim.owner or (name == claim.lease and lease.attempt != claim.attempt):
-            raise _altered(claim)
+            raise _build_altered_error(claim)
         if not lease.lasts(datetime.fromisoformat(transaction.at), transaction.epoch):
             raise LeaseError(
                 f"The claim on {what} ended at {_minute(lease)}. Nothing was written.",
@@ -205,7 +210,7 @@ class Leases:
             )
 
     def _keep_holder(self, transaction: Transaction, before: Lease | None, lease: Lease) -> None:
-        """Write down that this process holds a lease."""
+        """Record that this process holds a lease."""
         if before is not None:
             self._drop_holder(transaction, before)
         if (identity := get_own_identity()) is not None:
@@ -218,17 +223,11 @@ class Leases:
 
     def _write(self, transaction: Transaction, lease: Lease, *, is_new: bool) -> None:
         leases = transaction.schema.leases
-        values = {
-            "owner": lease.owner,
-            "fence": lease.fence,
-            "attempt": lease.attempt,
-            "epoch": lease.epoch,
-            "expires_at": lease.expires_at.isoformat() if lease.expires_at else None,
-        }
-        if is_new:
-            transaction.connection.execute(sa.insert(leases).values(name=lease.name, **values))
-        else:
-            transaction.connection.execute(sa.update(leases).where(leases.c.name == lease.name).values(values))
+        values = asdict(lease)
+        del values["is_abandoned"]
+        values["expires_at"] = lease.expires_at.isoformat() if lease.expires_at else None
+        statement = sa.insert(leases) if is_new else sa.update(leases).where(leases.c.name == lease.name)
+        transaction.connection.execute(statement.values(values))
 
 
 def _holder_key(lease: Lease) -> str:
@@ -241,20 +240,20 @@ def _holder(schema: Schema, lease: Lease) -> sa.Select[Any]:
 
 
 def _judge(lease: Lease, holder: str | None) -> Lease:
-    """Return a lease, abandoned where the process that holds it has ended."""
+    """Return a lease, abandoned if the process that holds it has ended."""
     process = ProcessIdentity.from_json(holder) if holder is not None and lease.owner is not None else None
     return replace(lease, is_abandoned=True) if process is not None and process.has_ended() else lease
 
 
 def _is_whole(claim: Claim) -> bool:
-    """Tell whether the parts of a claim are those of one step, or of one row."""
+    """Return True if the parts of a claim belong to one step or row."""
     if claim.step is None:
         return claim.lease == row_lease(claim.table or "", claim.row_id or 0)
     step = f"{claim.phase}/{claim.agent}/{'' if claim.key is None else claim.key}"
     return claim.lease == step_lease(step) and claim.step == step
 
 
-def _altered(claim: Claim) -> LeaseError:
+def _build_altered_error(claim: Claim) -> LeaseError:
     return LeaseError(
         f"{claim.owner} holds no such claim on {claim.step or claim.table}. Nothing was written.",
         code="claim_ended",
@@ -262,19 +261,19 @@ def _altered(claim: Claim) -> LeaseError:
     )
 
 
-def names_of(claim: Claim) -> list[str]:
-    """Return the names of the leases that a claim is made of: its own, and that of its row."""
+def list_lease_names(claim: Claim) -> list[str]:
+    """Return the names of a claim's leases: its own, and its row's."""
     return [claim.lease, *([row_lease(claim.table or "", claim.row_id or 0)] if claim.row_fence is not None else [])]
 
 
-def lease_of(row: Any) -> Lease:
-    """Return a lease from its row."""
+def read_lease(row: Any) -> Lease:
+    """Build a lease from its row."""
     until = datetime.fromisoformat(row.expires_at) if row.expires_at else None
     return Lease(row.name, row.owner, row.fence, row.attempt, row.epoch, until)
 
 
-def held_by(lease: Lease) -> LeaseError:
-    """Return the error for a lease that somebody has."""
+def build_claimed_error(lease: Lease) -> LeaseError:
+    """Build the error for a lease that another worker has."""
     what = lease.name.removeprefix("step:")
     return LeaseError(
         f"{what} is claimed by {lease.owner} until {_minute(lease)}.",
@@ -285,3 +284,71 @@ def held_by(lease: Lease) -> LeaseError:
 
 def _minute(lease: Lease) -> str:
     return lease.expires_at.isoformat(timespec="seconds") if lease.expires_at else "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Time-limited right to work on a step or a row.
+
+    Attributes:
+        lease: Name of its lease.
+        owner: Name of the worker.
+        fence: Number that grows with every claim of the lease; writes with an older one are refused.
+        attempt: Number of the attempt at the step; 0 for a row.
+        epoch: Number of restores before it: a restore ends all claims.
+        expires_at: Time of its end, unless it is renewed.
+        step: Name of the step, `phase/agent/key`; None for a row.
+        table: Table of the row; None for a step of the whole workspace.
+        row_fence: Fence of the row's own lease, if the step took that too.
+    """
+
+    lease: str
+    owner: str
+    fence: int
+    attempt: int
+    epoch: int
+    expires_at: datetime
+    step: str | None = None
+    phase: str | None = None
+    agent: str | None = None
+    table: str | None = None
+    row_id: int | None = None
+    key: Any = None
+    row_fence: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what an agent or a driver needs, for JSON."""
+        names = ("step", "phase", "agent", "table", "key", "attempt", "fence", "owner")
+        fields = {name: getattr(self, name) for name in names}
+        fields["expires_at"] = self.expires_at.isoformat(timespec="seconds")
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Reader or writer of rows.
+
+    Attributes:
+        agent: Name of the agent. None for a person or a driver, who may write what any agent may write.
+        session: Session that it runs in.
+        claim: Claim that it works under.
+        is_low: True if untrusted words may be in what it writes; its rows are of low trust from then on.
+        on_low: Called for each row of low trust that it is shown, with the table and the row.
+    """
+
+    agent: str | None = None
+    session: str | None = None
+    claim: Claim | None = None
+    is_low: bool = False
+    on_low: Callable[[str, dict[str, Any]], None] | None = field(default=None, compare=False)
+
+    @property
+    def acting(self) -> str | None:
+        """Agent that counts: the claim's, if no other is named."""
+        return self.agent if self.agent is not None or self.claim is None else self.claim.agent
+
+    def as_writer(self) -> ChangeAuthor:
+        """Return the author for the history."""
+        claim = self.claim
+        step, attempt = (claim.step, claim.attempt) if claim else (None, None)
+        return ChangeAuthor(self.acting, self.session, step, attempt, self.is_low)

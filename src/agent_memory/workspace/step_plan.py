@@ -1,4 +1,4 @@
-"""What can run now, what waits and for what: from the phases, the rows, the steps that are done and the leases."""
+"""Plan of all steps: ready, waiting, claimed, done or failed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
 
-from agent_memory.workspace.database import LOW, Schema, State
-from agent_memory.workspace.rows.leases import Lease, Leases, step_lease
+from agent_memory.workspace.database.schema import LOW, RowState, Schema
+from agent_memory.workspace.rows.claims import Lease, LeaseTable, step_lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from agent_memory.workspace.declaration import Declaration, Phase
+    from agent_memory.workspace.declaration.model import Declaration, Phase
 
 Status = Literal["done", "claimed", "ready", "waiting", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One agent's work on one row in one phase.
+    """Work of one agent on one row in one phase.
 
     Attributes:
-        name: `phase/agent/key`; the key is empty for a step of the whole workspace.
-        status: `failed`: it failed more often than it may be tried again.
-        attempts: How often it was claimed.
-        retries_left: How often it may still fail.
-        owner: Agent that has claimed it, if any; `expires_at`: until when.
-        waits_for: Why it cannot run yet, for people.
-        feedback: What was wrong with the last attempt.
-        is_low: Untrusted words may be in the key, where it is a text, or in the feedback.
-        left_by: Whose claim on it ended by itself: what that attempt wrote is taken back with the next claim.
-        owner_ended: The process of that owner, on this machine, has ended.
+        name: Name `phase/agent/key`; the key is empty for a step of the whole workspace.
+        status: State of the step; `failed` if no retry is left.
+        attempts: Number of claims so far.
+        retries_left: Number of failures that are still allowed.
+        owner: Agent that has claimed it, or None.
+        expires_at: Time at which that claim ends.
+        waits_for: Reason why it cannot run yet, for people.
+        feedback: Fault of the last attempt.
+        is_low: True if untrusted words may be in a text key or the feedback.
+        left_by: Owner of an expired claim; the next claim undoes that attempt.
+        owner_ended: True if the process of that owner, on this machine, has ended.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Step:
     owner_ended: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a driver needs, as JSON can carry it."""
+        """Return what a driver needs, for JSON."""
         fields = {
             "step": self.name, "phase": self.phase, "agent": self.agent, "table": self.table, "key": self.key,
             "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
@@ -67,8 +68,8 @@ class Step:
 
 
 @dataclass(slots=True)
-class _State:
-    """What the plan is made from."""
+class _PlanInputs:
+    """Inputs of the plan."""
 
     rows: dict[str, list[tuple[int, Any, bool]]]
     steps: dict[str, Any]
@@ -77,19 +78,23 @@ class _State:
     epoch: int
 
 
-def step_name(phase: str, agent: str, key: Any) -> str:
-    """Return the name of a step; `key` is None for the whole workspace."""
+def build_step_name(phase: str, agent: str, key: Any) -> str:
+    """Return the name of a step; without a key for the workspace."""
     return f"{phase}/{agent}/{'' if key is None else key}"
 
 
-def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int) -> list[Step]:
-    """Return every step there is, phase by phase, row by row, agent by agent."""
-    state = _State(
+def plan_steps(
+    connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int
+) -> list[Step]:
+    """Return all steps, by phase, row and agent."""
+    state = _PlanInputs(
         rows={
-            phase.over: _keys(connection, schema, declaration, phase.over) for phase in declaration.phases if phase.over
+            phase.over: _load_keys(connection, schema, declaration, phase.over)
+            for phase in declaration.phases
+            if phase.over
         },
         steps={row.name: row for row in connection.execute(sa.select(schema.steps))},
-        leases=Leases().every(connection, schema),
+        leases=LeaseTable().every(connection, schema),
         now=now,
         epoch=epoch,
     )
@@ -97,7 +102,7 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
     blocked: str | None = None
     missing: dict[tuple[str, Any], str] = {}
     for phase in declaration.phases:
-        steps = list(_of_phase(phase, state, blocked, missing, declaration))
+        steps = list(_plan_phase(phase, state, blocked, missing, declaration))
         planned += steps
         open_count = Counter(step.phase for step in steps if step.status != "done")[phase.name]
         if open_count and blocked is None:
@@ -112,29 +117,29 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
     return planned
 
 
-def _of_phase(
-    phase: Phase, state: _State, blocked: str | None, missing: dict[tuple[str, Any], str], declaration: Declaration
+def _plan_phase(
+    phase: Phase, state: _PlanInputs, blocked: str | None, missing: dict[tuple[str, Any], str], declaration: Declaration
 ) -> Iterator[Step]:
     rows = state.rows[phase.over] if phase.over else [(None, None, False)]
-    behind: str | None = None
+    unfinished: str | None = None
     for row_id, key, is_low in rows:
-        whole = missing.get(("", None))
-        waits = blocked if phase.after == "all" else (whole or missing.get((phase.over or "", key)))
+        workspace_reason = missing.get(("", None))
+        waits = blocked if phase.after == "all" else (workspace_reason or missing.get((phase.over or "", key)))
         if waits is None and phase.order == "in_order":
-            waits = behind
+            waits = unfinished
         for agent in phase.agents:
             locked = phase.over if phase.over and declaration.tables[phase.over].lock else None
-            step = _step(phase, agent.agent, row_id, key, waits, state, locked)
+            step = _plan_step(phase, agent.agent, row_id, key, waits, state, locked)
             yield replace(step, is_low=True) if is_low else step
             if step.status != "done":
                 waits = waits or f"{step.name} is not done"
-                behind = behind or f"{step.name} is not done"
+                unfinished = unfinished or f"{step.name} is not done"
 
 
-def _step(
-    phase: Phase, agent: str, row_id: int | None, key: Any, waits: str | None, state: _State, locked: str | None
+def _plan_step(
+    phase: Phase, agent: str, row_id: int | None, key: Any, waits: str | None, state: _PlanInputs, locked: str | None
 ) -> Step:
-    name = step_name(phase.name, agent, key)
+    name = build_step_name(phase.name, agent, key)
     stored, lease = state.steps.get(name), state.leases.get(step_lease(name))
     failures = stored.failures if stored is not None else 0
     status: Status = "ready"
@@ -152,7 +157,7 @@ def _step(
         if row is not None and row.held(state.now, state.epoch):
             status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
     note = stored if stored is not None and status != "done" and stored.message is not None else None
-    left_by = _left_by(lease, state) if status in ("ready", "waiting") else None
+    left_by = _find_last_owner(lease, state) if status in ("ready", "waiting") else None
     return Step(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
@@ -161,18 +166,18 @@ def _step(
     )  # fmt: skip
 
 
-def _left_by(lease: Lease | None, state: _State) -> str | None:
-    """Return whose claim ended by itself; one that a restore ended was given up by a person."""
+def _find_last_owner(lease: Lease | None, state: _PlanInputs) -> str | None:
+    """Return the owner of a claim that expired, but not by a restore."""
     is_of_now = lease is not None and lease.epoch == state.epoch and not lease.held(state.now, state.epoch)
     return lease.owner if lease is not None and is_of_now else None
 
 
-def _keys(
+def _load_keys(
     connection: sa.Connection, schema: Schema, declaration: Declaration, table: str
 ) -> list[tuple[int, Any, bool]]:
-    """Return id and key of each row that is shown, and whether the key may be a stranger's words."""
+    """Return ID, key and low trust of each shown row."""
     source, key = schema.declared[table], declaration.tables[table].key or "id"
-    shown = source.c.ws_state == int(State.SHOWN)
+    shown = source.c.ws_state == int(RowState.SHOWN)
     statement = sa.select(source.c.id, source.c[key], source.c.ws_trust).where(shown).order_by(source.c[key])
-    found = connection.execute(statement)
-    return [(row_id, value, trust == LOW and isinstance(value, str)) for row_id, value, trust in found]
+    rows = connection.execute(statement)
+    return [(row_id, value, trust == LOW and isinstance(value, str)) for row_id, value, trust in rows]
