@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace.step_plan import Step
     from agent_memory.workspace.toolset.session_toolset import SessionToolset
     from agent_memory.workspace.toolset.toolset import Offer, Toolset
-    from agent_memory.workspace.workspace import Workspace
+    from agent_memory.workspace.workspace import StepWork, Workspace
 
 __all__ = [
     "DECLARATION",
@@ -38,6 +38,7 @@ __all__ = [
     "SnapshotDifference",
     "SnapshotStore",
     "Step",
+    "StepWork",
     "Toolset",
     "Workspace",
     "found_from",

@@ -12,10 +12,11 @@ Every call blocks, and is one transaction that is committed as a whole or not.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import BusyError, StorageError, ValidationError
+from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
 from agent_memory.workspace.core import NOBODY, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
 from agent_memory.workspace.database.history import list_recent_changes
 from agent_memory.workspace.export import canonical, export, import_rows
@@ -28,7 +29,6 @@ from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Any
 
     from agent_memory.models.clock import Clock
     from agent_memory.redaction import Redactor
@@ -158,6 +158,30 @@ class Workspace:
     def next_steps(self, agent: str | None = None) -> list[Step]:
         """Return the steps that can run now, of one agent or all."""
         return self.steps.ready(agent)
+
+    def work(
+        self, agent: str | None = None, *, owner: str | None = None, seconds: float | None = None
+    ) -> Iterator[StepWork]:
+        """Claim steps one by one, until none can run; finish each after the body of the loop.
+
+        A step is released if the body raises or leaves the loop, or if it cannot be finished. `StepWork.fail` fails it.
+
+        Args:
+            agent: Agent whose steps are claimed; None for all.
+            owner: Name of the worker in claims; None for one by agent and process.
+            seconds: Duration of a claim; None for that of the phase.
+        """
+        worker = owner or f"{agent or 'worker'}-{os.getpid()}"
+        while (claim := self.steps.claim(worker, agent=agent, seconds=seconds)) is not None:
+            work = StepWork(self, claim)
+            try:
+                yield work
+                if not work.has_failed:
+                    self.steps.finish(claim)
+            except BaseException:
+                with contextlib.suppress(AgentMemoryError):  # it has ended by itself, or will
+                    self.steps.release(claim)
+                raise
 
     def resume_from_snapshot(self, snapshot_name: str, *, by: str | None = None) -> ResumeResult:
         """Restore rows, steps and files of a snapshot, as new changes.
@@ -389,3 +413,40 @@ class StepQueue:
             stale = self._core.working.validate(transaction, step, validator, cleaned)
         self._core.emit("workspace:validated", Caller(validator), step=step, passed=not failures)
         return stale
+
+
+@dataclass(slots=True)
+class StepWork:
+    """Claimed step in a loop over `Workspace.work`.
+
+    Attributes:
+        workspace: Workspace of the step.
+        claim: Claim on the step, with its agent, phase and key.
+        has_failed: True after `fail`.
+    """
+
+    workspace: Workspace
+    claim: Claim
+    has_failed: bool = False
+
+    @property
+    def caller(self) -> Caller:
+        """Reader and writer under the claim."""
+        return Caller(self.claim.agent, claim=self.claim)
+
+    def read(self, columns: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the row of the step."""
+        return self.workspace.tables.get(self.claim.table or "", self.claim.key, self.caller, columns)
+
+    def update(self, values: Mapping[str, Any]) -> SavedRow:
+        """Change columns of the row of the step."""
+        return self.workspace.tables.update(self.claim.table or "", self.claim.key, values, self.caller)
+
+    def save(self, table: str, values: Mapping[str, Any]) -> SavedRow:
+        """Add a row to a table."""
+        return self.workspace.tables.save(table, values, self.caller)
+
+    def fail(self, message: str, kind: FailureType = "quality") -> int:
+        """Fail the step; return the retries left."""
+        self.has_failed = True
+        return self.workspace.steps.fail(self.claim, kind, message, self.caller)
