@@ -66,7 +66,7 @@ class StrictInput(ToolArguments):
 InputT = TypeVar("InputT", bound=ToolArguments)
 
 
-def _add_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[InputT]]:
+def _add_fields(model: type[BaseModel]) -> Callable[[type[InputT]], type[InputT]]:
     """Add an argument for each field that `model` offers.
 
     Bounds are checked where the values are used.
@@ -85,7 +85,7 @@ class DateRangeInput(StrictInput):
     end: str | None = None
 
 
-@_add_fields_of(SearchFilters)
+@_add_fields(SearchFilters)
 class FiltersInput(StrictInput):
     """Conditions that every result meets."""
 
@@ -116,7 +116,7 @@ class SearchInput(ToolArguments):
     explain: bool = Field(default=False, json_schema_extra=_HIDDEN)
 
 
-@_add_fields_of(Memory)
+@_add_fields(Memory)
 class StoreInput(ToolArguments):
     """Arguments of memory_store."""
 
@@ -172,7 +172,7 @@ class ListRecentInput(ToolArguments):
     detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
 
 
-@_add_fields_of(Memory)
+@_add_fields(Memory)
 class UpdateInput(StrictInput):
     """Arguments of memory_update."""
 

@@ -150,7 +150,7 @@ async def check_rewording(session: HostSession, memory: Memory, changes: Mapping
 
 
 def _is_said(prompt: str, content: str) -> bool:
-    """Return True if a prompt asks to keep a text, or says it."""
+    """Return True if a prompt says a text or asks to keep it."""
     return asks_to_keep(prompt, content) or says(prompt, content)
 
 

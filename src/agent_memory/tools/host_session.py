@@ -45,19 +45,17 @@ class ActivatedAgent(Protocol):
 
 
 class UserTurn(Protocol):
-    """One turn of a conversation."""
+    """One turn of a conversation.
 
-    @property
-    def prompt(self) -> str:
-        """Words that the user typed; empty without a user."""
+    Attributes:
+        prompt: Words that the user typed; empty without a user.
+        is_heard: True if the host reports prompts at all.
+        stored: Contents that tools stored in this turn; tools append to it.
+    """
 
-    @property
-    def is_heard(self) -> bool:
-        """True if the host reports prompts at all."""
-
-    @property
-    def stored(self) -> list[str]:
-        """Contents that tools stored in this turn; tools append to it."""
+    prompt: str
+    is_heard: bool
+    stored: list[str]
 
 
 class UserConversation(Protocol):
@@ -77,11 +75,13 @@ class StopRequest(Protocol):
 
 
 class UntrustedText(Protocol):
-    """Untrusted text in a conversation."""
+    """Untrusted text in a conversation.
 
-    @property
-    def by(self) -> str | None:
-        """Name of the tool that brought it, or None."""
+    Attributes:
+        by: Name of the tool that brought it, or None.
+    """
+
+    by: str | None
 
     def note(self, by: str) -> None:
         """Note that untrusted text came in."""

@@ -148,7 +148,7 @@ class StoreTool(AgentTool[StoreInput]):
         }
 
     async def _find_note(self, service: MemoryService, content: str) -> Candidate | None:
-        """Return the waiting note that a content names by its ID, or None.
+        """Return the waiting note that a content names, or None.
 
         In mode `ask` a model may not accept it.
         """
@@ -397,8 +397,8 @@ class ActivateTool(AgentTool[ActivateInput]):
         activated = await self.session.activate(args.agent_id.strip())
         name, previous = activated.agent_id, activated.previous
         service = await self.session.require()
-        own = (await service.storage.tally()).records  # without what was drawn from documents and talks
-        output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": own}
+        count = (await service.storage.tally()).records  # without records of documents and talks
+        output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": count}
         announce = []
         if previous and previous.lower() != name.lower():
             output["previous"] = previous
@@ -439,8 +439,8 @@ def _select_vouched(suspects: Iterable[Suspect], written: Memory) -> list[Suspec
     return [pair for pair in suspects if may_stand_for(pair.older.trust, written.trust)]
 
 
-def _find_nearest_name(name: str, known: Iterable[str]) -> str | None:
-    folded = {agent_id.lower(): agent_id for agent_id in known}
+def _find_nearest_name(name: str, agent_ids: Iterable[str]) -> str | None:
+    folded = {agent_id.lower(): agent_id for agent_id in agent_ids}
     near = difflib.get_close_matches(name.lower(), list(folded), n=1)
     return folded[near[0]] if near else None
 

@@ -92,11 +92,11 @@ async def _find_memory(service: MemoryService, memory_id: str, caller: Caller) -
 
 
 def _render_receipt(receipt: Any) -> dict[str, Any]:
-    left = {"still_in": list(receipt.found), "not_done": list(receipt.failed)}
+    failures = {"still_in": list(receipt.found), "not_done": list(receipt.failed)}
     return {
         "purged": True,
         "memory_ids": [record_id for record_id in receipt.records["ids"] if record_id.startswith("mem-")],
         "count": len(receipt.records["ids"]),
-        **{name: value for name, value in left.items() if value},
+        **{name: value for name, value in failures.items() if value},
         "not_reached": list(receipt.beyond),
     }

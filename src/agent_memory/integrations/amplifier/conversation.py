@@ -1,4 +1,4 @@
-"""Conversation of one session: hooks, turn, events, and texts in the host's payloads."""
+"""Conversation of one session: hooks, turn, events and texts."""
 
 from __future__ import annotations
 

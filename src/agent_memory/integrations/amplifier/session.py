@@ -122,11 +122,11 @@ class MemorySession:
 
     # -- settings -----------------------------------------------------------------------------------------------------
 
-    def configure(self, module: str, own: type[SettingsT], raw: Any) -> SettingsT | None:
+    def configure(self, module: str, kind: type[SettingsT], raw: Any) -> SettingsT | None:
         """Merge a module's configuration; return None and set `problem` on error."""
         self._identity = self._project = None
         try:
-            settings, shared, warnings = parse_module_config(module, own, self.consent.take_limits(module, own, raw))
+            settings, shared, warnings = parse_module_config(module, kind, self.consent.take_limits(module, kind, raw))
             merged = merge_shared({**self._module_settings, module: shared}, partial=True)
         except AgentMemoryError as error:
             log.warning_once("memory_disabled", module=module, code=error.code, error=error.message)
@@ -285,8 +285,8 @@ class MemorySession:
         name = folder.agent_id
         if current is not None and name.lower() == current.lower():
             return AgentActivation(name, current)
-        known = tuple(await asyncio.to_thread(agents_under, folder.path.parent))
-        if before.is_default and current not in known:
+        agent_ids = tuple(await asyncio.to_thread(agents_under, folder.path.parent))
+        if before.is_default and current not in agent_ids:
             current = None  # a default agent without memories is not worth a word
         in_doubt = self.taint.by is not None
         if not await asyncio.to_thread(is_wished, name, self.turn.prompt, in_doubt=in_doubt):
@@ -297,7 +297,7 @@ class MemorySession:
         await self._write_note()
         service = await self.require()
         await service.report("memory:activated", self.caller, previous=current, reason="tool")
-        return AgentActivation(name, current, is_new=name not in known, known=known)
+        return AgentActivation(name, current, is_new=name not in agent_ids, known=agent_ids)
 
     # -- service ------------------------------------------------------------------------------------------------------
 

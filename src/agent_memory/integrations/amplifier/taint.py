@@ -1,4 +1,4 @@
-"""Untrusted text in a conversation: tools that bring it, and what the model itself wrote."""
+"""Untrusted text in a conversation, and files that the model wrote."""
 
 from __future__ import annotations
 
@@ -297,10 +297,10 @@ def list_folder_names(storage_root: str) -> frozenset[str]:
     configured = storage_root.rstrip("/\\") or storage_root
     names = {configured}
     with contextlib.suppress(OSError, RuntimeError, ValueError):  # no home, no current folder, or no path
-        whole = Path(configured).expanduser().absolute()
-        names |= {str(whole), os.path.realpath(whole)}
+        folder = Path(configured).expanduser().absolute()
+        names |= {str(folder), os.path.realpath(folder)}
         for base, prefixes in ((Path.cwd(), ("./",)), (Path.home(), ("~/", "$HOME/", "${HOME}/"))):
-            if whole.is_relative_to(base) and (parts := whole.relative_to(base).parts):
+            if folder.is_relative_to(base) and (parts := folder.relative_to(base).parts):
                 names.update(prefix + "/".join(parts) for prefix in prefixes)
                 names.update({"/".join(parts), "\\".join(parts)} if len(parts) > 1 else ())
     return frozenset(name for name in names if "/" in name or "\\" in name)

@@ -359,8 +359,8 @@ def _find_request(prompt: str) -> str:
     sentences = own_sentences(prompt)
     if len(sentences) != 1 or sentences[0] != " ".join(prompt.split()):
         return ""
-    whole = r"\W*(?:%s)\W*"
-    return next((key for key in _REQUESTS if any_of("cues", key, whole).fullmatch(prompt)), "")
+    pattern = r"\W*(?:%s)\W*"
+    return next((key for key in _REQUESTS if any_of("cues", key, pattern).fullmatch(prompt)), "")
 
 
 def _describe_undone(undone: UndoneChange) -> str:

@@ -47,7 +47,7 @@ class _StoppedError(Exception):
 
 
 class BackgroundWorker:
-    """Worker that no answer waits for, and that the end of the session cuts short.
+    """Worker in the background, which the end of the session cuts short.
 
     Args:
         session: Memory of the session, which reports failures.
@@ -64,7 +64,7 @@ class BackgroundWorker:
         self.done: Counter[str] = Counter()
 
     def start(self) -> None:
-        """Run the work that is due; a run under way checks again at its end."""
+        """Run the due work; a running one checks again at its end."""
         self._is_due, self._is_ending = True, False
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -247,7 +247,7 @@ class SessionIntake:
         self.skips.count(reason)
 
     async def end_turn(self) -> None:
-        """End the turn; its agent is looked up after the event that ended it."""
+        """End the turn; its agent is looked up after this event."""
         self._end_turn()
 
     def _end_turn(self, *, is_written: bool = True) -> None:

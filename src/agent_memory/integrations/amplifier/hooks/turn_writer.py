@@ -114,8 +114,8 @@ class TurnWriter:
         conversation = begun.record.id
         first = self._next.get(conversation)
         if first is None:
-            known = await knowledge.episodes.linked_to(conversation)
-            first = max((episode.order + 1 for episode in known), default=0)
+            earlier = await knowledge.episodes.linked_to(conversation)
+            first = max((episode.order + 1 for episode in earlier), default=0)
         _, refused = await ingest.turns(
             turns, conversation=conversation, first=first, group=group, is_live=True, caller=caller
         )
@@ -153,7 +153,7 @@ class TurnWriter:
         await self._share.close()
 
     async def _find_model(self, service: MemoryService) -> tuple[Asking | None, ModelPermission | None]:
-        """Return the session's provider with its conditions; None if it is not asked."""
+        """Return the session's provider with its conditions, or None."""
         if self._model is None or not self._model.has_provider:
             return None, None
         try:
