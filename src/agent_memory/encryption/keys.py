@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.encryption.person import PersonKey
+VERSION: Final = 1
+SALT_BYTES: Final = 16
+State = Literal["encrypting", "encrypted", "decrypting"]
+"""`encrypting`, `decrypting`: under way; some journals are encrypted and some are not, as the header of each says."""
+_STATES: Final[tuple[State, ...]] = ("encrypting", "encrypted", "decrypting")
 
 
 class _KnownKeys:
@@ -207,13 +212,6 @@ def add_key(folder: Path, key: DataKey) -> None:
     """Add a key that was made or unwrapped already."""
     with _KEYS.lock:
         _KEYS.unlocked[folder, key.key] = key
-
-
-VERSION: Final = 1
-SALT_BYTES: Final = 16
-State = Literal["encrypting", "encrypted", "decrypting"]
-"""`encrypting`, `decrypting`: under way; some journals are encrypted and some are not, as the header of each says."""
-_STATES: Final[tuple[State, ...]] = ("encrypting", "encrypted", "decrypting")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,13 @@ _ROOT: Final = 0
 _BLOCK: Final = 1 << 24
 _NO_SYNC: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
 """How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
+_held: Final[set[int]] = set()
+DRAFT: Final = ".draft"
+"""Beginning of the name of a folder with a text that a person edits."""
+_FRESH_SECONDS: Final = 1.0
+"""A file may be created and not locked yet for a few microseconds."""
+_OLD_SECONDS: Final = 3600.0
+_TAIL: Final = len(".01234567.tmp")
 
 
 def signature_of(status: os.stat_result) -> tuple[int, int, int]:
@@ -220,6 +227,15 @@ def write_all(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def append_lines(path: Path, content: bytes, flags: int = 0) -> None:
+    """Append lines in one write, after a torn last line, and sync."""
+    with opened(path, os.O_RDWR | os.O_APPEND | flags) as descriptor:
+        size = os.fstat(descriptor).st_size
+        is_torn = size > 0 and read_at(descriptor, size - 1, size) != b"\n"  # a process died while writing
+        write_all(descriptor, b"\n" * is_torn + content)
+        sync_file(descriptor)
+
+
 def sync_file(descriptor: int) -> None:
     """Sync a file to the disk itself (F_FULLFSYNC on macOS)."""
     if sys.platform == "darwin":
@@ -299,9 +315,6 @@ def replace_file(
         unlock_and_close(descriptor)
 
 
-_held: Final[set[int]] = set()
-
-
 def try_lock(descriptor: int) -> None:
     """Lock an open file until `unlock_and_close` or the process ends.
 
@@ -377,14 +390,6 @@ def _close_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_close_in_child)
-
-
-DRAFT: Final = ".draft"
-"""Beginning of the name of a folder with a text that a person edits."""
-_FRESH_SECONDS: Final = 1.0
-"""A file may be created and not locked yet for a few microseconds."""
-_OLD_SECONDS: Final = 3600.0
-_TAIL: Final = len(".01234567.tmp")
 
 
 def claim(descriptor: int) -> None:

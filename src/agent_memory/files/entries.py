@@ -24,6 +24,14 @@ PathType = Literal["missing", "file", "folder", "link", "other", "hidden"]
 
 _LARGE: Final = 1 << 20
 _FIELDS_OF_A_LOCK: Final = 6
+_SHARED: Final = frozenset(
+    {"9p", "afs", "ceph", "cifs", "drvfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
+    | {"glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav"}
+)
+"""File systems of other machines, or shared with them: locks may work on one machine alone, which it cannot test."""
+_MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
+"""There a lock on a file keeps readers out, too."""
+MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 
 def kind_of(path: Path, *, follow: bool = False) -> PathType:
@@ -184,16 +192,6 @@ def _iter_lines(path: str) -> Iterator[str]:
             yield from (line.rstrip("\n") for line in lines)
     except OSError:
         return
-
-
-_SHARED: Final = frozenset(
-    {"9p", "afs", "ceph", "cifs", "drvfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
-    | {"glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav"}
-)
-"""File systems of other machines, or shared with them: locks may work on one machine alone, which it cannot test."""
-_MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
-"""There a lock on a file keeps readers out, too."""
-MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 
 def shared_file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:

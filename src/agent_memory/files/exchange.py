@@ -51,6 +51,10 @@ _NOT_OFFERED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errn
 _NO_LINKS: Final = _NOT_OFFERED | {errno.EPERM, errno.EMLINK, errno.EXDEV}
 _QUIET_SIGNAL: Final = getattr(signal, "SIGURG", None)
 """What the kernel sends when a leased file is opened for writing: by default it is ignored."""
+_BETWEEN_LOOKS: Final = 0.005
+_MIB: Final = 1024 * 1024
+_OLD: Final = ".old-"
+"""How a folder is called that was in the way, until it is removed."""
 
 
 def put_file_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
@@ -226,10 +230,6 @@ def _names_like(place: Path) -> Iterator[Path]:
         yield place.with_name(f"{place.name.removesuffix(tail)}-{number}{tail}")
 
 
-_BETWEEN_LOOKS: Final = 0.005
-_MIB: Final = 1024 * 1024
-
-
 def read_settled(path: Path, patience: float, max_bytes: int) -> tuple[bytes, float]:
     """Read a file once no program is writing it.
 
@@ -268,10 +268,6 @@ def read_settled(path: Path, patience: float, max_bytes: int) -> tuple[bytes, fl
             path=path,
         )
     return content, max(status.st_mtime, status.st_ctime)
-
-
-_OLD: Final = ".old-"
-"""How a folder is called that was in the way, until it is removed."""
 
 
 @contextlib.contextmanager

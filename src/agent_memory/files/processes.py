@@ -36,6 +36,28 @@ _ENDED: Final = frozenset("ZX")
 """States of a process that has ended and was not waited for (man 5 proc)."""
 _STATE, _START_TIME = 0, 19
 """Fields of /proc/PID/stat behind the name: the third, and the 22nd."""
+_key_variables: Final = {
+    "AGENT_MEMORY_KEY",
+    "AGENT_MEMORY_KEY_FILE",
+    "AGENT_MEMORY_KEY_COMMAND",
+    "AGENT_MEMORY_KEY_KEYRING",
+    "QDRANT_API_KEY",
+}
+_OTHERS: Final = 0o077
+_NO_CORE: Final = 1 if sys.platform == "linux" else 0
+"""Bytes of a core file. Linux hands one to a program that `core_pattern` names also where the limit is none, and not
+where it is one byte; a file of one byte it does not begin (fs/coredump.c, "RLIMIT_CORE is set to 1, aborting core")."""
+CPU_SECONDS: Final = 60
+MEMORY_BYTES: Final = 512 << 20
+"""Beyond what the interpreter and the package have mapped when the reader begins."""
+_KEPT: Final = frozenset(
+    {"HOME", "LANG", "LANGUAGE", "PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TZ", "VIRTUAL_ENV"}
+)
+"""Names in the child's environment, with those that begin with `LC_`: none of them is of a key."""
+_REASONS: Final = {-signal.SIGXCPU: "time", -signal.SIGKILL: "killed", -signal.SIGSEGV: "crashed"}
+_MOST_COUNTED: Final = 1_000
+"""Records whose deaths are counted; of more the oldest are forgotten."""
+_DECODER: Final = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +141,6 @@ def _run(*command: str) -> str | None:
     return done.stdout.strip() or None
 
 
-_key_variables: Final = {
-    "AGENT_MEMORY_KEY",
-    "AGENT_MEMORY_KEY_FILE",
-    "AGENT_MEMORY_KEY_COMMAND",
-    "AGENT_MEMORY_KEY_KEYRING",
-    "QDRANT_API_KEY",
-}
-
-
 def add_key_variable(name: str) -> None:
     """Note that an environment variable of another name holds a key."""
     _key_variables.add(name)
@@ -136,12 +149,6 @@ def add_key_variable(name: str) -> None:
 def environment_without_keys() -> dict[str, str]:
     """Return this process's environment without our keys."""
     return {name: value for name, value in os.environ.items() if name not in _key_variables}
-
-
-_OTHERS: Final = 0o077
-_NO_CORE: Final = 1 if sys.platform == "linux" else 0
-"""Bytes of a core file. Linux hands one to a program that `core_pattern` names also where the limit is none, and not
-where it is one byte; a file of one byte it does not begin (fs/coredump.c, "RLIMIT_CORE is set to 1, aborting core")."""
 
 
 def keep_to_itself() -> None:
@@ -167,19 +174,12 @@ def child_environment() -> dict[str, str]:
 
     This package can be imported, and numeric libraries have one thread.
     """
-    home = str(Path(__file__).parents[2])
-    places = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**environment_without_keys(), "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
+    return {**environment_without_keys(), **_get_python_variables()}
 
 
-CPU_SECONDS: Final = 60
-MEMORY_BYTES: Final = 512 << 20
-"""Beyond what the interpreter and the package have mapped when the reader begins."""
-_KEPT: Final = frozenset(
-    {"HOME", "LANG", "LANGUAGE", "PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TZ", "VIRTUAL_ENV"}
-)
-"""Names in the child's environment, with those that begin with `LC_`: none of them is of a key."""
-_REASONS: Final = {-signal.SIGXCPU: "time", -signal.SIGKILL: "killed", -signal.SIGSEGV: "crashed"}
+def _get_python_variables() -> dict[str, str]:
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
 
 
 class ReaderDiedError(AgentMemoryError):
@@ -271,8 +271,7 @@ def _decode_answer(code: int, answer: bytes) -> Any:
 def make_environment() -> dict[str, str]:
     """Return the environment of a child, without keys."""
     inherited = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
-    places = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**inherited, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    return {**inherited, **_get_python_variables(), "MALLOC_ARENA_MAX": "2"}
 
 
 def main() -> None:
@@ -306,11 +305,6 @@ def _limit() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-_MOST_COUNTED: Final = 1_000
-"""Records whose deaths are counted; of more the oldest are forgotten."""
-_DECODER: Final = json.JSONDecoder()
 
 
 class CurrentNote:

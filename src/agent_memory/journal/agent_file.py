@@ -49,6 +49,14 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 _HEADER_BYTES: Final = 4096
 _MOST_READ: Final = 64
+_PURGES: Final[dict[Path, tuple[object, PurgeState | None]]] = {}
+"""State that was read last, with the signature of the file, by the folder."""
+_DERIVABLE: Final = frozenset({TASKS})
+"""Journals that may be begun again: they say how far work is, and it is done again."""
+_CHANGE: Final = b'"memory_id"'
+_ID: Final = b"mem-"
+_KIND: Final = JOURNAL.removesuffix("ies.yaml") + "y"
+"""The folder of the segments that are made of this journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +100,6 @@ class PurgeState:
     count: int
     last: str
     key: str
-
-
-_PURGES: Final[dict[Path, tuple[object, PurgeState | None]]] = {}
-"""State that was read last, with the signature of the file, by the folder."""
 
 
 def checksum_key(key: bytes) -> str:
@@ -237,14 +241,6 @@ def build_states(folder: Path, counts: Mapping[str, int]) -> dict[str, JournalSt
         for path, header in headers.items()
         if header is not None
     }
-
-
-_DERIVABLE: Final = frozenset({TASKS})
-"""Journals that may be begun again: they say how far work is, and it is done again."""
-_CHANGE: Final = b'"memory_id"'
-_ID: Final = b"mem-"
-_KIND: Final = JOURNAL.removesuffix("ies.yaml") + "y"
-"""The folder of the segments that are made of this journal."""
 
 
 def check_present(path: Path) -> None:

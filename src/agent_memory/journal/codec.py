@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from agent_memory.encryption import data_key, key_for, state_of
+from agent_memory.encryption import data_key, state_of
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.journal.format import FORMAT, Change, Entry, MalformedLineError, encode_entry, encode_fields
 
@@ -119,14 +119,6 @@ def find_codec(path: Path, key: str | None) -> Codec:
     if state_of(path.parent) == "encrypted":
         raise _not_encrypted(path)
     return IDENTITY
-
-
-def find_new_codec(path: Path) -> Codec:
-    """Return the codec for a new journal or a damaged header.
-
-    Raises as `find_codec`.
-    """
-    return key_for(path.parent) or IDENTITY
 
 
 def check_key(path: Path, codec: Codec, key: str | None) -> None:

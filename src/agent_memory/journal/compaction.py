@@ -81,22 +81,11 @@ class CompactionResult:
     purged_seq: int
 
 
-def fold_entries(  # noqa: PLR0913 - each by its name
-    entries: Sequence[Entry],
-    young: int,
-    kinds: Collection[str],
-    keep: Callable[[Change], str | None] | None = None,
-    ended: Callable[[Change], bool] | None = None,
-    apart: Collection[int] = (),
-    words: Collection[str] = (),
-    *,
-    codec: Codec = IDENTITY,
-) -> CompactionResult:
-    """Fold old entries into one `put` per live record.
+@dataclass(frozen=True, slots=True)
+class FoldRules:
+    """What a compaction may fold.
 
-    Args:
-        entries: All entries, in file order.
-        young: Index of the first entry within its grace time.
+    Attributes:
         kinds: Record kinds that may be folded.
         keep: Returns why the owner cannot read a `put`, or None. Folding stops before a record that a later patch
             broke, since its last good version is in the past.
@@ -104,29 +93,36 @@ def fold_entries(  # noqa: PLR0913 - each by its name
         apart: Numbers of checkpoints: accesses before and after one are not summed, since its reader knows the first
             ones.
         words: Names of text fields; a change of one rewords the record.
+    """
+
+    kinds: Collection[str]
+    keep: Callable[[Change], str | None] | None = None
+    ended: Callable[[Change], bool] | None = None
+    apart: Collection[int] = ()
+    words: Collection[str] = ()
+
+
+def fold_entries(entries: Sequence[Entry], young: int, rules: FoldRules, codec: Codec = IDENTITY) -> CompactionResult:
+    """Fold old entries into one `put` per live record.
+
+    Args:
+        entries: All entries, in file order.
+        young: Index of the first entry within its grace time.
+        rules: What may be folded.
         codec: Codec of the new lines.
     """
     try:
-        return _fold_plain(entries, young, kinds, keep, ended, apart, words, codec=codec)
+        return _fold_plain(entries, young, rules, codec)
     except ValidationError:
         # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
         marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
         if marked == list(entries):
             raise
-        return _fold_plain(marked, young, kinds, keep, ended, apart, words, codec=codec)
+        return _fold_plain(marked, young, rules, codec)
 
 
-def _fold_plain(  # noqa: PLR0913 - those of `fold_entries`
-    entries: Sequence[Entry],
-    young: int,
-    kinds: Collection[str],
-    keep: Callable[[Change], str | None] | None,
-    ended: Callable[[Change], bool] | None,
-    apart: Collection[int],
-    words: Collection[str],
-    *,
-    codec: Codec,
-) -> CompactionResult:
+def _fold_plain(entries: Sequence[Entry], young: int, rules: FoldRules, codec: Codec) -> CompactionResult:
+    kinds, keep, ended = rules.kinds, rules.keep, rules.ended
     old = entries[: _count_foldable(entries[:young], kinds)]
     live = _list_live(old, kinds)
     if keep is not None and (broken := {(put.kind, put.id) for _, put in live if keep(put)}):
@@ -137,17 +133,17 @@ def _fold_plain(  # noqa: PLR0913 - those of `fold_entries`
     if ended is not None and all(entry.beyond.isdisjoint(kinds) for entry in entries):
         later = _find_written(entries[len(old) :])
         over = {put.id for _, put in live if put.id not in later and ended(put)}
-    made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
+    made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, rules.apart)
     for position, put in live:
         if put.id not in over:
             made.setdefault(position, []).append(put)
     forgotten = over | (_find_deleted(entries[:young], kinds) - _find_written(entries[young:]))
-    return CompactionResult(_build_lines(entries, made, codec), forgotten, over, _find_last_removed(old, kinds, words))
+    return CompactionResult(
+        _build_lines(entries, made, codec), forgotten, over, _find_last_removed(old, kinds, rules.words)
+    )
 
 
-def fold_encrypted(
-    entries: Sequence[Entry], young: int, kinds: Collection[str], apart: Collection[int] = ()
-) -> CompactionResult:
+def fold_encrypted(entries: Sequence[Entry], young: int, rules: FoldRules) -> CompactionResult:
     """Fold entries whose fields are encrypted, without the key.
 
     A `put` and later `patch`es of a record stay as they are, since they cannot be merged; so do expired records.
@@ -156,11 +152,11 @@ def fold_encrypted(
     Args:
         entries: All entries, with encrypted fields.
         young: Index of the first entry within its grace time.
-        kinds: Record kinds that may be folded.
-        apart: Numbers of checkpoints, as in `fold_entries`.
+        rules: What may be folded; only kinds and checkpoints are used.
     """
+    kinds = rules.kinds
     old = entries[: _count_foldable(entries[:young], kinds)]
-    made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
+    made = _list_unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, rules.apart)
     last_changes, purged = _list_last_changes(old, kinds)
     for position, change in last_changes:
         made.setdefault(position, []).append(change)

@@ -50,6 +50,8 @@ _YAML_UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _POINTLESS_EXPONENT: Final = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<!\d)-?\d+\.\d+(?:e[+-]?\d+)?|(?<!\d)(-?\d+)(e[+-]?\d+)'
 )
+Records = dict[str, dict[str, Any]]
+"""Records of one kind by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,10 +362,6 @@ def _check_keys(root: object) -> None:
             pending.extend(value.values())
         elif isinstance(value, list | tuple):
             pending.extend(value)
-
-
-Records = dict[str, dict[str, Any]]
-"""Records of one kind by id."""
 
 
 def apply_change(records: Records, change: Change, moment: str) -> bool:

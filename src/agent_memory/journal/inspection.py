@@ -18,7 +18,7 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import describe_path_type, kind_of
 from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
-from agent_memory.journal.compaction import find_young_position, fold_entries, to_microseconds
+from agent_memory.journal.compaction import FoldRules, find_young_position, fold_entries, to_microseconds
 from agent_memory.journal.format import Entry, Header, MalformedLineError, add_checksum, decode_entry
 from agent_memory.journal.reader import JournalReader, decode_next, read_header
 
@@ -242,7 +242,7 @@ class FoldedSize:
             self.left += sum(len(add_checksum(entry.raw)) for entry in entries)
             return
         try:
-            folded = fold_entries(entries, sum(line.place < self._young for line in lines), self._kinds)
+            folded = fold_entries(entries, sum(line.place < self._young for line in lines), FoldRules(self._kinds))
         except AgentMemoryError:
             self.left = None
         else:

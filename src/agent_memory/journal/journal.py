@@ -27,6 +27,7 @@ from agent_memory.journal.agent_file import (
 from agent_memory.journal.codec import AS_IT_STANDS
 from agent_memory.journal.compaction import (
     CompactionResult,
+    FoldRules,
     find_first_young,
     fold_encrypted,
     fold_entries,
@@ -268,17 +269,18 @@ class Journal:
             StorageError: The new file could not be written.
         """
         now, limit = self._clock(), self.grace if grace is None else grace
+        rules = FoldRules(self.kinds, keep, ended, apart, words)
 
-        def folding(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
+        def fold(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
             young = find_first_young(entries, now, limit)
             if codec is AS_IT_STANDS:
-                return fold_encrypted(entries, young, self.kinds, apart)
-            return fold_entries(entries, young, self.kinds, keep, ended, apart, words, codec=codec)
+                return fold_encrypted(entries, young, rules)
+            return fold_entries(entries, young, rules, codec)
 
         self._look_where()
         self._file.begin()
         judge = None if self._codec is AS_IT_STANDS else keep
-        return open_rewrite(self.path, RewritePlan(folding, judge, by_number, self._codec), self._wait)
+        return open_rewrite(self.path, RewritePlan(fold, judge, by_number, self._codec), self._wait)
 
     def purged(
         self,

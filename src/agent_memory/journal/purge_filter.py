@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.journal.agent_file import read_header_at, read_states
 from agent_memory.journal.codec import decode_changes, encode_changes, is_encrypted
 from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
-from agent_memory.journal.purge_list import PurgeList, list_texts, to_seconds
-from agent_memory.journal.purged_spans import hide_fields
+from agent_memory.journal.purge_list import PurgeList, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,36 +54,36 @@ class PurgeFilter:
         An entry without purged text is returned as the same object.
         """
         if self._up_to is None:
-            return [entry if self._names_none(entry) else self._cleaned(entry, codec) for entry in entries]
+            return [self._clean_entry(entry, codec) if self._names_purged(entry) else entry for entry in entries]
         with_words = self._index.stretches.find([_read_data(entry, codec) for entry in entries])
         return [
-            self._cleaned(entry, codec) if place in with_words or self._is_concerned(entry) else entry
+            self._clean_entry(entry, codec) if place in with_words or self._is_concerned(entry) else entry
             for place, entry in enumerate(entries)
         ]
 
-    def _names_none(self, entry: Entry) -> bool:
-        return self._ids.isdisjoint([change.id for change in entry.changes])
+    def _names_purged(self, entry: Entry) -> bool:
+        return not self._ids.isdisjoint([change.id for change in entry.changes])
 
     def _is_concerned(self, entry: Entry) -> bool:
         """Return True if an entry has a purged record or short text.
 
         Texts too short for a span are compared as a whole.
         """
+        if self._names_purged(entry):
+            return True
         for change in entry.changes:
-            if change.id in self._ids:
-                return True
             text = change.data.get("content") or change.data.get("body")
             if isinstance(text, str) and len(text) <= _SHORT and self._index.has(text):
                 return True
         return False
 
-    def _cleaned(self, entry: Entry, codec: Codec) -> Entry | None:
+    def _clean_entry(self, entry: Entry, codec: Codec) -> Entry | None:
         is_returned = self._up_to is not None and entry.seq <= self._up_to
         moment = to_seconds(entry.at)
         changes = tuple(
             self._readable(change, moment) if is_returned else change
             for change in entry.changes
-            if not self._drops(change, moment, is_returned=is_returned)
+            if not self._index.drops(change.id, change.data, moment, is_returned=is_returned)
         )
         if changes == entry.changes:
             return entry
@@ -104,18 +103,12 @@ class PurgeFilter:
         if mentions(line, (record_id.encode("utf-8", "surrogatepass") for record_id in self._ids)):
             return b""
         text = line.decode("utf-8", "surrogateescape")
-        return self._index.stretches.hidden(text).encode("utf-8", "surrogateescape")
-
-    def _drops(self, change: Change, moment: float, *, is_returned: bool) -> bool:
-        if change.id in self._ids and self._index.drops(change.id, moment, is_returned=is_returned):
-            return True
-        return is_returned and any(self._index.has(text, moment) for text in list_texts(change.data))
+        return self._index.stretches.hide(text).encode("utf-8", "surrogateescape")
 
     def _readable(self, change: Change, moment: float) -> Change:
-        stretches = self._index.stretches
-        if not stretches or is_encrypted(change):
+        if not self._index.stretches or is_encrypted(change):
             return change
-        data = hide_fields(change.data, lambda text: stretches.hidden(text, moment))
+        data = self._index.stretches.hide_in(change.data, moment)
         return change if data == change.data else replace(change, data=data)
 
 

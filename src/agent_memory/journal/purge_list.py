@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
+    append_lines,
     open_private,
-    opened,
-    read_at,
     read_file,
     signature,
     sync_file,
@@ -43,7 +42,7 @@ from agent_memory.files.names import AGENT, PURGE_KEY, PURGED
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import PurgeState, checksum_key, note_purges, read_purge_state
 from agent_memory.journal.format import MalformedLineError, add_checksum, decode_line, encode_line
-from agent_memory.journal.purged_spans import PurgedSpans, hide_fields, sign_spans, sum_spans
+from agent_memory.journal.purged_spans import PurgedSpans, sign_spans, sum_spans
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
@@ -54,6 +53,12 @@ _LEAST: Final = 3
 """Characters: what is shorter is no statement that could be told from others."""
 _TEXTS: Final = ("content", "body")
 """The fields with the words of a record: of the page of a topic the second, of all others the first."""
+REJECTED: Final = "rejected"
+"""The step of a line that is no purge's; a version that does not know it takes the line for nothing."""
+KEY_BYTES: Final = 32
+_MOST_READ: Final = 64
+_READ: Final[dict[Path, PurgeIndex]] = {}
+"""What was read last, by the path of the list."""
 
 
 class PurgeList:
@@ -166,7 +171,7 @@ class PurgeList:
         stretches, moment = self.stretches(), to_seconds(fields.get("timestamp"))
         if not stretches or self.bars(record_id, fields):
             return fields
-        return hide_fields(fields, lambda text: stretches.hidden(text, moment))
+        return stretches.hide_in(fields, moment)
 
     def bars(self, record_id: object, fields: Mapping[str, Any]) -> bool:
         """Return True if a record was purged by ID or by text.
@@ -177,11 +182,11 @@ class PurgeList:
             record_id: ID of the record.
             fields: As in `readable`.
         """
-        if not self.read().ids:
+        index, moment = self.read(), to_seconds(fields.get("timestamp"))
+        if not index.ids:
             return False
-        moment = to_seconds(fields.get("timestamp"))
-        return (isinstance(record_id, str) and self.names(record_id)) or any(
-            self.has(text, moment) for text in list_texts(fields)
+        return (isinstance(record_id, str) and record_id in index.ids) or any(
+            index.has(text, moment) for text in list_texts(fields)
         )
 
     def admitted(self, line: bytes) -> bytes:
@@ -201,8 +206,12 @@ class PurgeList:
             return line
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
         moment = to_seconds(value.get("at"))
-        admitted = [item for item in items if not (isinstance(item, dict) and _bars_change(index, item, moment))]
-        readable = [_hide_words(item, self.stretches(), moment) for item in admitted]
+        admitted = [
+            item
+            for item in items
+            if not (isinstance(item, dict) and index.drops(item.get("id"), item.get("data"), moment, is_returned=True))
+        ]
+        readable = [_hide_words(item, index.stretches, moment) for item in admitted]
         if readable == items:
             return line
         if not readable:
@@ -256,11 +265,8 @@ class PurgeList:
 
 
 def _append(path: Path, value: Mapping[str, Any]) -> None:
-    with translated(path, "write"), opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
-        size = os.fstat(descriptor).st_size
-        is_torn = size > 0 and read_at(descriptor, size - 1, size) != b"\n"
-        write_all(descriptor, b"\n" * is_torn + add_checksum(encode_line(dict(value))))
-        sync_file(descriptor)
+    with translated(path, "write"):
+        append_lines(path, add_checksum(encode_line(dict(value))), os.O_CREAT)
         sync_folder(path.parent)
 
 
@@ -302,24 +308,11 @@ def list_texts(values: Mapping[str, Any]) -> list[str]:
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
 
-def _bars_change(index: PurgeIndex, item: Mapping[str, Any], moment: float) -> bool:
-    data, record_id = item.get("data"), item.get("id")
-    if isinstance(record_id, str) and record_id in index.ids and index.drops(record_id, moment, is_returned=True):
-        return True
-    return any(index.has(text, moment) for text in list_texts(data if isinstance(data, dict) else {}))
-
-
 def _hide_words(item: Any, stretches: PurgedSpans, moment: float) -> Any:
     """Return a change with purged words made unreadable."""
     if not stretches or not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         return item
-    return {**item, "data": hide_fields(item["data"], lambda text: stretches.hidden(text, moment))}
-
-
-REJECTED: Final = "rejected"
-"""The step of a line that is no purge's; a version that does not know it takes the line for nothing."""
-KEY_BYTES: Final = 32
-_MOST_READ: Final = 64
+    return {**item, "data": stretches.hide_in(item["data"], moment)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,17 +385,20 @@ class PurgeIndex:
         """Return True if a text was purged after a time."""
         return bool(self.key) and self.fingerprints.get(make_fingerprint(self.key, text), -1.0) >= moment
 
-    def drops(self, record_id: str, moment: float, *, is_returned: bool) -> bool:
+    def drops(self, record_id: object, data: object, moment: float, *, is_returned: bool) -> bool:
         """Return True if a journal's change of a record is purged.
 
         Args:
-            record_id: ID of a purged record.
+            record_id: ID of the record.
+            data: Fields of the change.
             moment: Time of the line in seconds since 1970.
             is_returned: True if the line may be older than the purge, although a purge cleans each journal.
         """
-        if is_returned:
-            return record_id in self.lasting or moment <= self.ids[record_id]
-        return record_id in self.lasting and moment < self.ids[record_id]
+        if isinstance(record_id, str) and (purged := self.ids.get(record_id)) is not None:
+            is_lasting = record_id in self.lasting
+            if (is_lasting or moment <= purged) if is_returned else (is_lasting and moment < purged):
+                return True
+        return is_returned and isinstance(data, dict) and any(self.has(text, moment) for text in list_texts(data))
 
     def index(self) -> None:
         """Build the lookups; the last purge of an ID or text counts."""
@@ -423,10 +419,6 @@ class PurgeIndex:
         self.stretches = PurgedSpans(
             self.key, signed, sums={count: span_sums for count, span_sums in sums.items() if span_sums}
         )
-
-
-_READ: Final[dict[Path, PurgeIndex]] = {}
-"""What was read last, by the path of the list."""
 
 
 def read_purges(path: Path, key_path: Path) -> PurgeIndex:

@@ -42,6 +42,34 @@ _BYTES: Final = 16
 _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 """Scripts of which each character counts as a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
+_LEAST: Final = 12
+"""Columns of a text that is looked for; a wide letter, as of Chinese, takes two. A shorter one is found by chance."""
+_LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
+"""What JSON, YAML and Markdown put before or double among the characters of a text, and their typographic kin."""
+_ESCAPE: Final = re.compile(
+    r"(?<!\\)\\++(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves
+    r"|u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8})"  # JSON, YAML
+    r"|(?P<space>[nrtNLP_]))"  # white space in JSON and YAML
+    r"|(?P<reference>&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);)"  # HTML, Markdown
+    r"|(?P<line>\n[ \t]*(?:[>|][-+]?[ \t]*)+)"  # a quotation of Markdown, a block of YAML
+)
+_SPACES: Final = re.compile(" {2,}")
+_UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
+"""Categories of Unicode: combining marks, characters that steer or show nothing, halves of a pair."""
+SUM: Final = (1 << 24) - 1
+_MOST_WORDS: Final = 1 << 18
+_PLACES: Final = 16
+"""In a word; the numbers of further characters are those of the first ones."""
+_LOW: Final = 1 << 16
+_AT_ONCE: Final = 1_000
+"""Texts: what is computed of so many stays in the cache of a processor."""
+_LOWER: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+_DROPPED_BYTES: Final = b"'\"`\\"
+"""ASCII characters that are left out where texts are compared."""
+_IN_WORDS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789_"
+_BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
+"""What is compared in other ways than as ASCII words."""
+_ESCAPED_SPACES: Final = (b"\\n", b"\\r", b"\\t")
 
 
 class PurgedSpans:
@@ -92,7 +120,7 @@ class PurgedSpans:
             return ()
         return range(len(texts)) if self._finder is None else self._finder.find(texts)
 
-    def hidden(self, text: str, moment: float = 0.0) -> str:
+    def hide(self, text: str, moment: float = 0.0) -> str:
         """Return a text with `BAR` for each character of purged spans."""
         if not self.count(text, moment):
             return text
@@ -107,6 +135,10 @@ class PurgedSpans:
             parts += [text[position:begin], BAR * (end - begin)]
             position = end
         return "".join([*parts, text[position:]])
+
+    def hide_in(self, fields: Mapping[str, Any], moment: float) -> dict[str, Any]:
+        """Return a record's fields with purged spans made unreadable."""
+        return hide_fields(fields, lambda text: self.hide(text, moment))
 
     def _found(self, words: Sequence[str], moment: float) -> Iterator[tuple[int, int]]:
         """Yield begin and end of each span, counted in words."""
@@ -175,22 +207,6 @@ def _join_spans(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         end = max(end, span[1])
     if end > begin:
         yield begin, end
-
-
-_LEAST: Final = 12
-"""Columns of a text that is looked for; a wide letter, as of Chinese, takes two. A shorter one is found by chance."""
-_LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
-"""What JSON, YAML and Markdown put before or double among the characters of a text, and their typographic kin."""
-_ESCAPE: Final = re.compile(
-    r"(?<!\\)\\++(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves
-    r"|u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8})"  # JSON, YAML
-    r"|(?P<space>[nrtNLP_]))"  # white space in JSON and YAML
-    r"|(?P<reference>&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);)"  # HTML, Markdown
-    r"|(?P<line>\n[ \t]*(?:[>|][-+]?[ \t]*)+)"  # a quotation of Markdown, a block of YAML
-)
-_SPACES: Final = re.compile(" {2,}")
-_UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
-"""Categories of Unicode: combining marks, characters that steer or show nothing, halves of a pair."""
 
 
 class _CharacterFolds(dict[int, str]):
@@ -262,22 +278,6 @@ def _unescape(escape: re.Match[str]) -> str:
 
 def _is_left_out(character: str) -> bool:
     return character in _LEFT_OUT or unicodedata.category(character) in _UNSEEN
-
-
-SUM: Final = (1 << 24) - 1
-_MOST_WORDS: Final = 1 << 18
-_PLACES: Final = 16
-"""In a word; the numbers of further characters are those of the first ones."""
-_LOW: Final = 1 << 16
-_AT_ONCE: Final = 1_000
-"""Texts: what is computed of so many stays in the cache of a processor."""
-_LOWER: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-_DROPPED_BYTES: Final = b"'\"`\\"
-"""ASCII characters that are left out where texts are compared."""
-_IN_WORDS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789_"
-_BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
-"""What is compared in other ways than as ASCII words."""
-_ESCAPED_SPACES: Final = (b"\\n", b"\\r", b"\\t")
 
 
 class WordNumbers(dict[str, int]):

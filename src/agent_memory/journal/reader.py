@@ -14,12 +14,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.encryption import data_key
+from agent_memory.encryption import data_key, key_for
 from agent_memory.files.atomic import iter_blocks, open_private, opened, read_at, signature_of, translated
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
 from agent_memory.journal.agent_file import build_gone_error, check_present
-from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, decode_changes, find_codec, find_new_codec
+from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, decode_changes, find_codec
 from agent_memory.journal.format import (
     Entry,
     Header,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 BLOCKS: Final = 1 << 24
 """Bytes that are read in one go."""
+BLOCK: Final = 1 << 14
+"""Bytes under one checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +346,7 @@ def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"
     elif IN_LINE.search(begin):
         reader.codec = data_key(reader.path.parent)
     else:
-        reader.codec = find_codec(reader.path, None) if begin.strip() else find_new_codec(reader.path)
+        reader.codec = find_codec(reader.path, None) if begin.strip() else key_for(reader.path.parent) or IDENTITY
 
 
 def read_header(reader: JournalReader, descriptor: int) -> Header | None:
@@ -416,10 +418,6 @@ def decode_next(reader: JournalReader, tail: bytes) -> Entry | Header:
 def _get_format(header: Header | None) -> int:
     """Return the line format; 1 without a header, which allows checksums."""
     return header.format if header else 1
-
-
-BLOCK: Final = 1 << 14
-"""Bytes under one checksum."""
 
 
 class ReadChecksums:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.encryption import data_key, key_for
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.files.atomic import (
+    append_lines,
     opened,
     read_at,
     read_file,
@@ -192,7 +193,8 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
             path = set_aside(journal, get_aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
         else:
             path = files[-1]
-            _add(path, content)
+            if content:
+                append_lines(path, content)
     return path
 
 
@@ -231,17 +233,6 @@ def _decrypt_line(line: bytes, key: DataKey) -> bytes:
     with contextlib.suppress(ValueError):  # something changed it: it stays as it is
         return encode_line(json.loads(key.decode(("lost", value.get("id")), text)))
     return line
-
-
-def _add(path: Path, content: bytes) -> None:
-    """Append lines in one write: another session may do the same."""
-    if not content:
-        return
-    with opened(path, os.O_RDWR | os.O_APPEND) as descriptor:
-        size = os.fstat(descriptor).st_size
-        is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a process died while writing
-        write_all(descriptor, b"\n" * is_torn + content)
-        sync_file(descriptor)
 
 
 def _drop_accesses(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from agent_memory.journal import Change, Entry, Journal, JournalUpdate, Records, apply_change
-from agent_memory.journal.compaction import fold_entries
+from agent_memory.journal.compaction import FoldRules, fold_entries
 from agent_memory.journal.format import add_checksum, decode_entry, encode_entry, encode_line
 from agent_memory.journal.salvage import get_rejected_path
 from tests.support import FrozenClock, lines_of
@@ -42,7 +42,7 @@ def touch(record_id: str, **data: Any) -> Change:
 
 def lines_after(entries: Sequence[Entry], judge: Callable[[Change], str | None] | None = None) -> list[bytes]:
     young = next((position for position, e in enumerate(entries) if e.at >= CUTOFF), len(entries))
-    return fold_entries(entries, young, KINDS, judge).lines
+    return fold_entries(entries, young, FoldRules(KINDS, judge)).lines
 
 
 def folded(*entries: Entry) -> list[Entry]:
@@ -217,7 +217,7 @@ def test_the_grace_time_is_counted_from_now(journal: Journal, clock: FrozenClock
 
 def left_of(*entries: Entry, young: int) -> list[str]:
     """Return the ids that are left when every record with `over` has had its time."""
-    result = fold_entries(entries, young, KINDS, None, lambda change: bool(change.data.get("over")))
+    result = fold_entries(entries, young, FoldRules(KINDS, None, lambda change: bool(change.data.get("over"))))
     return [change.id for line in result.lines for change in decode_entry(line).changes]
 
 
@@ -234,7 +234,7 @@ def test_a_record_whose_time_is_over_goes_unless_something_was_written_about_it_
 def test_what_is_forgotten_for_good_is_named() -> None:
     entries = [entry(1, put("a"), put("b"), put("c", over=True)), entry(2, Change("delete", "memory", "a"))]
     entries += [entry(3, Change("delete", "memory", "b")), entry(4, put("b"), at=YOUNG)]
-    result = fold_entries(entries, 3, KINDS, None, lambda change: bool(change.data.get("over")))
+    result = fold_entries(entries, 3, FoldRules(KINDS, None, lambda change: bool(change.data.get("over"))))
     assert result.forgotten == {"a", "c"}
 
 
@@ -244,7 +244,9 @@ def test_the_last_text_that_is_over_is_named_by_the_number_of_what_ended_it() ->
     put_again = entry(5, put("a", text="z"))
 
     def purged(*entries: Entry, young: int | None = None) -> int:
-        return fold_entries(entries, len(entries) if young is None else young, KINDS, words=("text",)).purged_seq
+        return fold_entries(
+            entries, len(entries) if young is None else young, FoldRules(KINDS, words=("text",))
+        ).purged_seq
 
     assert purged(said, other) == 0
     assert purged(said, reworded, other) == 2

@@ -29,7 +29,7 @@ def test_find_returns_all_texts_with_stretches(texts: list[str], purged: list[st
     lines = [json.dumps({"content": text}, ensure_ascii=False).encode() for text in texts]
     expected = {place for place, text in enumerate(texts) if PurgedSpans(KEY, signed).count(text)}
     assert expected <= set(stretches.find(lines))
-    assert [stretches.hidden(text) for text in texts] == [PurgedSpans(KEY, signed).hidden(text) for text in texts]
+    assert [stretches.hide(text) for text in texts] == [PurgedSpans(KEY, signed).hide(text) for text in texts]
 
 
 def finder(*texts: str, key: bytes = KEY, **options: object) -> PurgedSpans:
@@ -49,7 +49,7 @@ def finder(*texts: str, key: bytes = KEY, **options: object) -> PurgedSpans:
 def test_the_words_are_found_however_they_are_written(text: str, known: bool) -> None:
     found = finder(SAID, texts=[SAID] if known else ())
     assert found.count(f"Minutes. {text} The crane.") == 1
-    hidden = found.hidden(f"Minutes. {text} The crane.")
+    hidden = found.hide(f"Minutes. {text} The crane.")
     assert hidden.startswith(f"Minutes. {BAR}")
     assert "The crane." in hidden
     assert "thousand" not in hidden
@@ -57,7 +57,7 @@ def test_the_words_are_found_however_they_are_written(text: str, known: bool) ->
 
 @pytest.mark.parametrize("text", ["", "Ann's salary is seventy-two thousand a day.", "anns salary", "\ud83d\ude00"])
 def test_other_words_stay(text: str) -> None:
-    assert finder(SAID).hidden(text) == text
+    assert finder(SAID).hide(text) == text
 
 
 def test_without_the_key_or_with_another_nothing_is_found() -> None:
@@ -69,14 +69,14 @@ def test_without_the_key_or_with_another_nothing_is_found() -> None:
 def test_of_a_long_text_each_stretch_is_found_by_itself() -> None:
     found = finder(LONG)
     assert found.count(LONG) == 3
-    assert found.hidden(LONG).replace(BAR, "").strip() == ""
+    assert found.hide(LONG).replace(BAR, "").strip() == ""
     middle = " ".join(LONG.split()[40:80])
-    assert found.hidden(f"So: {middle} end") == f"So: {BAR * len(middle)} end"
+    assert found.hide(f"So: {middle} end") == f"So: {BAR * len(middle)} end"
 
 
 def test_scripts_without_spaces_are_found_within_a_line() -> None:
     said = "\u6211\u4eec\u51b3\u5b9a\u4f7f\u7528\u6570\u636e\u5e93"
-    assert finder(said).hidden(f"\u6628\u5929{said}\u4e86") == f"\u6628\u5929{BAR * len(said)}\u4e86"
+    assert finder(said).hide(f"\u6628\u5929{said}\u4e86") == f"\u6628\u5929{BAR * len(said)}\u4e86"
 
 
 def test_what_is_too_short_is_not_signed_and_signatures_say_nothing() -> None:

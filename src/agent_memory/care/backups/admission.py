@@ -110,7 +110,7 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
         return reduce(lambda text, purge_list: purge_list.admitted(text) if text else text, lists, line)
 
     def hide(text: str) -> str:
-        return reduce(lambda shown, purge_list: purge_list.stretches().hidden(shown), lists, text)
+        return reduce(lambda shown, purge_list: purge_list.stretches().hide(shown), lists, text)
 
     gone = {record_id for purge_list in lists for purge in purge_list.purges() for record_id in purge.ids}
     return Admission(admit, hide if any(purge_list.stretches() for purge_list in lists) else None, gone)

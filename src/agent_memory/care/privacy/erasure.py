@@ -289,7 +289,7 @@ class Hiding:
     def hidden(self, text: str) -> str:
         """Return a text without it."""
         text = replace_names(without_records(text, self.ids), self.renamed)
-        return self._stretches.hidden(self.wording.hidden(text))
+        return self._stretches.hide(self.wording.hidden(text))
 
     def without_entries(self, pad: str) -> str:
         """Return a scratchpad without the entries of these records."""
