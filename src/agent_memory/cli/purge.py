@@ -1,4 +1,4 @@
-"""The command by which something is gone for good: from every file of ours, with a receipt."""
+"""Purge records from every file, with a receipt."""
 
 import asyncio
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.models import is_memory_id
+from agent_memory.models import is_memory_id, visible
 from agent_memory.registry import NOT_CLEANED
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ async def purge(
     text: Annotated[
         list[str] | None, typer.Option("--text", metavar="TEXT", help="With --verify: look for these words, too.")
     ] = None,
+    stored_secrets: Annotated[
+        bool, typer.Option("--secrets", help="Find records with secrets by the present rules; purge them after a yes.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Delete records from all files and backups; list purges.
@@ -42,8 +45,10 @@ async def purge(
     searched. Nothing can be brought back, no import and no backup brings it back, and capture does not keep it again.
     In other records the same words are made unreadable. Without an ID, what was purged so far is listed.
     """
-    if (verify and record_ids) or (text and not verify):
-        raise ValidationError("--verify stands without an ID; --text goes with --verify.", code="usage")
+    if ((verify or stored_secrets) and record_ids) or (verify and stored_secrets) or (text and not verify):
+        raise ValidationError(
+            "--verify and --secrets take no ID and exclude each other; --text needs --verify.", code="usage"
+        )
     if any(not each.strip() for each in text or []):
         raise ValidationError("--text needs words to look for; nothing was searched.", code="usage")
     from agent_memory.care.privacy import Purging
@@ -51,6 +56,8 @@ async def purge(
     purging = Purging(run.service)
     if verify:
         await _verify(run, purging, text or [])
+    elif stored_secrets:
+        await _purge_secrets(run, purging, yes=yes)
     elif record_ids:
         await _purge(run, purging, record_ids, yes=yes)
     else:
@@ -61,6 +68,34 @@ async def _purge(run: Run, purging: "Purging", words: list[str], *, yes: bool) -
     plan = await purging.plan([await _whole(run, word) for word in words])
     if not yes:
         _confirm(run, plan)
+    receipt = await purging.run(plan, run.caller)
+    run.screen.document(asdict(receipt))
+    _show(run, receipt, len(plan.ids))
+    if not receipt.is_clean:
+        raise typer.Exit(FAILED)
+
+
+async def _purge_secrets(run: Run, purging: "Purging", *, yes: bool) -> None:
+    """Show records with secrets, and purge them after a yes."""
+    from agent_memory.care.privacy import find_stored_secrets
+
+    assert run.service.folder is not None  # Purging refuses servers
+    records = await asyncio.to_thread(find_stored_secrets, run.service.folder)
+    rows: list[dict[str, Any]] = [{"id": record.id, "kinds": list(record.kinds)} for record in records]
+    run.screen.document({"agent_id": run.service.agent_id, "secrets": rows})
+    for record in records[:_SHOWN]:
+        run.screen.show(f"{record.id}  {', '.join(record.kinds)}")
+        run.screen.show(visible(record.text), indent=2, max_lines=2, style="dim")
+    if len(records) > _SHOWN:
+        run.screen.note(f"… and {counted(len(records) - _SHOWN, 'more record')}.")
+    if not records:
+        run.screen.show("No stored record has a secret that the present rules recognise.")
+        return
+    run.screen.note("A purge deletes whole records. To keep the rest of a text, store it again without the secret.")
+    if not yes:
+        run.need_terminal("Nothing was purged.", "Purging", "Run `agent-memory purge --secrets --yes` to purge them.")
+        run.confirm(f"Purge {counted(len(records), 'record')}?", "Nothing was purged.")
+    plan = await purging.plan([record.id for record in records])
     receipt = await purging.run(plan, run.caller)
     run.screen.document(asdict(receipt))
     _show(run, receipt, len(plan.ids))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.journal import PurgeList
+from agent_memory.redaction import Redaction, SecretRedactor
 from tests.support import read_files
 from tests.unit.cli.conftest import B, document
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.unit.cli.conftest import Run
 
@@ -59,3 +62,22 @@ def test_any_command_goes_on_with_what_was_interrupted(bob: Run, root: Path) -> 
 def test_options_that_do_not_go_together_are_refused(bob: Run) -> None:
     bob("purge", B, "--verify", "-a", "bob", code=2)
     bob("purge", "--text", "tea", "-a", "bob", code=2)
+
+
+def test_stored_secrets_are_shown_and_purged(bob: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    with monkeypatch.context() as patch:
+        patch.setattr(SecretRedactor, "redact", lambda _self, text: Redaction(text, ()))
+        bob("store", f"The deploy token is {token}", "-a", "bob")
+    refused = bob("purge", "--secrets", "-a", "bob", code=2)
+    assert "1 record" not in refused.stdout
+    assert "The deploy token is [redacted:" in refused.stdout
+    assert "purge --secrets --yes" in refused.stderr
+    assert token in (root / "bob" / "memories.yaml").read_text()
+    bob("purge", "--secrets", "--yes", "-a", "bob")
+    assert not [path for path, content in read_files(root) if token.encode() in content]
+    assert "No stored record has a secret" in bob("purge", "--secrets", "-a", "bob").stdout
+
+
+def test_secrets_and_an_id_exclude_each_other(bob: Run) -> None:
+    assert "take no ID" in bob("purge", "--secrets", B, "-a", "bob", code=2).stderr

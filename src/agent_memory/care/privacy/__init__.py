@@ -10,6 +10,7 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.care.privacy.file_encryption import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
     from agent_memory.care.privacy.purge import PurgePlan, PurgeReceipt, Purging
+    from agent_memory.care.privacy.stored_secrets import RecordWithSecrets, find_stored_secrets
     from agent_memory.care.privacy.text_search import FileWithWords
     from agent_memory.memory.inbox import HeldCandidates, Inbox
     from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
@@ -23,11 +24,13 @@ __all__ = [
     "PurgePlan",
     "PurgeReceipt",
     "Purging",
+    "RecordWithSecrets",
     "change_key",
     "count_waiting",
     "decrypt",
     "drop_stored",
     "encrypt",
+    "find_stored_secrets",
     "inbox_exists",
     "keep_inbox",
     "opened_inbox",

@@ -156,6 +156,10 @@ class PurgeSurvey:
         """Of all records."""
         return tuple(self._known)
 
+    def list_texts(self, record_id: str) -> tuple[str, ...]:
+        """Return every text that a record ever had, oldest first."""
+        return tuple(self._known[record_id].texts)
+
     def __contains__(self, record_id: object) -> bool:
         return record_id in self._known
 
