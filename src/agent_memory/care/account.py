@@ -62,10 +62,10 @@ class Account:
     """Counts of a written archive.
 
     Attributes:
-        names: What was looked for; empty where all of an agent is told.
-        by_kind: How many records there are of each kind.
-        gone: How many of all of them were forgotten, and stand in the files still.
-        lines: How many lines of other files.
+        names: Names that were searched; empty for a whole agent.
+        by_kind: Number of records of each kind.
+        gone: Number of forgotten records that are still in the files.
+        lines: Number of lines of other files.
     """
 
     names: tuple[str, ...]
@@ -238,8 +238,8 @@ class SearchedNames:
     """Names and entities to search for.
 
     Attributes:
-        names: The name that was asked for first, then others by which the agent knows the same one.
-        entities: The ids of the entities that are called so.
+        names: Requested name, then other names of the same entity.
+        entities: IDs of the entities with these names.
     """
 
     names: tuple[str, ...]
@@ -261,7 +261,7 @@ def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
     """Return all names of an entity, including aliases and merged entities.
 
     Args:
-        name: The name, or the id of an entity.
+        name: Name or ID of an entity.
         holdings: All records.
     """
     entities = {entity.id: entity for entity in holdings if entity.kind == ENTITY.name}
@@ -340,11 +340,11 @@ class Holding:
     """One record that a journal has.
 
     Attributes:
-        kind, id, journal: Of which kind, its id, and the name of the file.
-        data: Its fields as they are, or were last; of a long text all of it.
-        at: When it was changed last, as the journal says it.
-        earlier: What its text was before, the oldest first, as far as the file still has it.
-        is_gone: It was forgotten, and stands in the file still.
+        kind, id, journal: Kind, ID and file name of the journal.
+        data: Present or last fields, with the complete long text.
+        at: Moment of the last change in the journal.
+        earlier: Earlier texts in the file, oldest first.
+        is_gone: True if it was forgotten and is still in the file.
     """
 
     kind: str

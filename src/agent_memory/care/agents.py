@@ -55,13 +55,13 @@ class AgentSummary:
 
     Attributes:
         agent_id: Name of the agent.
-        folder: Where its files are.
+        folder: Folder of the agent.
         memories: Number of memories in `memories.yaml`, replaced and expired ones too; None if unreadable. Of an
             encrypted agent it includes items, which cannot be distinguished without the key.
         size: Bytes of all its files.
-        last_used: When its records were last changed or found by a session; None before the first.
-        problem: Why they cannot be read.
-        others: How many records its other journals hold, by the name of the file.
+        last_used: Moment of the last change or retrieval, or None.
+        problem: Reason why records cannot be read, empty for none.
+        others: Number of records by name of other journals.
         items: Number of records in `memories.yaml` that were drawn from documents and talks.
     """
 
@@ -290,9 +290,9 @@ def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFo
     """Return the folder of an agent that is to be.
 
     Args:
-        name: Its name.
-        storage_root: The folder of all agents.
-        unless: The agent that is to be called so, whose own name is free to it.
+        name: Name of the new agent.
+        storage_root: Folder of all agents.
+        unless: Agent to rename, whose own name is free.
 
     Raises:
         ValidationError: The name can name no folder, or there is such an agent.

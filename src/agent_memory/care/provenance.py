@@ -80,14 +80,14 @@ class ProvenanceStep:
     """Record at the other end of a relation.
 
     Attributes:
-        rel: `from`, `covers`, `replaces`, `merged_into` and the like, as the record says that has the link.
-        id: Its id.
-        kind: Its kind, such as `episode`; empty where none is known of this id.
-        text: Its words; empty where they are gone.
-        trust: None where nothing is known of it.
-        state: What has become of it.
-        depth: How many relations lead to it, from 1.
-        detail: The detail of its source: a file, a tool or a rule.
+        rel: Relation in the record with the link, such as `from` or `replaces`.
+        id: ID of the record.
+        kind: Kind such as `episode`, empty if unknown.
+        text: Words of the record, empty if deleted.
+        trust: Trust of the record, or None.
+        state: State of the record.
+        depth: Number of relations to it, from 1.
+        detail: Detail of its source, such as a file, tool or rule.
     """
 
     rel: str
@@ -116,15 +116,15 @@ class Provenance:
     """Provenance of one record.
 
     Attributes:
-        record: It; as it was last, where it was forgotten.
-        kind: Its kind's name.
-        state: What has become of it.
-        why: Why it has its trust, as the end of a sentence.
-        rests_on: What its words come from, the nearest first, each once.
-        replaces: The older ones that it replaced, the newest first.
-        replaced_by: Id of the one that replaced it, or None.
-        used_by: What rests on it.
-        changes: What became of it, the oldest first, as far as the files still know.
+        record: The record, or its last version if forgotten.
+        kind: Name of its kind.
+        state: State of the record.
+        why: Reason of its trust, as the end of a sentence.
+        rests_on: Direct and indirect sources, nearest first.
+        replaces: Older records that it replaced, newest first.
+        replaced_by: ID of its replacement, or None.
+        used_by: Records that depend on it.
+        changes: Known changes, oldest first.
     """
 
     record: Record
@@ -142,8 +142,8 @@ class Sources:
     """Looks up provenance of one agent's records. Counts no access.
 
     Args:
-        service: The agent's memories.
-        knowledge: What the agent was given; None for memories alone, as a server keeps them.
+        service: Service of the agent's memories.
+        knowledge: Documents and turns of the agent, or None.
     """
 
     def __init__(self, service: MemoryService, knowledge: Knowledge | None) -> None:

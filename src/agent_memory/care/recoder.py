@@ -31,8 +31,8 @@ def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None
     """Encrypt or decrypt all journals and long texts to the agent's state.
 
     Args:
-        folder: The agent's.
-        progress: Called with the name of what is about to be done.
+        folder: Folder of the agent.
+        progress: Called with the name of the next file.
 
     Raises:
         BusyError: A process has been writing for too long; doing it again goes on.

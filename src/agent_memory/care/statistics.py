@@ -47,9 +47,9 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     """Return statistics of an agent's memory.
 
     Args:
-        service: Its memory.
+        service: Service of the agent's memory.
         now: The present, UTC.
-        most_used: How many of the memories that are used most are named.
+        most_used: Number of listed memories.
 
     Raises:
         StorageError: The memories cannot be read.
@@ -86,7 +86,7 @@ class _Counting:
     """Counts of memories; only hashes of their texts are kept.
 
     Args:
-        most_used: How many are named.
+        most_used: Number of listed memories.
     """
 
     def __init__(self, most_used: int) -> None:
@@ -198,11 +198,11 @@ class Week:
     """A week.
 
     Attributes:
-        begin: Its Monday, UTC.
-        stored: Memories that were stored in it, and are there now.
-        total: How many of those there are now had been stored by its end.
-        used: Memories that were last used in it.
-        forgotten: How many were forgotten in it, as far as the log of changes goes back.
+        begin: Monday of the week, UTC.
+        stored: Number of memories that were stored in it.
+        total: Number of memories that were stored by its end.
+        used: Number of memories that were last used in it.
+        forgotten: Number of memories that were forgotten in it, by the audit log.
     """
 
     begin: date
@@ -248,18 +248,18 @@ class Statistics:
     """Statistics of one agent's memory.
 
     Attributes:
-        agent_id: Whose.
-        memories, items: How many there are; items were drawn from documents and talks.
-        superseded, expired, pinned: Of the memories.
+        agent_id: Name of the agent.
+        memories, items: Number of memories, and of items from documents and talks.
+        superseded, expired, pinned: Number of such memories.
         by_category, by_trust, by_source, by_project, by_group: Memories and items by each; those of no
             project, or of no group, are in none.
         others: Records that are no memories, by the name of their journal.
-        accesses: How often all of them were used, together.
-        never_used: How many were never used.
-        most_used: Those that were used most, the first more than the others.
+        accesses: Number of accesses of all memories.
+        never_used: Number of memories without an access.
+        most_used: Most used memories in order.
         weeks: One after the other, from the first memory to now.
         embedded: Texts with a vector.
-        captures: What became of captures.
+        captures: Numbers of captured memories.
         sizes: Bytes on the disk, by what they hold.
     """
 
@@ -311,9 +311,9 @@ def by_weeks(
     """Return the weeks from the first stored memory to now, ten years at most.
 
     Args:
-        stored: When each was stored; what lies in the future counts as now.
-        used: When each that was used was used last.
-        forgotten: When each was forgotten.
+        stored: Moments of storing; future ones count as now.
+        used: Moments of the last use.
+        forgotten: Moments of forgetting.
         now: The present, UTC.
     """
     last = monday_of(now)

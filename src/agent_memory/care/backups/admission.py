@@ -47,9 +47,9 @@ class Admission:
     """Judges what comes back.
 
     Attributes:
-        admit: Returns a line of a journal, another one, or nothing.
-        hide: Returns a text without the words that must not be read any more; None where there are none.
-        gone: Ids of the records that do not come back.
+        admit: Returns a line of a journal as restored, empty for none.
+        hide: Hides words in a text; None if there are none.
+        gone: IDs of the records that are not restored.
     """
 
     admit: Callable[[bytes], bytes]
@@ -65,8 +65,8 @@ class Admission:
         """Return a line of a journal as restored; empty if nothing is left.
 
         Args:
-            line: As it was.
-            renamed: By their names, the names of the long texts that lost words.
+            line: Line of a backup's journal.
+            renamed: New names of changed long texts by old name.
         """
         line = self.admit(line)
         if not renamed or not any(name.encode() in line for name in renamed):

@@ -49,9 +49,9 @@ class Verified:
     """Result of a verification.
 
     Attributes:
-        manifest: What it says of itself.
-        problems: In which it is not what it says, a sentence each; none for a whole one.
-        ids: Of all records in it, by kind.
+        manifest: Manifest of the backup.
+        problems: Differences to the manifest in sentences; none if valid.
+        ids: IDs of all records by kind.
     """
 
     manifest: Manifest
@@ -63,9 +63,9 @@ class BackupArchive:
     """An open backup.
 
     Attributes:
-        path: The file.
-        manifest: What it says of itself.
-        missing: Names in the manifest that are not in the archive, or have another size there.
+        path: Path of the file.
+        manifest: Manifest of the backup.
+        missing: Names of missing files, and of files with another size.
     """
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
@@ -266,15 +266,15 @@ class LineTally:
     """Takes the blocks of a journal, one behind the other.
 
     Args:
-        deep: Look into each line; otherwise only bytes and their checksum are counted.
+        deep: False to count only bytes and their checksum.
 
     Attributes:
-        size: Bytes.
-        header: None where the first line is none.
-        last_seq: The highest number, in the header or in an entry.
-        lines: With the header and damaged ones.
-        damaged: Numbers of the lines that are no entries.
-        ids: Of the records that are there, by kind.
+        size: Number of counted bytes.
+        header: Header of the journal, or None.
+        last_seq: Highest number in header and entries.
+        lines: Number of lines, header and damaged ones included.
+        damaged: Numbers of lines that are not entries.
+        ids: IDs of present records by kind.
     """
 
     def __init__(self, *, deep: bool = True) -> None:

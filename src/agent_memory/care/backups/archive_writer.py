@@ -73,9 +73,9 @@ class Backup:
     """A backup that lies on the disk.
 
     Attributes:
-        path: The file.
-        size: Its bytes.
-        manifest: What it says of itself.
+        path: Path of the file.
+        size: Size in bytes.
+        manifest: Manifest of the backup.
     """
 
     path: Path
@@ -88,7 +88,7 @@ class Cut:
     """End of an agent's files at one moment.
 
     Attributes:
-        journals: The name of each, its open file, and how many bytes count.
+        journals: Name, open descriptor and number of bytes of each journal.
     """
 
     journals: list[tuple[str, int, int]] = field(default_factory=list)
@@ -142,10 +142,10 @@ def take(folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Backup
     """Write an agent's files at one moment to a backup; see `create_backup`.
 
     Args:
-        folder: The agent's.
-        cut: What is open there.
+        folder: Folder of the agent.
+        cut: Open files of the folder with their ends.
         reason: `asked` or `before_restore`.
-        moment: That of the cut, UTC.
+        moment: Moment of the cut, UTC.
     """
     place = folder_of_backups(folder.path.parent)
     make_private_folder(place)

@@ -21,13 +21,13 @@ class BackupSummary:
     """A backup in the folder of backups.
 
     Attributes:
-        path: The file.
-        agent_id: Whose it is, by its name.
-        made_at: Of when it is; by its name, where it says nothing itself.
-        size: Bytes.
-        manifest: What it says of itself; None where that cannot be read.
-        problem: Why it cannot be used, as far as was looked; empty if nothing is wrong.
-        is_checked: Whether all of it was read.
+        path: Path of the file.
+        agent_id: Agent by the file name.
+        made_at: Moment by the manifest, else by the file name.
+        size: Size in bytes.
+        manifest: Manifest, or None if unreadable.
+        problem: Reason why it cannot be used, empty for none.
+        is_checked: True if the whole file was verified.
     """
 
     path: Path
@@ -43,9 +43,9 @@ def list_backups(root: Path, agent: str | None = None, *, check: bool = False) -
     """Return the backups of one agent, or of all, the newest first.
 
     Args:
-        root: The folder of all agents.
-        agent: Whose; everybody's when omitted.
-        check: Read each whole. Otherwise only whether it opens and says what it is.
+        root: Folder of all agents.
+        agent: Name of an agent, all by default.
+        check: True to verify whole files, not only their manifests.
 
     Raises:
         StorageError: The folder cannot be listed.
@@ -92,10 +92,10 @@ def to_prune(
     """Return backups to delete; never the newest valid one of an agent.
 
     Args:
-        listed: Of one agent or several, the newest first.
+        listed: Backups of one or more agents, newest first.
         now: The present, UTC.
-        keep: So many of each agent stay.
-        older_than: Only what is older than that goes.
+        keep: Number of backups that stay for each agent.
+        older_than: Age from which backups are deleted.
     """
     chosen = []
     for agent in dict.fromkeys(backup.agent_id.lower() for backup in listed):

@@ -48,9 +48,9 @@ class BackupFile:
     """One file of a backup.
 
     Attributes:
-        name: In the archive, as below the agent's folder.
-        size: Bytes.
-        sha256: Of these, as 64 hexadecimal digits.
+        name: Name in the archive and below the agent's folder.
+        size: Size in bytes.
+        sha256: Checksum as 64 hexadecimal digits.
     """
 
     name: str
@@ -63,11 +63,11 @@ class HeldJournal(BackupFile):
     """A journal of a backup.
 
     Attributes:
-        generation: In its header; empty where that is missing.
-        last_seq: The number of its last change.
-        lines: How many lines there are, with the header and damaged ones.
-        records: How many there are of each kind, replaced and expired ones too.
-        damaged: How many lines were no entries when the backup was made.
+        generation: Generation in its header, or empty.
+        last_seq: Number of its last change.
+        lines: Number of lines, header and damaged ones included.
+        records: Number of records by kind, replaced and expired ones included.
+        damaged: Number of damaged lines when the backup was made.
     """
 
     generation: str
@@ -82,12 +82,12 @@ class Manifest:
     """Manifest of a backup.
 
     Attributes:
-        agent_id: Whose memory it is.
-        made_at: The moment whose state it has, UTC.
-        made_by: The version that made it.
-        reason: `asked`, or `before_restore`.
-        journals: All of the agent, at one moment.
-        files: Long texts, pages of topics, the scratchpad, and the purge list with its key.
+        agent_id: Name of the agent.
+        made_at: Moment of the state, UTC.
+        made_by: Version of the writer.
+        reason: `asked` or `before_restore`.
+        journals: All journals of the agent at one moment.
+        files: Long texts, pages, the scratchpad, and the purge list with its key.
     """
 
     agent_id: str

@@ -86,11 +86,11 @@ class RestorePreview:
     """Effect of restoring a backup.
 
     Attributes:
-        agent_id: Whose memory would be replaced.
-        manifest: Of the backup.
-        back: Memories that would be there again: forgotten, or gone otherwise, since.
-        gone: Memories that would not be there any more, since they were stored later.
-        is_new: There is nothing yet that would be replaced.
+        agent_id: Agent whose memory would be replaced.
+        manifest: Manifest of the backup.
+        back: Number of memories that would reappear.
+        gone: Number of memories that would disappear, as they are newer.
+        is_new: True if nothing would be replaced.
     """
 
     agent_id: str
@@ -105,9 +105,9 @@ class RestoredBackup:
     """Result of a restore.
 
     Attributes:
-        folder: The agent's.
-        manifest: Of the backup.
-        before: The backup of what was there; None where nothing was.
+        folder: Folder of the agent.
+        manifest: Manifest of the backup.
+        before: Backup of the replaced state, or None.
     """
 
     folder: AgentFolder
@@ -119,10 +119,10 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
     """Read a whole backup and return the effect of restoring it.
 
     Args:
-        path: The backup.
-        root: The folder of all agents.
-        agent: Whose memory is replaced; that of the agent it was made of when omitted.
-        new: Begin an agent of this name instead.
+        path: Path of the backup.
+        root: Folder of all agents.
+        agent: Agent to replace, by default the backup's own.
+        new: Name of a new agent to create instead.
 
     Raises:
         ValidationError: It is no backup, or there is an agent of the new name.
@@ -155,13 +155,12 @@ def restore_backup(
     """Replace an agent's memory with a backup; see `preview_restore`.
 
     Args:
-        path: The backup.
-        root: The folder of all agents.
-        agent: Whose memory is replaced.
-        new: Begin an agent of this name instead.
+        path: Path of the backup.
+        root: Folder of all agents.
+        agent: Agent to replace, by default the backup's own.
+        new: Name of a new agent to create instead.
         clock: Source of the present.
-        admission: Judges what comes back. When omitted, what was purged from the agent of the backup, or from the one
-            that is replaced, does not.
+        admission: Filter of restored content; by default without purged records of both agents.
 
     Raises:
         ValidationError: As there.
@@ -414,9 +413,9 @@ class Coding:
     """Encryption of a backup and of the agent's files.
 
     Attributes:
-        key_file: Of the backup, as its bytes; None where that is plain.
-        was: Its key; None where it is plain.
-        now: That of the agent's files; that of the backup where these are plain.
+        key_file: Content of the backup's key file; None if it is plain.
+        was: Key of the backup; None if it is plain.
+        now: Key of the agent's files, else of the backup.
     """
 
     key_file: bytes | None = None
@@ -433,9 +432,9 @@ class Coding:
         """Return a recoded line, or nothing if it cannot be decrypted.
 
         Args:
-            line: As the backup has it.
-            judge: Returns a plain line as it comes back, another one, or nothing.
-            is_encrypted: Whether the header of its journal says so.
+            line: Line of a backup's journal.
+            judge: Returns a plain line as restored, empty for none.
+            is_encrypted: True if the header of its journal has a key.
         """
         if self.now is None:
             return judge(line)

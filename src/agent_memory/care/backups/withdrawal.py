@@ -44,9 +44,9 @@ def withdraw(path: Path, root: Path, admission: Admission) -> None:
     more, since a restoring renders it anew.
 
     Args:
-        path: The backup.
-        root: The folder of all agents, where it is unpacked for a moment.
-        admission: Judges what stays in it.
+        path: Path of the backup.
+        root: Folder of all agents, used for unpacking.
+        admission: Filter of the content.
 
     Raises:
         ValidationError: It is no backup.
@@ -62,11 +62,11 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
     not in it any more: a restoring makes them anew.
 
     Args:
-        path: The backup.
-        root: The folder of all agents, where it is unpacked for a moment.
-        key: That of its agent's files.
-        begun: An `encryption.json` with it, by which files are encrypted.
-        done: One by which they all are; the backup is to have it.
+        path: Path of the backup.
+        root: Folder of all agents, used for unpacking.
+        key: Key of the agent's files.
+        begun: Content of `encryption.json` while files are encrypted.
+        done: Content of `encryption.json` afterwards.
 
     Returns:
         Whether it was plain.

@@ -65,8 +65,8 @@ class Erased:
     """Results of an erasure so far.
 
     Attributes:
-        files: Names of what was rewritten or removed.
-        failed: What could not be, a sentence each.
+        files: Names of rewritten and deleted files.
+        failed: Failures in sentences.
     """
 
     files: list[str] = field(default_factory=list)
@@ -101,10 +101,10 @@ def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, don
     The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
 
     Args:
-        folder: The agent's.
-        names: Of the texts that journals name.
-        hiding: Knows the words; is told the new names.
-        done: What was done so far.
+        folder: Folder of the agent.
+        names: Names of the texts in journals.
+        hiding: Hides the words and gets the new names.
+        done: Results so far.
     """
     blobs = AgentBlobs(folder)
     for name in sorted(names):
@@ -121,10 +121,10 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Coll
     What somebody packed stays as it is; the search names it.
 
     Args:
-        folder: The agent's.
-        hiding: Knows the words and the records.
-        done: What was done so far.
-        spared: Names of files that are left as they are.
+        folder: Folder of the agent.
+        hiding: Hides the words and the records.
+        done: Results so far, extended here.
+        spared: Names of files to leave unchanged.
     """
     spared_names = {path.name for path in folder.journals()} | {AGENT, PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
     for path in files_in(folder):
@@ -207,9 +207,9 @@ def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
     """Delete derived files and unused long texts.
 
     Args:
-        folder: The agent's.
-        done: What was done so far.
-        vectors: Also those that are kept, which cost most to make: where nothing says whose they are.
+        folder: Folder of the agent.
+        done: Results so far, extended here.
+        vectors: True to delete cached vectors too, which cost most to rebuild.
     """
     if (folder.path / DERIVED).is_dir():
         done.files.append(DERIVED)
@@ -271,14 +271,14 @@ class Hiding:
     """Takes out of texts what was purged.
 
     Args:
-        texts: Words, which are made unreadable wherever they stand.
-        record_ids: Of the records: pages lose their footnotes, and the claims that have no others.
-        stretches: Finds the same words with other signs between them, also where the texts are not known any more.
+        texts: Texts to hide wherever they occur.
+        record_ids: IDs of records whose footnotes and claims pages lose.
+        stretches: Signatures of the same words, for unknown texts.
 
     Attributes:
-        wording: Finds these words.
-        ids: Of the records.
-        renamed: By their names, the names of the long texts that lost some.
+        wording: Finds the texts.
+        ids: IDs of the records.
+        renamed: New names of changed long texts by old name.
     """
 
     def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: PurgedSpans | None = None) -> None:

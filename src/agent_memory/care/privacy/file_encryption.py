@@ -65,12 +65,12 @@ class Encrypted:
     """Result of an encryption.
 
     Attributes:
-        key: Names the key of the files.
-        packed: Names of what lies in `kept.encrypted` since now.
-        backups: Names of the backups that were made anew.
-        found: Files in which a text of a record, a name or a label stands in plain; empty if there is none.
-        failed: What could not be done, a sentence each.
-        searched: How many texts, names and labels were looked for.
+        key: Name of the files' key.
+        packed: Names of newly packed files.
+        backups: Names of the encrypted backups.
+        found: Files with unencrypted text of a record, a name or a label.
+        failed: Failures in sentences.
+        searched: Number of texts, names and labels in the search.
     """
 
     key: str
@@ -92,8 +92,8 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     What people changed in the scratchpad's file is to be taken over before.
 
     Args:
-        folder: The agent's.
-        progress: Called with the name of what is about to be done.
+        folder: Folder of the agent.
+        progress: Called with the name of the next step.
 
     Raises:
         ValidationError: The agent has stored nothing, or is being decrypted.
@@ -124,8 +124,8 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     """Decrypt the files of an agent; its backups stay encrypted. Blocking.
 
     Args:
-        folder: The agent's.
-        progress: Called with the name of what is about to be done.
+        folder: Folder of the agent.
+        progress: Called with the name of the next step.
 
     Returns:
         The names of what was unpacked.
@@ -158,8 +158,8 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
     Backups that were made before open with the key that was the person's then.
 
     Args:
-        folder: The agent's.
-        new: Where the new key comes from.
+        folder: Folder of the agent.
+        new: Source of the new key.
 
     Raises:
         ValidationError: The files are plain.
@@ -294,8 +294,8 @@ def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
     """Return files of an agent and its backups that contain these texts unencrypted.
 
     Args:
-        folder: The agent's.
-        texts: What is looked for; those too short to be told from others are not.
+        folder: Folder of the agent.
+        texts: Texts to search for; short ones are skipped.
 
     Raises:
         OSError: A file cannot be read.

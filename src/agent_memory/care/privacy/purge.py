@@ -71,13 +71,11 @@ class PurgePlan:
     """Records and texts that a purge would delete.
 
     Attributes:
-        ids: Of the records, with the older versions of memories, with others that say the same, and with what rests on
-            these alone.
-        texts: What is looked for elsewhere: all that they ever said, and the words that items of them quote. Of what
-            merely rests on others items alone.
-        same: Those of `ids` that were not asked for and say the same.
-        resting: Those of `ids` that rest on the others alone: turns, items, entities and where they are named; and
-            summaries and relations that repeat their words, which are made anew of the rest.
+        ids: IDs of records to purge, with older versions, equal ones, and records that depend on them alone.
+        texts: Texts to search elsewhere: all texts of the records and quotes of items, but only items of depending
+            records.
+        same: IDs of records that were not requested and have equal texts.
+        resting: IDs of records that depend on the others alone, and of summaries and relations that repeat their words.
     """
 
     ids: tuple[str, ...]
@@ -91,17 +89,15 @@ class PurgeReceipt:
     """Result of a purge.
 
     Attributes:
-        purge_id: Of the purge.
-        at: When it ended, as text.
-        records: The ids and the fingerprints of the texts: keyed, so that nobody can try words against them.
-        files: What was made anew or removed.
-        found: Where texts or changes of these records were found afterwards; empty if all is gone.
-        failed: What could not be done, a sentence each.
-        searched: How many texts were searched for, word by word.
-        unsearched: How many were too short to be told from others: of these only their own lines are gone for sure. A
-            purge that was interrupted when the journals were done knows no text any more; it counts the stretches of
-            words that it has searched for by their signatures.
-        beyond: What is not reached by any purge.
+        purge_id: ID of the purge.
+        at: Moment of its end, as text.
+        records: IDs, and keyed fingerprints of the texts that cannot be tested against words.
+        files: Names of rewritten and deleted files.
+        found: Files with remaining texts or changes; empty if clean.
+        failed: Failures in sentences.
+        searched: Number of searched texts; of signatures if an interrupted purge has no texts.
+        unsearched: Number of texts that are too short for a search, of which only their own lines are deleted.
+        beyond: Places that no purge reaches.
     """
 
     purge_id: str
@@ -124,7 +120,7 @@ class Purging:
     """Purges for one agent.
 
     Args:
-        service: Of the agent; what is purged is forgotten through it.
+        service: Service of the agent, which forgets the records.
         clock: Source of the present.
 
     Raises:
@@ -146,8 +142,7 @@ class Purging:
         """Return the plan of a purge; changes nothing.
 
         Args:
-            record_ids: Of whatever kind: memories, live, forgotten or archived, episodes, resources, items. Of what was
-                purged already, too: what could not be done then is done, such as a backup for which there was no room.
+            record_ids: IDs of records of any kind, live, forgotten, archived or purged before with failures.
 
         Raises:
             UnknownIdError: No file knows one of them.

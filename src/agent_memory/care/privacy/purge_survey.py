@@ -53,18 +53,18 @@ class _Known:
     """History of one record in the journals.
 
     Attributes:
-        kind: Its kind's name; of an archived memory one of both.
-        texts: Every text that it ever had, in the order of writing.
-        links: The last ones, as pairs of the relation and the other's id.
-        is_live: Whether it is there.
-        is_item: Whether it was drawn from others.
-        is_made: Whether it is such a page.
-        is_title: Whether its text only says what something is called.
-        metadata: The last.
+        kind: Name of its kind; either one of an archived memory.
+        texts: All its texts in the order of writing.
+        links: Last links as pairs of relation and ID.
+        is_live: True if it exists.
+        is_item: True if it was extracted from others.
+        is_made: True if it is a page of extracted subjects.
+        is_title: True if its text is only a title.
+        metadata: Last metadata of the record.
         detail: `source.detail` of an item; empty for other records.
         passages: IDs of the passages of which an agent made this statement.
         blobs: Names of long texts that it had.
-        made_of: Of a page that was made of what items speak of, all items that ever stood on it.
+        made_of: All items that were ever on a page of extracted subjects.
     """
 
     kind: str
@@ -117,7 +117,7 @@ class PurgeSurvey:
     """History of all records in an agent's journals. Blocking; reads each journal whole.
 
     Args:
-        folder: The agent's.
+        folder: Folder of the agent.
 
     Raises:
         StorageError: A journal cannot be read.
@@ -174,8 +174,8 @@ class PurgeSurvey:
         merely rests on others items alone: turns and names are said by others, too.
 
         Args:
-            record_ids: Of the records.
-            resting: Those of them that merely rest on the others.
+            record_ids: IDs of the purged records.
+            resting: IDs of those that depend on the others.
         """
         texts: dict[str, None] = {}
         for history in (

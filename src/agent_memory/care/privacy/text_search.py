@@ -61,9 +61,9 @@ class FileWithWords:
     """A file in which words still stand.
 
     Attributes:
-        path: The file; of a backup, the zip file.
-        member: The file within that; None elsewhere.
-        count: How often.
+        path: Path of the file or zip file.
+        member: Name within a backup, else None.
+        count: Number of matches.
     """
 
     path: Path
@@ -82,11 +82,11 @@ def search(
     """Return files with some texts, and with changes of some records.
 
     Args:
-        folder: The agent's.
-        texts: What is looked for.
-        ids: Of records; a file of ours may name them, as links do, so they count only where a change begins with one.
-        stretches: Of words that are looked for, too, and that nobody knows.
-        short: Look also for texts that may stand elsewhere by chance.
+        folder: Folder of the agent.
+        texts: Texts to search for.
+        ids: IDs of records, which count at the beginning of a change.
+        stretches: Signatures of unknown words to search for.
+        short: True to search for texts that may occur by chance.
 
     Raises:
         OSError: A file cannot be read.
@@ -251,8 +251,8 @@ class Wording:
     """Some texts, to be found in others.
 
     Args:
-        texts: What is looked for; a long one in stretches of 40 words, of which each counts by itself.
-        short: Look also for those that may stand elsewhere by chance.
+        texts: Texts to find; a long one in spans of 40 words.
+        short: True to find texts that may occur by chance.
     """
 
     def __init__(self, texts: Iterable[str], *, short: bool = False) -> None:

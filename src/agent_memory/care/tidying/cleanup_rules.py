@@ -116,9 +116,9 @@ class Judging:
     """Judges memories at one moment.
 
     Args:
-        current: All memories that no other one replaces.
-        cleanup: The rules.
-        now: The moment.
+        current: Memories that no other one replaces.
+        cleanup: Limits of proposals.
+        now: Moment of judging, UTC.
         importance: Returns the importance of a memory, 0..1.
     """
 

@@ -35,11 +35,11 @@ class Suggestion:
 
     Attributes:
         action: `archive`, `merge` or `expire`: it goes to the archive; `delete`: it leaves the archive for good.
-        memory: As it was when this was suggested; it is left out if it has been used or changed since.
-        why: A sentence.
-        rule: By which rule: `unused`, `too_many`, `retention`, `merged`, `expired` or `old`.
-        importance: 0..1, by which they are ordered.
-        older: The older versions that go with it.
+        memory: Memory at the time of the proposal; changed ones are left out.
+        why: Reason in one sentence.
+        rule: Rule: `unused`, `too_many`, `retention`, `merged`, `expired` or `old`.
+        importance: Importance for the order, 0..1.
+        older: Older versions that move with it.
         into: With `merge`, the memory that stays.
     """
 
@@ -76,12 +76,11 @@ class TidyingPlan:
     """Proposals of a run that is not done yet.
 
     Attributes:
-        made_at: When it was made.
-        suggestions: What would be done, in this order: what expired, what is said twice, what is least important, and
-            last what would leave the archive.
-        budget: How many memories move at most.
-        waiting: How many more are suggested, for another run.
-        memories, archived: How many there are, live and in the archive.
+        made_at: Moment of the plan, UTC.
+        suggestions: Proposals in order: expired, repeated, least important, deletions from the archive.
+        budget: Maximum number of moved memories.
+        waiting: Number of memories that are left for another run.
+        memories, archived: Number of live and archived memories.
     """
 
     made_at: datetime
@@ -122,10 +121,10 @@ class Suggesting:
     """Suggests for one moment.
 
     Args:
-        memories: All live ones, in the order of storing.
-        replaced: Which of them are replaced, and by which.
-        settings: The rules.
-        now: The moment.
+        memories: All live memories in the order of storing.
+        replaced: ID of the newer memory by ID of each replaced one.
+        settings: Rules of the agent.
+        now: Moment of judging, UTC.
         importance: Returns the importance of a memory, 0..1.
     """
 

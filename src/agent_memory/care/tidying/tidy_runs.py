@@ -44,9 +44,9 @@ class Applied:
     """Result of a run.
 
     Attributes:
-        run: Its record, by whose id it is taken back; None where nothing was to be done.
-        done: What was done, in its order.
-        left_out: What was suggested and not done.
+        run: Record of the run for `undo`, or None.
+        done: Applied proposals in order.
+        left_out: Proposals that were not applied.
     """
 
     run: TidyRun | None
@@ -64,10 +64,10 @@ class RestoredRun:
     """Result of undoing a run.
 
     Attributes:
-        run: Its record.
-        restored: The memories that are live again.
-        undeleted: Ids of those that are in the archive again.
-        left_out: What did not come back.
+        run: Record of the run.
+        restored: Memories that are live again.
+        undeleted: IDs of memories that are archived again.
+        left_out: Memories that were not restored.
     """
 
     run: TidyRun
@@ -80,8 +80,8 @@ class Tidying:
     """Tidies one agent's memory: `plan`, `apply`, `undo`.
 
     Args:
-        archive: Where memories are put; its service and clock are used. It stays open.
-        settings: The rules; the defaults when omitted.
+        archive: Open archive, whose service and clock are used.
+        settings: Rules of proposals, defaults if omitted.
         importance: Returns the importance of a memory at a moment, 0..1.
     """
 
@@ -99,8 +99,8 @@ class Tidying:
         """Return proposals; changes nothing.
 
         Args:
-            now: The moment it is judged from; the present when omitted.
-            budget: How many memories move at most; that of the settings when omitted.
+            now: Moment of judging, by default the present.
+            budget: Maximum number of moved memories, by default the settings'.
 
         Raises:
             ValidationError: The budget is none.
@@ -119,9 +119,9 @@ class Tidying:
         """Apply a plan, except to memories used or changed since.
 
         Args:
-            plan: What to do.
-            caller: The session that asks.
-            delete: Also delete from the archive what the plan proposes to; without it nothing is deleted.
+            plan: Plan to apply.
+            caller: Calling session.
+            delete: True to apply deletions from the archive too.
 
         Raises:
             ValidationError: The caller may not do it to one of the memories (`needs_user`); nothing was done.
@@ -160,8 +160,8 @@ class Tidying:
         """Undo a run: restore archived and deleted memories with all fields.
 
         Args:
-            run_id: Which; the last one that was not taken back when omitted.
-            caller: The session that asks.
+            run_id: ID of the run, by default the last one that was not undone.
+            caller: Calling session.
 
         Raises:
             UnknownIdError: There is no such run, or none at all.
