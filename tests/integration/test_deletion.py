@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from agent_memory.care.account import holdings_in
+from agent_memory.care.account import list_held_records
 from agent_memory.care.backups import create_backup, restore_backup
 from agent_memory.care.privacy import Purging
 from agent_memory.embeddings.testing import HashEmbedder
@@ -376,7 +376,7 @@ async def test_13_backup(bob: Bob) -> None:
 async def test_an_account_for_people_tells_what_is_left(bob: Bob, how: How) -> None:
     """What was forgotten is told as such as long as it is in the files; of what was purged there is nothing to tell."""
     await bob.delete(how)
-    held = {each.id: each.is_gone for each in holdings_in(bob.service.folder)}
+    held = {each.id: each.is_gone for each in list_held_records(bob.service.folder)}
     assert held == {bob.other: False, **({bob.memory: True} if how == "forget" else {})}
 
 

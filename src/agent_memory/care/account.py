@@ -58,7 +58,7 @@ NOT_LOOKED_INTO: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AccountSummary:
     """Counts of a written archive.
 
     Attributes:
@@ -74,7 +74,9 @@ class Account:
     lines: int
 
 
-def write_account(folder: AgentFolder, target: IO[bytes], moment: str, names: SearchedNames | None = None) -> Account:
+def write_account(
+    folder: AgentFolder, target: IO[bytes], moment: str, names: SearchedNames | None = None
+) -> AccountSummary:
     """Write an account as a zip file. Blocking; reads every journal whole.
 
     Args:
@@ -86,13 +88,13 @@ def write_account(folder: AgentFolder, target: IO[bytes], moment: str, names: Se
     Raises:
         StorageError: A journal cannot be read.
     """
-    holdings = holdings_in(folder)
+    holdings = list_held_records(folder)
     chosen = holdings if names is None else [item for item in holdings if names.concern(item)]
     ids = None if names is None else {item.id for item in chosen} | names.entities
     files = _beside(folder, names)
-    audit = audit_of(folder, ids)
+    audit = read_audit_lines(folder, ids)
     by_kind = Counter(item.kind for item in chosen)
-    account = Account(
+    account = AccountSummary(
         () if names is None else names.names,
         by_kind,
         sum(item.is_gone for item in chosen),
@@ -107,27 +109,29 @@ def write_account(folder: AgentFolder, target: IO[bytes], moment: str, names: Se
         if audit:
             archive.writestr("events.jsonl", "".join(f"{line}\n" for line in audit))
         for item in files:
-            archive.writestr(f"files/{item.file}", _of_file(item, is_whole=names is None))
+            archive.writestr(f"files/{item.file}", _render_file(item, is_whole=names is None))
     return account
 
 
-def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[Lines]:
-    files = [lines_of(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
+def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[FileLines]:
+    files = [read_lines(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
     if names is not None:
-        files = [Lines(lines.file, tuple(line for line in lines.lines if names.are_in(line[1]))) for lines in files]
+        files = [FileLines(lines.file, tuple(line for line in lines.lines if names.are_in(line[1]))) for lines in files]
     return [lines for lines in files if lines.lines]
 
 
-def _of_file(lines: Lines, *, is_whole: bool) -> str:
+def _render_file(lines: FileLines, *, is_whole: bool) -> str:
     return "".join(f"{text}\n" if is_whole else f"{number}: {text}\n" for number, text in lines.lines)
 
 
-def _readme(agent_id: str, moment: str, account: Account, files: Sequence[Lines], audit: Sequence[str]) -> str:
+def _readme(
+    agent_id: str, moment: str, account: AccountSummary, files: Sequence[FileLines], audit: Sequence[str]
+) -> str:
     whom = f"about {_quote_inline(account.names[0])}" if account.names else ""
     lines = [
         f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}",
         "",
-        f"Written {_moment(moment)} by agent-memory.",
+        f"Written {_format_moment(moment)} by agent-memory.",
         "",
     ]
     if account.names:
@@ -171,17 +175,19 @@ _ENDING: Final = (
 )
 
 
-def _section(holding: Holding) -> str:
+def _section(holding: HeldRecord) -> str:
     """Return a record as Markdown: its texts as code blocks, then its other fields."""
-    gone = f" (forgotten {_moment(holding.at)}, in the file still)" if holding.is_gone else ""
+    gone = f" (forgotten {_format_moment(holding.at)}, in the file still)" if holding.is_gone else ""
     lines = [f"## {holding.id}{gone}", ""]
     for name in _FIRST:
         if isinstance(text := holding.data.get(name), str) and text:
             lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), _quote_block(text), ""]
     lines += [
-        f"- {name}: {_quote_inline(_plain(name, value))}" for name, value in holding.data.items() if name not in _FIRST
+        f"- {name}: {_quote_inline(_describe_value(name, value))}"
+        for name, value in holding.data.items()
+        if name not in _FIRST
     ]
-    lines += [f"- last change: {_moment(holding.at)}", f"- file: {holding.journal}", ""]
+    lines += [f"- last change: {_format_moment(holding.at)}", f"- file: {holding.journal}", ""]
     if holding.earlier:
         lines += ["Said before:", ""]
         for text in holding.earlier:
@@ -202,11 +208,11 @@ def _quote_inline(text: str) -> str:
     return f"{marks}{space}{text}{space}{marks}".replace("|", "\\|") if text else "``"
 
 
-def _plain(name: str, value: Any) -> str:
+def _describe_value(name: str, value: Any) -> str:
     """Return a field in words; `records.jsonl` has it to the letter."""
     match value:
         case str():
-            return _moment(value)
+            return _format_moment(value)
         case {"kind": str(kind), **more} if name == "source":
             return ", ".join([kind, *map(str, more.values())])
         case [*some] if some and all(isinstance(item, str) for item in some):
@@ -216,13 +222,13 @@ def _plain(name: str, value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _moment(text: str) -> str:
+def _format_moment(text: str) -> str:
     """Return a moment to the minute; any other text as it is."""
     match = _MOMENT.fullmatch(text)
     return f"{match[1]} {match[2]} UTC" if match else text
 
 
-def _as_json(holding: Holding) -> str:
+def _as_json(holding: HeldRecord) -> str:
     head = {"kind": holding.kind, "id": holding.id, "file": holding.journal, "last_change": holding.at}
     state = {"forgotten": True} if holding.is_gone else {}
     before = {"earlier_texts": list(holding.earlier)} if holding.earlier else {}
@@ -249,7 +255,7 @@ class SearchedNames:
         """Return True if a text has one of the names as words, ignoring case."""
         return _pattern(self.names).search(_normal(text)) is not None
 
-    def concern(self, holding: Holding) -> bool:
+    def concern(self, holding: HeldRecord) -> bool:
         """Return True if a record has a name, is an entity, or links to one."""
         if holding.id in self.entities:
             return True
@@ -257,7 +263,7 @@ class SearchedNames:
         return any(text in self.entities or pattern.search(_normal(text)) for text in holding.strings())
 
 
-def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
+def find_known_names(name: str, holdings: Iterable[HeldRecord]) -> SearchedNames:
     """Return all names of an entity, including aliases and merged entities.
 
     Args:
@@ -290,13 +296,13 @@ def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
     return SearchedNames(tuple(unique.values()), frozenset(ids))
 
 
-def _names_in(entity: Holding) -> Sequence[str]:
+def _names_in(entity: HeldRecord) -> Sequence[str]:
     aliases = entity.data.get("aliases")
     names = [entity.data.get("name"), *(aliases if isinstance(aliases, list) else [])]
     return [name for name in names if isinstance(name, str)]
 
 
-def _merged_into(entity: Holding) -> set[str]:
+def _merged_into(entity: HeldRecord) -> set[str]:
     links = entity.data.get("links")
     known_links = [link for link in links if isinstance(link, dict)] if isinstance(links, list) else []
     return {str(link.get("id")) for link in known_links if link.get("rel") == MERGED_INTO}
@@ -306,7 +312,7 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for names, also with an `s` of the genitive."""
     pattern = _PATTERNS.get(names)
     if pattern is None:
-        pattern = re.compile("|".join(_one(name) for name in names), re.IGNORECASE)
+        pattern = re.compile("|".join(_compile_name(name) for name in names), re.IGNORECASE)
         _PATTERNS.clear()
         _PATTERNS[names] = pattern
     return pattern
@@ -316,7 +322,7 @@ _PATTERNS: Final[dict[tuple[str, ...], re.Pattern[str]]] = {}
 """The last one: compiled once for all texts."""
 
 
-def _one(name: str) -> str:
+def _compile_name(name: str) -> str:
     words = r"\s+".join(map(re.escape, _normal(name).split()))
     if any(character >= _UNSPACED for character in name):
         return words
@@ -336,7 +342,7 @@ _NO_WORDS: Final = frozenset({PURGED, PURGE_KEY})
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HeldRecord:
     """One record that a journal has.
 
     Attributes:
@@ -362,14 +368,14 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class FileLines:
     """Numbered lines of a file that is not a journal, from 1."""
 
     file: str
     lines: tuple[tuple[int, str], ...]
 
 
-def holdings_in(folder: AgentFolder) -> list[Holding]:
+def list_held_records(folder: AgentFolder) -> list[HeldRecord]:
     """Return all records of an agent's journals, forgotten ones too. Blocking.
 
     Raises:
@@ -403,7 +409,7 @@ def other_files(folder: AgentFolder) -> list[Path]:
     return [path for path in (*chosen, *pages) if path.is_file() and not path.is_symlink()]
 
 
-def lines_of(path: Path, name: str) -> Lines:
+def read_lines(path: Path, name: str) -> FileLines:
     """Return all lines of a file.
 
     Raises:
@@ -411,22 +417,22 @@ def lines_of(path: Path, name: str) -> Lines:
     """
     with translated(path, "read"):
         text = read_file(path).decode("utf-8", "replace")
-    return Lines(name, tuple(enumerate(text.splitlines(), start=1)))
+    return FileLines(name, tuple(enumerate(text.splitlines(), start=1)))
 
 
-def audit_of(folder: AgentFolder, ids: Iterable[str] | None) -> list[str]:
+def read_audit_lines(folder: AgentFolder, ids: Iterable[str] | None) -> list[str]:
     """Return audit lines about records; all lines for None."""
     wanted = None if ids is None else set(ids)
     result = []
     for name in (OLDER_AUDIT, AUDIT):
         with contextlib.suppress(StorageError):
             if (path := folder.path / name).is_file() and not path.is_symlink():
-                lines = lines_of(path, name).lines
+                lines = read_lines(path, name).lines
                 result += [line for _, line in lines if wanted is None or wanted & set(_IDS.findall(line))]
     return result
 
 
-def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[Holding]:
+def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[HeldRecord]:
     records: Records = {}
     last: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
     texts: dict[str, dict[str, None]] = {}
@@ -443,7 +449,7 @@ def _in_journal(path: Path, blobs: AgentBlobs) -> Iterator[Holding]:
     for record_id, (kind, changed_at, data) in last.items():
         texts_now = list_texts(data)
         earlier = tuple(text for text in texts[record_id] if text not in texts_now)
-        yield Holding(kind, record_id, path.name, _whole(data, blobs), changed_at, earlier, record_id not in records)
+        yield HeldRecord(kind, record_id, path.name, _whole(data, blobs), changed_at, earlier, record_id not in records)
 
 
 def _whole(data: Mapping[str, Any], blobs: AgentBlobs) -> Mapping[str, Any]:

@@ -121,7 +121,7 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
         StorageError: Nothing was changed.
     """
     renamed = new_folder(name, storage_root, unless=folder.agent_id)
-    with _to_itself(folder), translated(renamed.path, "rename an agent to"):
+    with _lock_unused(folder), translated(renamed.path, "rename an agent to"):
         folder.path.rename(renamed.path)
         sync_folder(renamed.path.parent)
     return renamed
@@ -183,7 +183,7 @@ def delete_agent(folder: AgentFolder) -> None:
             path=folder.path,
         )
     hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
-    with translated(folder.path, "delete"), _to_itself(folder):
+    with translated(folder.path, "delete"), _lock_unused(folder):
         folder.path.rename(hidden)
         sync_folder(hidden.parent)
     _remove(hidden)
@@ -204,7 +204,7 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
         StorageError: Not all of it could be moved; doing it again moves the rest.
     """
     moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
-    with translated(folder.path, "reset"), _to_itself(folder):
+    with translated(folder.path, "reset"), _lock_unused(folder):
         paths = find_reset_files(folder)
         make_private_folder(moved)
         for path in paths:
@@ -308,10 +308,10 @@ def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFo
 
 
 @contextlib.contextmanager
-def _to_itself(folder: AgentFolder) -> Iterator[None]:
+def _lock_unused(folder: AgentFolder) -> Iterator[None]:
     """Hold an agent's lock while no other process has its files open."""
     with folder_lock(folder.path, PERSON_SECONDS):
-        if users := _users_of(folder.path):
+        if users := _find_users(folder.path):
             raise BusyError(
                 f"{folder.agent_id} is in use by process {', '.join(map(str, users))}; nothing was changed.",
                 code="in_use",
@@ -320,7 +320,7 @@ def _to_itself(folder: AgentFolder) -> Iterator[None]:
         yield
 
 
-def _users_of(folder: Path) -> list[int]:
+def _find_users(folder: Path) -> list[int]:
     """Return IDs of other processes with open files below `folder` (Linux)."""
     inside, users = f"{os.path.realpath(folder)}/", []
     for process in sorted(_OPEN_FILES.glob("[0-9]*")):

@@ -1,8 +1,8 @@
 """Importance of a memory from its type, age, use, length and relations.
 
 The weights are those of the contract of `MemoryStore`; they sum to 1.10, so the best value is clipped to 1. If
-`normalised`, the sum is divided by 1.10 instead. An entry type is a view of a record: it is derived by `type_of`, not
-stored.
+`normalised`, the sum is divided by 1.10 instead. An entry type is a view of a record: it is derived by
+`get_entry_type`, not stored.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ FULL_RELATED: Final = 5
 TOTAL: Final = TYPE + RECENCY + ACCESS + CONTENT + RELATION
 
 
-def type_of(record: Record) -> str:
+def get_entry_type(record: Record) -> str:
     """Return the entry type of a record.
 
     `entry_type` in `metadata` comes first, then a superseding memory is a correction, then the outcome decides, then
@@ -208,7 +208,7 @@ def importance_of(
         return record.importance
     text = getattr(record, "content", "")
     return formula(
-        CRITICAL if record.pinned else type_of(record),
+        CRITICAL if record.pinned else get_entry_type(record),
         (now - (record.moment)).days,
         record.access_count,
         getattr(record, "chars", 0) or len(text),

@@ -138,7 +138,7 @@ class Provenance:
     changes: tuple[RecordChange, ...] = ()
 
 
-class Sources:
+class SourceLookup:
     """Looks up provenance of one agent's records. Counts no access.
 
     Args:
@@ -156,7 +156,7 @@ class Sources:
             UnknownIdError: Nothing is known of this id.
             StorageError: The files cannot be read.
         """
-        kind = self._kind_of(record_id)
+        kind = self._find_kind(record_id)
         record, state = (None, "gone") if kind is None else await self._found(kind, record_id)
         if kind is None or record is None:
             raise UnknownIdError(f"Nothing is known of {quoted(record_id)}.")
@@ -176,13 +176,13 @@ class Sources:
 
     async def meant(self, word: str) -> list[str]:
         """Return at most ten IDs that begin with a text such as `epi-12ab`."""
-        kind = self._kind_of(word)
+        kind = self._find_kind(word)
         if kind is None:
             return []
         listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=word, limit=10)
         return [record.id for record in (await self._storage(kind).browse(listing)).records]
 
-    def _kind_of(self, record_id: str) -> Kind[Any] | None:
+    def _find_kind(self, record_id: str) -> Kind[Any] | None:
         if record_id.startswith(MEMORY.prefix):
             return MEMORY
         storages = self._knowledge.storages if self._knowledge is not None else ()
@@ -216,7 +216,7 @@ class Sources:
         return versions
 
     async def _step(self, rel: str, record_id: str, depth: int = 1) -> tuple[ProvenanceStep, Record | None]:
-        kind = self._kind_of(record_id)
+        kind = self._find_kind(record_id)
         if kind is None:
             return ProvenanceStep(rel, record_id, depth=depth), None
         record, state = await self._found(kind, record_id)
@@ -235,7 +235,7 @@ class Sources:
     async def _rests_on(self, record: Record, more: list[tuple[str, str]]) -> list[ProvenanceStep]:
         """Return direct and indirect sources of a record, nearest first."""
         steps: list[ProvenanceStep] = []
-        seen, waiting = {record.id}, [(1, rel, source_id) for rel, source_id in (*_sources_of(record), *more)]
+        seen, waiting = {record.id}, [(1, rel, source_id) for rel, source_id in (*_list_sources(record), *more)]
         while waiting and len(steps) < MOST_LINKS:
             depth, rel, source_id = waiting.pop(0)
             if source_id in seen:
@@ -244,7 +244,7 @@ class Sources:
             step, source = await self._step(rel, source_id, depth)
             steps.append(step)
             if source is not None and depth < MOST_STEPS:
-                waiting += [(depth + 1, rel, next_id) for rel, next_id in _sources_of(source)]
+                waiting += [(depth + 1, rel, next_id) for rel, next_id in _list_sources(source)]
         return steps
 
     async def _replaces(self, kind: Kind[Any], record: Record) -> list[ProvenanceStep]:
@@ -278,12 +278,12 @@ class Sources:
 
     async def _changes(self, kind: Kind[Any], record_id: str) -> list[RecordChange]:
         """Return changes of a record, with sessions of memories from the audit log."""
-        audited = await asyncio.to_thread(self._audited, record_id) if kind is MEMORY else []
+        audited = await asyncio.to_thread(self._read_audit, record_id) if kind is MEMORY else []
         changes: list[RecordChange] = []
         before: Record | None = None
         for version in await self._history(kind, record_id):
             now = version.record
-            fields = _changed(before, now) if before is not None and now is not None else ()
+            fields = _list_changed_fields(before, now) if before is not None and now is not None else ()
             if before is None or fields or now is None:
                 what = _what(version.op, before, changes)
                 first = now.created_by_session if now is not None and not changes else ""
@@ -292,7 +292,7 @@ class Sources:
             before = now
         return changes
 
-    def _audited(self, record_id: str) -> list[tuple[str, datetime, str]]:
+    def _read_audit(self, record_id: str) -> list[tuple[str, datetime, str]]:
         """Return action, moment and session of a memory's audit entries."""
         folder = self._service.folder
         events: list[tuple[str, datetime, str]] = []
@@ -333,12 +333,12 @@ def _what(op: str, before: Record | None, earlier: list[RecordChange]) -> str:
     return "brought back" if earlier else "stored"
 
 
-def _changed(before: Record, after: Record) -> tuple[str, ...]:
+def _list_changed_fields(before: Record, after: Record) -> tuple[str, ...]:
     names = (name for name in type(after).model_fields if name not in ACCESS)
     return tuple(name for name in names if getattr(before, name, None) != getattr(after, name, None))
 
 
-def _sources_of(record: Record) -> Iterable[tuple[str, str]]:
+def _list_sources(record: Record) -> Iterable[tuple[str, str]]:
     """Return relations and IDs of a record's sources."""
     sources = [(link.rel, link.id) for link in record.links if link.rel in _RESTS or rests_on(link.rel)]
     if isinstance(record, Topic):

@@ -43,7 +43,7 @@ _PARTS: Final = {
 """What a file or a folder holds, by its name; journals and vectors are told by theirs, too."""
 
 
-async def statistics_of(service: MemoryService, now: datetime, *, most_used: int = MOST_USED) -> Statistics:
+async def statistics_of(service: MemoryService, now: datetime, *, most_used: int = MOST_USED) -> MemoryStatistics:
     """Return statistics of an agent's memory.
 
     Args:
@@ -54,18 +54,18 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     Raises:
         StorageError: The memories cannot be read.
     """
-    tally, counted = await service.storage.tally(), _Counting(most_used)
+    tally, counted = await service.storage.tally(), _MemoryCounts(most_used)
     async for memory in service.storage.iter_all():
         counted.add(memory)
     folder, settings = service.folder, service.settings
-    log = _Log() if folder is None else await asyncio.to_thread(_read_log, folder)
+    log = _AuditCounts() if folder is None else await asyncio.to_thread(_read_log, folder)
     of_files: dict[str, Any] = {}
     if folder is not None:
         of_files["sizes"] = await asyncio.to_thread(_sizes, folder.path)
-        of_files["embedded"] = await asyncio.to_thread(_embedded, folder, counted.texts)
+        of_files["embedded"] = await asyncio.to_thread(_count_embedded, folder, counted.texts)
         summary = await asyncio.to_thread(summary_of, service.agent_id, settings.storage_root)
         of_files["others"] = dict(summary.others)
-    return Statistics(
+    return MemoryStatistics(
         service.agent_id,
         tally.records,
         tally.items,
@@ -82,7 +82,7 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     )
 
 
-class _Counting:
+class _MemoryCounts:
     """Counts of memories; only hashes of their texts are kept.
 
     Args:
@@ -97,7 +97,7 @@ class _Counting:
         self.ids: set[str] = set()
         self.texts: set[bytes] = set()
         self._limit = most_used
-        self._most: list[tuple[int, int, Used]] = []
+        self._most: list[tuple[int, int, UsedMemory]] = []
 
     def add(self, memory: Memory) -> None:
         """Count one."""
@@ -113,21 +113,21 @@ class _Counting:
         self.ids.add(memory.id)
         self.texts.update(map(text_hash, embedded_texts(memory.content)))
         if memory.access_count:  # among equals the one stored last
-            entry = (memory.access_count, len(self.stored), Used(memory.id, memory.access_count, memory.content))
+            entry = (memory.access_count, len(self.stored), UsedMemory(memory.id, memory.access_count, memory.content))
             heapq.heappush(self._most, entry)
             if len(self._most) > self._limit:
                 heapq.heappop(self._most)
 
     def shares(self) -> dict[str, Any]:
-        """Return counts by category, trust, source, project and group for `Statistics`."""
+        """Return counts by category, trust, source, project and group for `MemoryStatistics`."""
         return {f"by_{name}": dict(counts.most_common()) for name, counts in self.by.items()}
 
-    def most_used(self) -> tuple[Used, ...]:
+    def most_used(self) -> tuple[UsedMemory, ...]:
         """Return those that were used most."""
         return tuple(used for *_, used in sorted(self._most, key=lambda entry: entry[:2], reverse=True))
 
 
-class _Log:
+class _AuditCounts:
     """Captured IDs and forgotten IDs with moments from the audit log."""
 
     def __init__(self) -> None:
@@ -135,15 +135,15 @@ class _Log:
         self.forgotten: set[str] = set()
         self.forgotten_at: list[datetime] = []
 
-    def captures(self, memory_ids: set[str]) -> Captures:
+    def captures(self, memory_ids: set[str]) -> CaptureCounts:
         """Return counts of captures, given the IDs of existing memories."""
         kept_ids = self.captured & memory_ids
-        return Captures(len(self.captured), len(kept_ids), len((self.captured - kept_ids) & self.forgotten))
+        return CaptureCounts(len(self.captured), len(kept_ids), len((self.captured - kept_ids) & self.forgotten))
 
 
-def _read_log(folder: AgentFolder) -> _Log:
+def _read_log(folder: AgentFolder) -> _AuditCounts:
     """Return the events of the audit log; none if unreadable."""
-    log = _Log()
+    log = _AuditCounts()
     try:
         for entry in read_audit(folder.audit):
             event, memory_id = entry.get("event"), str(entry.get("memory_id"))
@@ -153,7 +153,7 @@ def _read_log(folder: AgentFolder) -> _Log:
                 log.forgotten.add(memory_id)
                 log.forgotten_at += _moments(entry.get("at"))
     except OSError:
-        return _Log()
+        return _AuditCounts()
     return log
 
 
@@ -177,15 +177,15 @@ def _sizes(folder: Path) -> dict[str, int]:
     return {part: size for part, size in sizes.most_common() if size}
 
 
-def _embedded(folder: AgentFolder, texts: set[bytes]) -> Embedded:
+def _count_embedded(folder: AgentFolder, texts: set[bytes]) -> EmbeddedTexts:
     """Return the share of texts with a vector of the most used embedder."""
     try:
         facts = inspect_cache(folder.vectors)
     except (OSError, sqlite3.DatabaseError, UnicodeDecodeError):
-        return Embedded(len(texts))
+        return EmbeddedTexts(len(texts))
     damaged = HashSet.of(facts.damaged)
     counts = [sum(key in hashes and key not in damaged for key in texts) for hashes in facts.hashes.values()]
-    return Embedded(len(texts), max(counts, default=0))
+    return EmbeddedTexts(len(texts), max(counts, default=0))
 
 
 _WEEK: Final = timedelta(days=7)
@@ -213,7 +213,7 @@ class Week:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedMemory:
     """Frequently used memory: ID, number of accesses and text."""
 
     id: str
@@ -222,7 +222,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedTexts:
     """Number of embedded texts, and of those with a stored vector."""
 
     texts: int = 0
@@ -235,7 +235,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class Captures:
+class CaptureCounts:
     """Numbers of captured, kept and forgotten memories in the audit log."""
 
     captured: int = 0
@@ -244,7 +244,7 @@ class Captures:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class MemoryStatistics:
     """Statistics of one agent's memory.
 
     Attributes:
@@ -277,10 +277,10 @@ class Statistics:
     others: dict[str, int] = field(default_factory=dict)
     accesses: int = 0
     never_used: int = 0
-    most_used: tuple[Used, ...] = ()
+    most_used: tuple[UsedMemory, ...] = ()
     weeks: tuple[Week, ...] = ()
-    embedded: Embedded = Embedded()
-    captures: Captures = Captures()
+    embedded: EmbeddedTexts = EmbeddedTexts()
+    captures: CaptureCounts = CaptureCounts()
     sizes: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -300,7 +300,7 @@ class Statistics:
         }
 
 
-def monday_of(moment: datetime) -> date:
+def get_monday(moment: datetime) -> date:
     """Return the Monday of the week of a moment in UTC."""
     return moment.date() - timedelta(days=moment.weekday())
 
@@ -316,9 +316,9 @@ def by_weeks(
         forgotten: Moments of forgetting.
         now: The present, UTC.
     """
-    last = monday_of(now)
+    last = get_monday(now)
     new, seen, gone = (
-        Counter(min(monday_of(moment), last) for moment in moments) for moments in (stored, used, forgotten)
+        Counter(min(get_monday(moment), last) for moment in moments) for moments in (stored, used, forgotten)
     )
     if not new:
         return ()
@@ -348,7 +348,7 @@ _AXIS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _ChartSpan:
     """A week or month: its name and the counts of `Week`."""
 
     name: str
@@ -357,7 +357,7 @@ class _Span:
     used: int
 
 
-def as_svg(statistics: Statistics) -> str:
+def as_svg(statistics: MemoryStatistics) -> str:
     """Return the chart as a self-contained SVG document."""
     spans, unit = _spans(statistics.weeks)
     height = _TOP + 2 * _HEIGHT + _GAP + _FOOT
@@ -385,7 +385,7 @@ def as_svg(statistics: Statistics) -> str:
     return "\n".join(parts) + "\n"
 
 
-def as_text(statistics: Statistics, width: int) -> list[str]:
+def as_text(statistics: MemoryStatistics, width: int) -> list[str]:
     """Return the picture as lines of blocks, at most `width` columns wide."""
     spans, unit = _spans(statistics.weeks)
     if not spans:
@@ -409,26 +409,26 @@ def as_text(statistics: Statistics, width: int) -> list[str]:
 # -- SVG ------------------------------------------------------------------------------------------------------------
 
 
-def _spans(weeks: Sequence[Week]) -> tuple[list[_Span], str]:
+def _spans(weeks: Sequence[Week]) -> tuple[list[_ChartSpan], str]:
     """Return weeks, or months for more than a year, and the unit's name."""
     if len(weeks) <= _MOST_BARS:
-        return [_Span(f"{week.begin:%Y-%m-%d}", week.stored, week.total, week.used) for week in weeks], "week"
+        return [_ChartSpan(f"{week.begin:%Y-%m-%d}", week.stored, week.total, week.used) for week in weeks], "week"
     spans = []
     for _, of_month in groupby(weeks, key=lambda week: (week.begin.year, week.begin.month)):
         month = list(of_month)
         stored, used = sum(week.stored for week in month), sum(week.used for week in month)
-        spans.append(_Span(f"{month[0].begin:%Y-%m}", stored, month[-1].total, used))
+        spans.append(_ChartSpan(f"{month[0].begin:%Y-%m}", stored, month[-1].total, used))
     return spans, "month"
 
 
-def _summary(statistics: Statistics, total: int) -> str:
+def _summary(statistics: MemoryStatistics, total: int) -> str:
     share = statistics.never_used_share
     never = "" if share is None else f", {int(100 * share)} % never used"
     since = f" since {statistics.weeks[0].begin:%Y-%m-%d}" if statistics.weeks else ""
     return f"{counted(total, 'memory', 'memories')}{since}{never}"
 
 
-def _chart(spans: Sequence[_Span], top: float, series: Sequence[tuple[Sequence[int], str, str]]) -> list[str]:
+def _chart(spans: Sequence[_ChartSpan], top: float, series: Sequence[tuple[Sequence[int], str, str]]) -> list[str]:
     """Return one chart with axis labels and each series as line or bars."""
     highest = max((value for values, *_ in series for value in values), default=0)
     step = round_step(highest)
@@ -488,7 +488,7 @@ def _legend(y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
     return parts
 
 
-def _dates(spans: Sequence[_Span], y: float) -> list[str]:
+def _dates(spans: Sequence[_ChartSpan], y: float) -> list[str]:
     """Return dates below the charts, as many as have room."""
     if not spans:
         return []

@@ -10,8 +10,8 @@ import typer
 
 from agent_memory.care.backups import (
     Backup,
+    BackupManifest,
     BackupSummary,
-    Manifest,
     RestorePreview,
     create_backup,
     folder_of_backups,
@@ -276,13 +276,13 @@ def _path_of(place: CommandPlace, file: str) -> Path:
     return among if not path.exists() and path.name == file and among.exists() else path
 
 
-def _held(manifest: Manifest) -> str:
+def _held(manifest: BackupManifest) -> str:
     others = sum(sum(journal.records.values()) for journal in manifest.journals) - manifest.memories
     more = f" and {counted(others, 'other record')}" if others else ""
     return f"{counted(manifest.memories, *_MEMORIES)}{more}"
 
 
-def _said(manifest: Manifest) -> dict[str, Any]:
+def _said(manifest: BackupManifest) -> dict[str, Any]:
     return {
         "agent_id": manifest.agent_id,
         "made_at": to_text(manifest.made_at),

@@ -9,7 +9,15 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.care.checks import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
+from agent_memory.care.checks import (
+    AgentReport,
+    HomeReport,
+    RepairAction,
+    Severity,
+    examine,
+    find_salvageable,
+    repair_all,
+)
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import show_beside
@@ -62,7 +70,7 @@ def _consult(place: CommandPlace, agent: str | None, *, repair: bool, dry_run: b
     screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]
     report = _examined(screen, home, names)
-    actions: list[Action] = []
+    actions: list[RepairAction] = []
     if repair and not dry_run:
         actions = repair_all(home, [each.agent_id for each in report.agents], now=utc_now())
         report = _examined(screen, home, names)
@@ -178,7 +186,7 @@ def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, s
 # -- for programs ---------------------------------------------------------------------------------------------------
 
 
-def _document(report: HomeReport, actions: list[Action], planned: list[dict[str, Any]] | None) -> dict[str, Any]:
+def _document(report: HomeReport, actions: list[RepairAction], planned: list[dict[str, Any]] | None) -> dict[str, Any]:
     document: dict[str, Any] = {
         "root": str(report.root),
         "healthy": report.healthy,
@@ -219,7 +227,7 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
     if not path.exists() and (folder.path / file).exists():
         path = folder.path / file  # as the findings name it
     found = 0
-    for memory in salvaged(path, folder):
+    for memory in find_salvageable(path, folder):
         screen.raw(encode(memory, "jsonl"))
         found += 1
     screen.hint(

@@ -15,7 +15,7 @@ from agent_memory.settings import EncryptionSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.care.privacy import Encrypted
+    from agent_memory.care.privacy import EncryptionResult
     from agent_memory.files.layout import AgentFolder
 
 _SHOWN: Final = 10
@@ -104,7 +104,7 @@ def _progress(run: Run) -> "Callable[[str], None]":
     return lambda name: run.screen.note(f"{name} …", style="dim")
 
 
-def _show(run: Run, done: "Encrypted") -> None:
+def _show(run: Run, done: "EncryptionResult") -> None:
     from agent_memory.care.privacy import BEYOND_ENCRYPTION
 
     if done.packed:

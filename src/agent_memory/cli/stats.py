@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from agent_memory.care.statistics import Statistics, as_svg, as_text, statistics_of
+from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, statistics_of
 from agent_memory.cli.render import row
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.screen import Screen
@@ -57,7 +57,7 @@ def _write(file: Path, svg: str) -> None:
             replace_file(file, svg.encode(), durable=False)
 
 
-def _show(screen: Screen, found: Statistics) -> None:
+def _show(screen: Screen, found: MemoryStatistics) -> None:
     every = found.memories + found.items
     screen.show(Text(plain(found.agent_id), style="bold"))
     among = ", ".join(f"{getattr(found, name):,} {name}" for name in ("pinned", "superseded", "expired"))
@@ -93,7 +93,7 @@ def _show(screen: Screen, found: Statistics) -> None:
             screen.show(head + Text(brief(each.content)), max_lines=1)
 
 
-def _show_weeks(screen: Screen, found: Statistics) -> None:
+def _show_weeks(screen: Screen, found: MemoryStatistics) -> None:
     if not found.weeks:
         return
     screen.show()

@@ -17,7 +17,14 @@ from agent_memory.models import to_text
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:
-    from agent_memory.care.tidying import Applied, LifecycleSettings, RestoredRun, Suggestion, Tidying, TidyingPlan
+    from agent_memory.care.tidying import (
+        AppliedRun,
+        LifecycleSettings,
+        RestoredRun,
+        Tidying,
+        TidyingPlan,
+        TidySuggestion,
+    )
 
 _COLUMNS: Final = ("id", "action", "importance", "why", "content")
 _RUN_COLUMNS: Final = ("id", "timestamp", "state", "said")
@@ -116,7 +123,7 @@ def _read(path: Path) -> Any:
         raise ValidationError(f"{path}: {error.message}", recovery=f"Correct that file. {_NOTHING}") from None
 
 
-def _row(suggestion: "Suggestion") -> dict[str, Any]:
+def _row(suggestion: "TidySuggestion") -> dict[str, Any]:
     return {
         "id": suggestion.memory.id,
         "action": suggestion.action,
@@ -129,7 +136,7 @@ def _row(suggestion: "Suggestion") -> dict[str, Any]:
     }
 
 
-def _show(run: Run, plan: "TidyingPlan", done: "Applied | None") -> None:
+def _show(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
     suggested = plan.suggestions if done is None else done.done
     rows = [_row(each) for each in suggested]
     document: dict[str, Any] = {
@@ -158,7 +165,7 @@ def _counted(plan: "TidyingPlan") -> str:
     return counted(plan.memories, "memory", "memories")
 
 
-def _conclude(run: Run, plan: "TidyingPlan", done: "Applied | None") -> None:
+def _conclude(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
     say = run.screen.hint
     if done is not None:
         for left in done.left_out:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from typing import IO
 
-    from agent_memory.care.account import Account
+    from agent_memory.care.account import AccountSummary
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.intake.transfer import Brought
@@ -448,10 +448,10 @@ async def export_account(run: Run, path: Path, about: str | None) -> None:
     run.screen.show(f"Wrote {total}{more} to {path}. Begin with its README.md, which says what was not looked into.")
 
 
-def _write(folder: "AgentFolder", path: Path, about: str | None) -> "Account":
-    from agent_memory.care.account import holdings_in, names_of, write_account
+def _write(folder: "AgentFolder", path: Path, about: str | None) -> "AccountSummary":
+    from agent_memory.care.account import find_known_names, list_held_records, write_account
 
-    names = None if about is None else names_of(about.strip(), holdings_in(folder))
+    names = None if about is None else find_known_names(about.strip(), list_held_records(folder))
     with translated(path, "write"):
         remove_leftovers(path.parent, of=path.name)  # of an export that was killed
         with tempfile.TemporaryFile(dir=path.parent) as whole:

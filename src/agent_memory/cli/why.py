@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, Sources
+from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, SourceLookup
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import build_ambiguous, resolved
 from agent_memory.cli.render import row
@@ -41,13 +41,13 @@ async def why(
     async with AsyncExitStack() as stack:
         has_more = run.service.settings.backend != "server"  # a server keeps memories alone
         knowledge = await stack.enter_async_context(opened_knowledge(run)) if has_more else None
-        sources = Sources(run.service, knowledge)
+        sources = SourceLookup(run.service, knowledge)
         found = await sources.of(await _id_of(run, sources, knowledge, record_id))
     run.screen.document(_document(found))
     _show(run, found)
 
 
-async def _id_of(run: Run, sources: Sources, knowledge: "Knowledge | None", word: str) -> str:
+async def _id_of(run: Run, sources: SourceLookup, knowledge: "Knowledge | None", word: str) -> str:
     """Return the id that a word means.
 
     Raises:

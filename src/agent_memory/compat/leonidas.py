@@ -15,8 +15,8 @@ from agent_memory.care.importance import (
     ENTRY_TYPES,
     ImportanceCalculator,
     MemoryEntryType,
+    get_entry_type,
     importance_of,
-    type_of,
 )
 from agent_memory.compat.leonidas_entries import (
     TEXT,
@@ -292,7 +292,7 @@ class MemoryStore:
             record
             for category in sorted({CATEGORY_OF[name] for name in _LEARNED})
             for record in await self.kept.memories(SearchFilters(category=category))
-            if type_of(record) in _LEARNED and (tags is None or tags & set(record.tags))
+            if get_entry_type(record) in _LEARNED and (tags is None or tags & set(record.tags))
         ]
         now = self._clock()
         learned.sort(key=lambda record: importance_of(record, now), reverse=True)
@@ -309,7 +309,7 @@ class MemoryStore:
         """
         types = check_types(entry_types)
         records = [*await self.kept.memories(), *[record async for record in self.kept.others()]]
-        records = [record for record in records if types is None or type_of(record) in types]
+        records = [record for record in records if types is None or get_entry_type(record) in types]
         records.sort(key=lambda record: record.moment, reverse=True)
         return [await self._view(record) for record in records[:max_entries]]
 
@@ -319,9 +319,9 @@ class MemoryStore:
         `cache_hit_rate` is the share of memories with a vector, None without an embedder; `query_cache_hit_rate` is
         None, as there is no cache of queries.
         """
-        types = Counter(type_of(record) for record in await self.kept.memories())
+        types = Counter(get_entry_type(record) for record in await self.kept.memories())
         async for record in self.kept.others():
-            types[type_of(record)] += 1
+            types[get_entry_type(record)] += 1
         folder = folder_of(self.service.agent_id, self.service.settings.storage_root).path
         sizes = await asyncio.to_thread(_measure_files, folder)
         journals = sum(

@@ -14,8 +14,8 @@ from agent_memory.care.importance import (
     ENTRY_TYPES,
     OUTCOME,
     MemoryEntryType,
+    get_entry_type,
     importance_of,
-    type_of,
 )
 from agent_memory.errors import ValidationError
 from agent_memory.language.words import STOP_WORDS
@@ -344,7 +344,7 @@ def build_entry(
     parents = _list_ends(record, PARENT) or ([] if record.supersedes is None else [record.supersedes])
     return MemoryEntry(
         entry_id=get_external_id(record),
-        entry_type=type_of(record),
+        entry_type=get_entry_type(record),
         timestamp=record.moment,
         session_id=record.created_by_session,
         content={TEXT: words, **_mapping(metadata.get(_CONTENT))},

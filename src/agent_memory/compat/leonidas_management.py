@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pydantic
 from pydantic import Field
 
-from agent_memory.care.importance import ENTRY_TYPES, importance_of, type_of
-from agent_memory.care.tidying import Budget, Cleanup, LifecycleSettings, Tidying
+from agent_memory.care.importance import ENTRY_TYPES, get_entry_type, importance_of
+from agent_memory.care.tidying import CleanupRules, LifecycleSettings, TidyBudget, Tidying
 from agent_memory.compat.leonidas_entries import get_record_id
 from agent_memory.compat.leonidas_records import MAX_RESULTS
 from agent_memory.errors import ConfigurationError, ValidationError
@@ -244,7 +244,7 @@ class CleanupManager:
 
     def __init__(self, records: EntryRecords, config: CleanupConfig, caller: Callable[[], Caller]) -> None:
         try:
-            rules = Cleanup.model_validate(config.model_dump(exclude={"cleanup_interval_hours"}))
+            rules = CleanupRules.model_validate(config.model_dump(exclude={"cleanup_interval_hours"}))
         except pydantic.ValidationError as error:
             raise ConfigurationError(f"cleanup_config: {describe(error)}.") from None
         self._records, self._settings, self._caller = records, LifecycleSettings(cleanup=rules), caller
@@ -302,7 +302,7 @@ class ArchivalCriteria(Settings):
         unused = (now - (memory.last_accessed or memory.timestamp)).days
         return (
             not memory.pinned
-            and (self.entry_types is None or type_of(memory) in self.entry_types)
+            and (self.entry_types is None or get_entry_type(memory) in self.entry_types)
             and self.session_id in {None, memory.created_by_session}
             and (self.tags is None or bool(set(normalise_tags(self.tags)) & set(memory.tags)))
             and (self.max_importance is None or importance <= self.max_importance)
@@ -359,7 +359,7 @@ class ArchivalManager:
             StorageError: Memories that were archived before it stay archived.
         """
         matches = await self.matching(criteria)
-        most = Budget.of(await self._records.service.storage.count(), budget).most
+        most = TidyBudget.of(await self._records.service.storage.count(), budget).most
         ids = [memory.id for memory in matches[:most]]
         if not apply or not ids:
             return len(ids)

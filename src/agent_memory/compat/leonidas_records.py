@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.care.archive import Archive, archive_exists
-from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, importance_of, type_of
+from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, get_entry_type, importance_of
 from agent_memory.compat.leonidas_entries import (
     EXTERNAL_ID,
     build_extra_fields,
@@ -489,7 +489,7 @@ class EntryQuery:
 
     def accepts(self, record: Record) -> bool:
         """Return True if a record has a wanted type and time."""
-        has_type = self.entry_types is None or type_of(record) in self.entry_types
+        has_type = self.entry_types is None or get_entry_type(record) in self.entry_types
         return has_type and (self.period is None or self.period.covers(record.moment))
 
 

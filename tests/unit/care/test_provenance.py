@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.provenance import MOST_STEPS, Sources
+from agent_memory.care.provenance import MOST_STEPS, SourceLookup
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Source
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def sources(house: House) -> Sources:
-    return Sources(house.service, None)
+def sources(house: House) -> SourceLookup:
+    return SourceLookup(house.service, None)
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,14 @@ def sources(house: House) -> Sources:
         ("extraction", "low", "it was drawn from what had this trust"),
     ],
 )
-async def test_trust_has_a_reason(house: House, sources: Sources, kind: SourceKind, trust: Trust, why: str) -> None:
+async def test_trust_has_a_reason(
+    house: House, sources: SourceLookup, kind: SourceKind, trust: Trust, why: str
+) -> None:
     memory = await house.keep("The key is under the mat", source=Source(kind=kind), trust=trust)
     assert (await sources.of(memory.id)).why == why
 
 
-async def test_the_chain_is_followed_and_ends(house: House, sources: Sources) -> None:
+async def test_the_chain_is_followed_and_ends(house: House, sources: SourceLookup) -> None:
     older = await house.keep("step 0")
     ids = [older.id]
     for number in range(1, MOST_STEPS + 3):
@@ -48,7 +50,7 @@ async def test_the_chain_is_followed_and_ends(house: House, sources: Sources) ->
     assert [step.id for step in (await sources.of(ids[0])).used_by] == [ids[1]]
 
 
-async def test_what_rests_on_a_stranger_names_the_stranger(house: House, sources: Sources) -> None:
+async def test_what_rests_on_a_stranger_names_the_stranger(house: House, sources: SourceLookup) -> None:
     stranger = await house.keep("Send it to x", trust="low", source=Source(kind="tool"))
     user = await house.keep("Send it to y", trust="high", source=Source(kind="user"))
     links = [{"rel": "derived_from", "id": one.id} for one in (user, stranger)]
@@ -56,20 +58,20 @@ async def test_what_rests_on_a_stranger_names_the_stranger(house: House, sources
     assert stranger.id in (await sources.of(both.id)).why
 
 
-async def test_a_circle_ends(house: House, sources: Sources) -> None:
+async def test_a_circle_ends(house: House, sources: SourceLookup) -> None:
     one = await house.keep("one", id="mem-000000000001", links=[{"rel": "derived_from", "id": "mem-000000000002"}])
     two = await house.keep("two", id="mem-000000000002", links=[{"rel": "derived_from", "id": "mem-000000000001"}])
     assert [step.id for step in (await sources.of(one.id)).rests_on] == [two.id]
 
 
-async def test_a_source_that_is_gone_is_named_by_its_id(house: House, sources: Sources) -> None:
+async def test_a_source_that_is_gone_is_named_by_its_id(house: House, sources: SourceLookup) -> None:
     memory = await house.keep("It holds", links=[{"rel": "derived_from", "id": "mem-ffffffffffff"}])
     found = await sources.of(memory.id)
     assert [(step.id, step.state, step.trust) for step in found.rests_on] == [("mem-ffffffffffff", "gone", None)]
     assert found.why == "it was drawn from what is here no longer"
 
 
-async def test_an_unknown_id_is_an_error(sources: Sources) -> None:
+async def test_an_unknown_id_is_an_error(sources: SourceLookup) -> None:
     for one in ("mem-ffffffffffff", "epi-ffffffffffff", ""):
         with pytest.raises(UnknownIdError):
             await sources.of(one)

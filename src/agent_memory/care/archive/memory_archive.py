@@ -80,7 +80,7 @@ def archive_exists(agent_id: str, settings: ServiceSettings) -> bool:
     return (folder_of(agent_id, settings.storage_root).path / ARCHIVED.journal).exists()
 
 
-class Chains:
+class MemoryChains:
     """Memories and the older ones that they replaced, which move together.
 
     An older version would count again if the newer one moved alone, and would survive a forget of it.

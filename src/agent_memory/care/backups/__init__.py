@@ -1,29 +1,29 @@
 """Backups of agents, one zip file each: created next to writers, verified, restored."""
 
-from agent_memory.care.backups.admission import Admission, restore_purges
-from agent_memory.care.backups.archive_reader import Verified, verify_backup
+from agent_memory.care.backups.admission import AdmissionFilter, restore_purges
+from agent_memory.care.backups.archive_reader import VerifiedBackup, verify_backup
 from agent_memory.care.backups.archive_writer import Backup, create_backup
 from agent_memory.care.backups.backup_list import BackupSummary, last_backup, list_backups, prune_backups, to_prune
-from agent_memory.care.backups.manifest import Manifest, folder_of_backups
+from agent_memory.care.backups.manifest import BackupManifest, folder_of_backups
 from agent_memory.care.backups.restoration import (
     RestoredBackup,
     RestorePreview,
-    drop_derived,
+    delete_derived,
     preview_restore,
     restore_backup,
 )
 from agent_memory.care.backups.withdrawal import encrypt_backup, withdraw
 
 __all__ = [
-    "Admission",
+    "AdmissionFilter",
     "Backup",
+    "BackupManifest",
     "BackupSummary",
-    "Manifest",
     "RestorePreview",
     "RestoredBackup",
-    "Verified",
+    "VerifiedBackup",
     "create_backup",
-    "drop_derived",
+    "delete_derived",
     "encrypt_backup",
     "folder_of_backups",
     "last_backup",

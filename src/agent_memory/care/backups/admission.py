@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FOOTNOTE: Final = "[^"
 
 
-class _Everything(frozenset[str]):
+class _AllClaims(frozenset[str]):
     """Claims of a page, whoever worded them."""
 
     def __contains__(self, _: object) -> bool:
@@ -43,7 +43,7 @@ class _Everything(frozenset[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class AdmissionFilter:
     """Judges what comes back.
 
     Attributes:
@@ -93,10 +93,10 @@ class Admission:
         return content if page == text else page.encode("utf-8", "surrogateescape")
 
 
-EVERYTHING: Final = Admission(lambda line: line, None, ())
+EVERYTHING: Final = AdmissionFilter(lambda line: line, None, ())
 
 
-def barring(root: Path, agents: Collection[str]) -> Admission:
+def barring(root: Path, agents: Collection[str]) -> AdmissionFilter:
     """Return an admission without records that these agents purged.
 
     Raises:
@@ -113,7 +113,7 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
         return reduce(lambda shown, purge_list: purge_list.stretches().hide(shown), lists, text)
 
     gone = {record_id for purge_list in lists for purge in purge_list.purges() for record_id in purge.ids}
-    return Admission(admit, hide if any(purge_list.stretches() for purge_list in lists) else None, gone)
+    return AdmissionFilter(admit, hide if any(purge_list.stretches() for purge_list in lists) else None, gone)
 
 
 def without_records(page: str, gone: Collection[str]) -> str:
@@ -121,7 +121,7 @@ def without_records(page: str, gone: Collection[str]) -> str:
     if _FOOTNOTE not in page or not KNOWLEDGE.is_installed:
         return page
     cut_edited: Callable[[str, Collection[str], Collection[str]], str] = KNOWLEDGE.load("footnotes")
-    return cut_edited(page, gone, _Everything())
+    return cut_edited(page, gone, _AllClaims())
 
 
 _NEWLINE: Final = b"\n"

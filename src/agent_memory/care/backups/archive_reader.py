@@ -20,10 +20,10 @@ from agent_memory.care.backups.manifest import (
     MOST_BYTES_OF_MANIFEST,
     README,
     BackupFile,
-    HeldJournal,
-    Manifest,
+    BackupJournal,
+    BackupManifest,
     agent_in,
-    foreign,
+    build_foreign_error,
 )
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.atomic import translated
@@ -45,7 +45,7 @@ _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedBackup:
     """Result of a verification.
 
     Attributes:
@@ -54,7 +54,7 @@ class Verified:
         ids: IDs of all records by kind.
     """
 
-    manifest: Manifest
+    manifest: BackupManifest
     problems: tuple[str, ...]
     ids: dict[str, set[str]]
 
@@ -73,13 +73,13 @@ class BackupArchive:
         self._archive = archive
         members = _members(path, archive)
         if MANIFEST not in members:
-            raise foreign(path, "it has no manifest")
+            raise build_foreign_error(path, "it has no manifest")
         if members[MANIFEST].file_size > MOST_BYTES_OF_MANIFEST:
-            raise foreign(path, "its manifest is too long")
-        self.manifest = Manifest.decode(b"".join(self._blocks(members[MANIFEST])), path)
+            raise build_foreign_error(path, "its manifest is too long")
+        self.manifest = BackupManifest.decode(b"".join(self._blocks(members[MANIFEST])), path)
         held = {file.name: file for file in (*self.manifest.journals, *self.manifest.files)}
         if strange := sorted(members.keys() - held.keys() - {MANIFEST, README}):
-            raise foreign(path, f"its manifest does not name {strange[0][:60]!r}, which is in it")
+            raise build_foreign_error(path, f"its manifest does not name {strange[0][:60]!r}, which is in it")
         self.missing = sorted(
             name for name, file in held.items() if name not in members or members[name].file_size != file.size
         )
@@ -125,7 +125,7 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
             f"There is no file {path}.", code="no_file", recovery="`agent-memory backup list` shows backups."
         )
     if kind not in {"file", "hidden"}:
-        raise foreign(path, "it is no file")
+        raise build_foreign_error(path, "it is no file")
     with contextlib.ExitStack() as ending:
         with translated(path, "read"):
             file = ending.enter_context(path.open("rb"))
@@ -136,11 +136,11 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
         except _BROKEN as error:
             if agent_in(path.name) is not None:
                 raise damaged(path, [f"it cannot be opened: {_words(error)}"]) from error
-            raise foreign(path, f"it is no zip file that can be read ({_words(error)})") from error
+            raise build_foreign_error(path, f"it is no zip file that can be read ({_words(error)})") from error
         yield opened
 
 
-def verify_backup(path: Path) -> Verified:
+def verify_backup(path: Path) -> VerifiedBackup:
     """Read a whole backup and report differences to its manifest.
 
     Raises:
@@ -151,7 +151,7 @@ def verify_backup(path: Path) -> Verified:
         return verify_open(archive)
 
 
-def verify_open(archive: BackupArchive, *, deep: bool = True) -> Verified:
+def verify_open(archive: BackupArchive, *, deep: bool = True) -> VerifiedBackup:
     """Verify an open backup; without `deep`, only the checksums."""
     problems = [f"{name} is missing, or of another size than the manifest says" for name in archive.missing]
     ids: dict[str, set[str]] = {}
@@ -159,16 +159,16 @@ def verify_open(archive: BackupArchive, *, deep: bool = True) -> Verified:
         if held.name in archive.missing:
             continue
         try:
-            if isinstance(held, HeldJournal):
-                problems += _of_journal(archive, held, ids, deep=deep)
+            if isinstance(held, BackupJournal):
+                problems += _verify_journal(archive, held, ids, deep=deep)
             else:
-                problems += _of(archive, held)
+                problems += _verify_file(archive, held)
         except StorageError as error:
             problems.append(f"{held.name} cannot be read ({_words(error.__cause__ or error)})")
-    return Verified(archive.manifest, tuple(problems), ids)
+    return VerifiedBackup(archive.manifest, tuple(problems), ids)
 
 
-def check_written(path: Path, manifest: Manifest) -> None:
+def check_written(path: Path, manifest: BackupManifest) -> None:
     """Read a backup again that was just written, by its checksums.
 
     Raises:
@@ -192,11 +192,13 @@ def damaged(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
     )
 
 
-def _of_journal(archive: BackupArchive, held: HeldJournal, ids: dict[str, set[str]], *, deep: bool) -> Iterator[str]:
+def _verify_journal(
+    archive: BackupArchive, held: BackupJournal, ids: dict[str, set[str]], *, deep: bool
+) -> Iterator[str]:
     tally = LineTally(deep=deep)
     try:
         for block in archive.blocks(held):
-            tally.take(block)
+            tally.add_block(block)
     except (StorageError, MalformedLineError) as error:
         cause = error.__cause__ or error
         position = f", behind line {tally.lines:,} of {held.lines:,}" if deep else ""
@@ -210,7 +212,7 @@ def _of_journal(archive: BackupArchive, held: HeldJournal, ids: dict[str, set[st
         ids.setdefault(kind, set()).update(record_ids)
 
 
-def _where(tally: LineTally, held: HeldJournal) -> str:
+def _where(tally: LineTally, held: BackupJournal) -> str:
     new = len(tally.damaged) - held.damaged
     if new <= 0:
         return ""
@@ -218,7 +220,7 @@ def _where(tally: LineTally, held: HeldJournal) -> str:
     return f": line {numbers} is damaged" if len(tally.damaged) == 1 else f": among others, lines {numbers} are damaged"
 
 
-def _of(archive: BackupArchive, held: BackupFile) -> Iterator[str]:
+def _verify_file(archive: BackupArchive, held: BackupFile) -> Iterator[str]:
     summed, size = hashlib.sha256(), 0
     for block in archive.blocks(held):
         summed.update(block)
@@ -234,13 +236,13 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     for member in sorted(archive.infolist(), key=lambda info: info.header_offset):
         mode = member.external_attr >> 16
         if member.filename in members:
-            raise foreign(path, f"it has {member.filename[:60]!r} twice")
+            raise build_foreign_error(path, f"it has {member.filename[:60]!r} twice")
         if member.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
-            raise foreign(path, f"{member.filename[:60]!r} in it is no file")
+            raise build_foreign_error(path, f"{member.filename[:60]!r} in it is no file")
         if member.flag_bits & 0x1:
-            raise foreign(path, "it is encrypted")
+            raise build_foreign_error(path, "it is encrypted")
         if member.header_offset < end:
-            raise foreign(path, "files in it overlap")
+            raise build_foreign_error(path, "files in it overlap")
         end = member.header_offset + member.compress_size
         members[member.filename] = member
     return members
@@ -297,7 +299,7 @@ class LineTally:
         """Number of records by kind."""
         return {kind: len(ids) for kind, ids in sorted(self.ids.items()) if ids}
 
-    def take(self, block: bytes) -> list[bytes]:
+    def add_block(self, block: bytes) -> list[bytes]:
         """Count a block; return the lines that it completes, if `deep`.
 
         Raises:
@@ -365,7 +367,7 @@ def _split(content: bytes) -> list[bytes]:
     return [line + b"\n" for line in content[:-1].split(b"\n")]
 
 
-def tally_of(path: Path) -> LineTally:
+def tally_journal(path: Path) -> LineTally:
     """Return the tally of a journal.
 
     Raises:
@@ -375,5 +377,5 @@ def tally_of(path: Path) -> LineTally:
     tally = LineTally()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
-            tally.take(block)
+            tally.add_block(block)
     return tally

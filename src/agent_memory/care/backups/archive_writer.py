@@ -24,11 +24,11 @@ from agent_memory.care.backups.manifest import (
     PURGES,
     README,
     BackupFile,
-    HeldJournal,
-    Manifest,
+    BackupJournal,
+    BackupManifest,
+    build_name,
     folder_of_backups,
     is_beside,
-    name_of,
 )
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError, ValidationError
@@ -80,11 +80,11 @@ class Backup:
 
     path: Path
     size: int
-    manifest: Manifest
+    manifest: BackupManifest
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class JournalCut:
     """End of an agent's files at one moment.
 
     Attributes:
@@ -109,12 +109,12 @@ def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
         rewrite_returned(folder.journals())
     with contextlib.ExitStack() as reading:
         with folder_lock(folder.path, PERSON_SECONDS):
-            moment, cut = clock(), reading.enter_context(cut_of(folder))
-        return take(folder, cut, ASKED, moment)
+            moment, cut = clock(), reading.enter_context(open_cut(folder))
+        return write_backup(folder, cut, ASKED, moment)
 
 
 @contextlib.contextmanager
-def cut_of(folder: AgentFolder) -> Iterator[Cut]:
+def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
     """Yield the ends of an agent's files; call it with the lock held.
 
     Raises:
@@ -123,12 +123,12 @@ def cut_of(folder: AgentFolder) -> Iterator[Cut]:
     """
     with contextlib.ExitStack() as opened:
         opened.enter_context(AgentBlobs(folder).unswept())
-        cut = Cut()
+        cut = JournalCut()
         with translated(folder.path, "back up"):
             for journal in folder.journals():
                 descriptor = open_private(journal, os.O_RDONLY)
                 opened.callback(os.close, descriptor)
-                cut.journals.append((journal.name, descriptor, _whole(descriptor)))
+                cut.journals.append((journal.name, descriptor, _find_line_end(descriptor)))
         if not cut.journals:
             raise ValidationError(
                 f"{folder.agent_id} has stored nothing yet; there is nothing to back up.",
@@ -138,7 +138,7 @@ def cut_of(folder: AgentFolder) -> Iterator[Cut]:
         yield cut
 
 
-def take(folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Backup:
+def write_backup(folder: AgentFolder, cut: JournalCut, reason: str, moment: datetime) -> Backup:
     """Write an agent's files at one moment to a backup; see `create_backup`.
 
     Args:
@@ -150,7 +150,7 @@ def take(folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Backup
     place = folder_of_backups(folder.path.parent)
     make_private_folder(place)
     remove_leftovers(place)
-    name = name_of(folder.agent_id, moment, reason)
+    name = build_name(folder.agent_id, moment, reason)
     temporary = place / f".{name}.{secrets.token_hex(4)}.tmp"
     with translated(place / name, "write"):
         descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -170,18 +170,18 @@ def take(folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Backup
         return Backup(path, path.stat().st_size, manifest)
 
 
-def _write(file: IO[bytes], folder: AgentFolder, cut: Cut, reason: str, moment: datetime) -> Manifest:
+def _write(file: IO[bytes], folder: AgentFolder, cut: JournalCut, reason: str, moment: datetime) -> BackupManifest:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, README, moment, iter([ON_FILE.encode()]))
         journals = []
         for name, descriptor, end in cut.journals:
             tally = LineTally()
-            _add(archive, name, moment, _counted(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
+            _add(archive, name, moment, _count_blocks(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
             if tally.size != end:
                 raise StorageError(f"{name} became shorter while it was read: another program cut it. No backup.")
-            journals.append(journal_of(name, tally))
-        files = [_copied(archive, folder, name, moment) for name in _beside(folder)]
-        manifest = Manifest(
+            journals.append(describe_journal(name, tally))
+        files = [_copy_file(archive, folder, name, moment) for name in _beside(folder)]
+        manifest = BackupManifest(
             agent_id=folder.agent_id,
             made_at=moment,
             made_by=installed_version(),
@@ -193,9 +193,9 @@ def _write(file: IO[bytes], folder: AgentFolder, cut: Cut, reason: str, moment: 
     return manifest
 
 
-def journal_of(name: str, tally: LineTally) -> HeldJournal:
+def describe_journal(name: str, tally: LineTally) -> BackupJournal:
     """Return the manifest entry of a counted journal."""
-    return HeldJournal(
+    return BackupJournal(
         name=name,
         size=tally.size,
         sha256=tally.sha256,
@@ -207,9 +207,9 @@ def journal_of(name: str, tally: LineTally) -> HeldJournal:
     )
 
 
-def _counted(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
+def _count_blocks(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
     for block in blocks:
-        tally.take(block)
+        tally.add_block(block)
         yield block
 
 
@@ -227,7 +227,7 @@ def _beside(folder: AgentFolder) -> list[str]:
     return [name for name in names if is_beside(name)]
 
 
-def _copied(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
+def _copy_file(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
     """Copy a file that is replaced as a whole; None for a missing file or link."""
     path = folder.path / name
     if path.is_symlink() or not path.is_file():
@@ -246,7 +246,7 @@ def _add(archive: zipfile.ZipFile, name: str, moment: datetime, blocks: Iterator
             target.write(block)
 
 
-def _whole(descriptor: int) -> int:
+def _find_line_end(descriptor: int) -> int:
     """Return the number of bytes of complete lines in an open journal."""
     end = os.fstat(descriptor).st_size
     while end:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent_memory.care.backups.archive_reader import opened_backup, verify_open
-from agent_memory.care.backups.manifest import Manifest, agent_in, folder_of_backups, moment_in
+from agent_memory.care.backups.manifest import BackupManifest, agent_in, folder_of_backups, moment_in
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import remove_leftovers, sync_folder, translated
 
@@ -34,7 +34,7 @@ class BackupSummary:
     agent_id: str
     made_at: datetime
     size: int
-    manifest: Manifest | None
+    manifest: BackupManifest | None
     problem: str = ""
     is_checked: bool = False
 
@@ -50,11 +50,11 @@ def list_backups(root: Path, agent: str | None = None, *, check: bool = False) -
     Raises:
         StorageError: The folder cannot be listed.
     """
-    backups = [_listed(path, check=check) for path in files_of(root, agent)]
+    backups = [_read_summary(path, check=check) for path in list_backup_files(root, agent)]
     return sorted(backups, key=lambda backup: (backup.made_at, backup.path.name), reverse=True)
 
 
-def files_of(root: Path, agent: str | None = None) -> list[Path]:
+def list_backup_files(root: Path, agent: str | None = None) -> list[Path]:
     """Return files with names of backups in their folder.
 
     Raises:
@@ -82,7 +82,7 @@ def last_backup(root: Path, agent: str) -> tuple[datetime, int] | None:
     Raises:
         StorageError: The folder cannot be listed.
     """
-    moments = [moment for path in files_of(root, agent) if (moment := moment_in(path.name)) is not None]
+    moments = [moment for path in list_backup_files(root, agent) if (moment := moment_in(path.name)) is not None]
     return (max(moments), len(moments)) if moments else None
 
 
@@ -100,7 +100,7 @@ def to_prune(
     chosen = []
     for agent in dict.fromkeys(backup.agent_id.lower() for backup in listed):
         of_agent = [backup for backup in listed if backup.agent_id.lower() == agent]
-        newest = next((backup.path for backup in of_agent if not _listed(backup.path, check=True).problem), None)
+        newest = next((backup.path for backup in of_agent if not _read_summary(backup.path, check=True).problem), None)
         chosen += [
             backup
             for place, backup in enumerate(of_agent)
@@ -129,7 +129,7 @@ def prune_backups(root: Path, gone: Iterable[BackupSummary]) -> int:
     return freed
 
 
-def _listed(path: Path, *, check: bool) -> BackupSummary:
+def _read_summary(path: Path, *, check: bool) -> BackupSummary:
     agent, moment = agent_in(path.name) or "", moment_in(path.name) or datetime.fromtimestamp(0, UTC)
     size, manifest = 0, None
     try:

@@ -59,7 +59,7 @@ class BackupFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldJournal(BackupFile):
+class BackupJournal(BackupFile):
     """A journal of a backup.
 
     Attributes:
@@ -78,7 +78,7 @@ class HeldJournal(BackupFile):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class BackupManifest:
     """Manifest of a backup.
 
     Attributes:
@@ -94,7 +94,7 @@ class Manifest:
     made_at: datetime
     made_by: str
     reason: str = ASKED
-    journals: tuple[HeldJournal, ...] = ()
+    journals: tuple[BackupJournal, ...] = ()
     files: tuple[BackupFile, ...] = ()
 
     @property
@@ -118,7 +118,7 @@ class Manifest:
         return json.dumps(value, indent=1).encode() + b"\n"
 
     @classmethod
-    def decode(cls, content: bytes, file: Path) -> Manifest:
+    def decode(cls, content: bytes, file: Path) -> BackupManifest:
         """Return the manifest of its JSON.
 
         Raises:
@@ -129,7 +129,7 @@ class Manifest:
             value = json.loads(content)
             form = value["agent_memory_backup"]
         except (ValueError, RecursionError, TypeError, KeyError):
-            raise foreign(file, "its manifest cannot be read") from None
+            raise build_foreign_error(file, "its manifest cannot be read") from None
         if isinstance(form, int) and form > FORM:
             raise StorageError(
                 f"{file.name} was made by a newer version of agent-memory ({str(value.get('made_by'))[:40]!r}); "
@@ -139,19 +139,19 @@ class Manifest:
                 path=file,
             )
         try:
-            return cls._of(value)
+            return cls._parse(value)
         except (ValueError, TypeError, KeyError, ValidationError) as error:
-            raise foreign(file, f"its manifest is not one: {str(error)[:80].rstrip('.')}") from None
+            raise build_foreign_error(file, f"its manifest is not one: {str(error)[:80].rstrip('.')}") from None
 
     @classmethod
-    def _of(cls, value: dict[str, Any]) -> Manifest:
+    def _parse(cls, value: dict[str, Any]) -> BackupManifest:
         moment = datetime.fromisoformat(value["made_at"])
         manifest = cls(
             agent_id=check_agent_id(value["agent_id"]),
             made_at=moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC),
             made_by=str(value["made_by"])[:40],
             reason=BEFORE_RESTORE if value["reason"] == BEFORE_RESTORE else ASKED,
-            journals=tuple(HeldJournal(**fields) for fields in value["journals"]),
+            journals=tuple(BackupJournal(**fields) for fields in value["journals"]),
             files=tuple(BackupFile(**fields) for fields in value["files"]),
         )
         names = [fields.name for fields in (*manifest.journals, *manifest.files)]
@@ -164,11 +164,11 @@ class Manifest:
 
 def _check(held: BackupFile) -> None:
     """Raise a ValueError or TypeError for an invalid file entry."""
-    fits = may_be_journal(held.name) if isinstance(held, HeldJournal) else is_beside(held.name)
+    fits = may_be_journal(held.name) if isinstance(held, BackupJournal) else is_beside(held.name)
     if not fits:
         raise ValueError(f"it names {held.name[:60]!r}")
     numbers = [held.size]
-    if isinstance(held, HeldJournal):
+    if isinstance(held, BackupJournal):
         if not isinstance(held.generation, str) or not isinstance(held.records, dict):
             raise TypeError("what it says of a journal has another form")
         numbers += [held.last_seq, held.lines, held.damaged, *held.records.values()]
@@ -193,7 +193,7 @@ def is_page(name: str) -> bool:
     return _PAGE.fullmatch(name) is not None
 
 
-def foreign(file: Path, why: str) -> ValidationError:
+def build_foreign_error(file: Path, why: str) -> ValidationError:
     """Return the error for a file that is not our backup."""
     return ValidationError(
         f"{file.name} is no backup of agent-memory: {why}. Nothing of it was used.",
@@ -202,7 +202,7 @@ def foreign(file: Path, why: str) -> ValidationError:
     )
 
 
-def name_of(agent_id: str, moment: datetime, reason: str) -> str:
+def build_name(agent_id: str, moment: datetime, reason: str) -> str:
     """Return the name of a backup: `bob-20260301T120000Z.zip`."""
     return f"{agent_id}-{moment:{STAMP}}Z{'-before-restore' if reason == BEFORE_RESTORE else ''}.zip"
 

@@ -19,9 +19,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.care.agents import new_folder
-from agent_memory.care.backups.admission import Admission, add_purges, barring, bring_purges
-from agent_memory.care.backups.archive_reader import BackupArchive, damaged, opened_backup, tally_of, verify_open
-from agent_memory.care.backups.archive_writer import Backup, cut_of, take
+from agent_memory.care.backups.admission import AdmissionFilter, add_purges, barring, bring_purges
+from agent_memory.care.backups.archive_reader import BackupArchive, damaged, opened_backup, tally_journal, verify_open
+from agent_memory.care.backups.archive_writer import Backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.care.keys import remove_views
 from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
@@ -67,14 +67,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.care.backups.archive_reader import BackupArchive
-    from agent_memory.care.backups.manifest import BackupFile, HeldJournal, Manifest
+    from agent_memory.care.backups.manifest import BackupFile, BackupJournal, BackupManifest
     from agent_memory.encryption import DataKey
     from agent_memory.journal import Codec
 
 _LARGEST: Final = 2**53 - 1
 
 
-class _Begun(NamedTuple):
+class _UnpackedJournal(NamedTuple):
     """Header and last number of an unpacked journal."""
 
     header: Header
@@ -94,7 +94,7 @@ class RestorePreview:
     """
 
     agent_id: str
-    manifest: Manifest
+    manifest: BackupManifest
     back: int
     gone: int
     is_new: bool
@@ -111,7 +111,7 @@ class RestoredBackup:
     """
 
     folder: AgentFolder
-    manifest: Manifest
+    manifest: BackupManifest
     before: Backup | None
 
 
@@ -137,7 +137,7 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
             new_folder(new, root)
             return RestorePreview(new, verified.manifest, 0, 0, is_new=True)
         folder = folder_of(agent or verified.manifest.agent_id, root)
-        now = _ids_now(folder)
+        now = _find_present_ids(folder)
         if now is None:
             return RestorePreview(folder.agent_id, verified.manifest, 0, 0, is_new=True)
         return RestorePreview(folder.agent_id, verified.manifest, len(then - now), len(now - then), is_new=False)
@@ -150,7 +150,7 @@ def restore_backup(
     agent: str | None = None,
     new: str | None = None,
     clock: Clock = utc_now,
-    admission: Admission | None = None,
+    admission: AdmissionFilter | None = None,
 ) -> RestoredBackup:
     """Replace an agent's memory with a backup; see `preview_restore`.
 
@@ -177,21 +177,21 @@ def restore_backup(
             add_purges(archive, folder)
         admission = admission or barring(root, {archive.manifest.agent_id, folder.agent_id})
         if new is not None:
-            return RestoredBackup(_begin(archive, new, root, admission), archive.manifest, None)
+            return RestoredBackup(_create_agent(archive, new, root, admission), archive.manifest, None)
         rewrite_returned(folder.journals())
         return _replace(archive, folder, clock, admission)
 
 
-def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admission: Admission) -> RestoredBackup:
+def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admission: AdmissionFilter) -> RestoredBackup:
     with contextlib.ExitStack() as ending:
         with translated(folder.path, "restore into"):
             staged = ending.enter_context(open_staging(folder.path))
-        coding = coding_of(archive, folder)
+        coding = find_coding(archive, folder)
         with translated(folder.path, "restore into"):
             headers = _unpack(archive, staged, admission, coding)
             if coding.key_file is not None and state_of(folder.path) is None:
                 _write(staged / ENCRYPTION, coding.key_file)
-        ending.enter_context(_texts_of(archive, folder, staged, admission, coding))
+        ending.enter_context(_write_texts(archive, folder, staged, admission, coding))
         ending.enter_context(archive_lock(folder.path, PERSON_SECONDS))
         lock = ending.enter_context(folder_lock(folder.path, PERSON_SECONDS))
         present = folder.journals()
@@ -199,12 +199,12 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
             ending.enter_context(_journal_lock(journal))
         if not lock.is_in_place():
             raise StorageError("The lock file was deleted meanwhile; nothing was changed. Try again.", code="busy")
-        before = _backup_of_now(folder, clock()) if present else None
+        before = _back_up_present(folder, clock()) if present else None
         with translated(folder.path, "restore into"):
             _number(staged, headers, before)
-            _write(staged / AGENT, encode_states(folder.path, build_states(staged, _counts(archive))))
+            _write(staged / AGENT, encode_states(folder.path, build_states(staged, _count_records(archive))))
         settle_files(folder.path, staged)
-        drop_derived(folder)
+        delete_derived(folder)
         if coding.now is not None:
             remove_views(folder)
         return RestoredBackup(folder, archive.manifest, before)
@@ -217,21 +217,21 @@ def _journal_lock(journal: Path) -> Iterator[None]:
         yield
 
 
-def _backup_of_now(folder: AgentFolder, moment: datetime) -> Backup:
-    with cut_of(folder) as cut:
-        return take(folder, cut, BEFORE_RESTORE, moment)
+def _back_up_present(folder: AgentFolder, moment: datetime) -> Backup:
+    with open_cut(folder) as cut:
+        return write_backup(folder, cut, BEFORE_RESTORE, moment)
 
 
 @contextlib.contextmanager
-def _texts_of(
-    archive: BackupArchive, folder: AgentFolder, journals: Path, admission: Admission, coding: Coding
+def _write_texts(
+    archive: BackupArchive, folder: AgentFolder, journals: Path, admission: AdmissionFilter, coding: BackupCoding
 ) -> Iterator[None]:
     """Write the long texts and prevent sweeping in the block.
 
     Only those that journals still name, where that can be read.
     """
     held = [file for file in archive.manifest.files if is_long_text(file.name)]
-    texts = ((file.name.rpartition("/")[2], _content(archive, file)) for file in held)
+    texts = ((file.name.rpartition("/")[2], _read_content(archive, file)) for file in held)
     blobs = AgentBlobs(folder)
     if not held:
         bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
@@ -247,11 +247,13 @@ def _texts_of(
         yield
 
 
-def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
+def _unpack(
+    archive: BackupArchive, staged: Path, admission: AdmissionFilter, coding: BackupCoding
+) -> dict[str, _UnpackedJournal]:
     """Write journals and pages to a folder; return the journals' headers."""
     headers, renamed = {}, dict[str, str]()
     for file in archive.manifest.files if admission.hide is not None and coding.was is None else ():
-        if is_long_text(file.name) and (new := admission.text(old := _content(archive, file))) != old:
+        if is_long_text(file.name) and (new := admission.text(old := _read_content(archive, file))) != old:
             renamed[get_name(old)] = get_name(new)
     for journal in archive.manifest.journals:
         judge = partial(admission.line, renamed=renamed)
@@ -261,7 +263,7 @@ def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: 
     pages = [file for file in archive.manifest.files if is_page(file.name)]
     if pages:
         (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
-    readable = {page.name: admission.page(_content(archive, page)) for page in pages}
+    readable = {page.name: admission.page(_read_content(archive, page)) for page in pages}
     for name, content in readable.items():
         if content is not None and (name != f"{TOPICS}/{PAGE_INDEX}" or None not in readable.values()):
             _write(staged / name, content)
@@ -269,47 +271,47 @@ def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: 
 
 
 def _unpack_journal(
-    archive: BackupArchive, journal: HeldJournal, place: Path, judge: Callable[[bytes], bytes], coding: Coding
-) -> _Begun:
+    archive: BackupArchive, journal: BackupJournal, place: Path, judge: Callable[[bytes], bytes], coding: BackupCoding
+) -> _UnpackedJournal:
     header: Header | None = None
     begun, key = b"", None
-    with _made(place) as descriptor:
+    with _create(place) as descriptor:
         for block in archive.blocks(journal):
             if header is None:
                 begun += block
                 if b"\n" not in begun and len(begun) < journal.size:
                     continue
-                header, rest = _header_of(begun)
+                header, rest = _parse_header(begun)
                 key, header = header.key, coding.header(header)
-                write_all(descriptor, _line_of(header) + rest)
+                write_all(descriptor, _pad_header(header) + rest)
             else:
                 write_all(descriptor, block)
         if header is None:
             header = coding.header(Header(format=FORMAT, min_reader=FORMAT, generation=""))
-            write_all(descriptor, _line_of(header))
+            write_all(descriptor, _pad_header(header))
     _rewrite(place, lambda line: coding.line(line, judge, is_encrypted=key is not None))
-    tally = tally_of(place)
+    tally = tally_journal(place)
     if len(tally.damaged) > journal.damaged:
         raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
-    return _Begun(header, tally.last_seq)
+    return _UnpackedJournal(header, tally.last_seq)
 
 
 def _write(place: Path, content: bytes) -> None:
-    with _made(place) as descriptor:
+    with _create(place) as descriptor:
         write_all(descriptor, content)
 
 
 def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
     """Judge each line behind the header."""
     judged = place.with_name(f".{place.name}")
-    with place.open("rb") as source, _made(judged) as descriptor:
+    with place.open("rb") as source, _create(judged) as descriptor:
         write_all(descriptor, source.readline())
         for line in source:
             write_all(descriptor, judge(line))
     judged.replace(place)
 
 
-def _header_of(begun: bytes) -> tuple[Header, bytes]:
+def _parse_header(begun: bytes) -> tuple[Header, bytes]:
     """Return the header of a journal, or a new one, and the rest."""
     line, _, rest = begun.partition(b"\n")
     try:
@@ -318,7 +320,7 @@ def _header_of(begun: bytes) -> tuple[Header, bytes]:
         return Header(format=1, min_reader=1, generation=""), begun  # its lines may have checksums or not
 
 
-def _line_of(header: Header) -> bytes:
+def _pad_header(header: Header) -> bytes:
     """Return the line of a header, padded for the greatest numbers."""
     most = replace(header, generation="0" * 36, parent="0" * 36, last_seq=_LARGEST, purged_seq=_LARGEST)
     line = header.encode()
@@ -327,7 +329,7 @@ def _line_of(header: Header) -> bytes:
     return add_checksum(body + b"}\n")
 
 
-def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> None:
+def _number(staged: Path, begun: dict[str, _UnpackedJournal], before: Backup | None) -> None:
     """Give each journal a generation; continue the numbers of the replaced one.
 
     A journal that the backup has none of is replaced by an empty one. `purged_seq` is the last number: no reader takes
@@ -337,7 +339,7 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
     for name in present.keys() - begun.keys():
         os.close(open_private(staged / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     for name in begun.keys() | present.keys():
-        header, last = begun.get(name) or _Begun(Header(generation=""), 0)
+        header, last = begun.get(name) or _UnpackedJournal(Header(generation=""), 0)
         purged, parent = header.purged_seq, None
         if (old := present.get(name)) is not None:
             purged = last = max(last, old.last_seq) + 1
@@ -345,10 +347,10 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
         fresh = Header.fresh(last, parent, purged, key=header.key)
         header = replace(fresh, format=header.format, min_reader=header.min_reader)
         with opened(staged / name, os.O_WRONLY) as descriptor:
-            os.pwrite(descriptor, _line_of(header), 0)
+            os.pwrite(descriptor, _pad_header(header), 0)
 
 
-def _begin(archive: BackupArchive, name: str, root: Path, admission: Admission) -> AgentFolder:
+def _create_agent(archive: BackupArchive, name: str, root: Path, admission: AdmissionFilter) -> AgentFolder:
     """Create an agent from a backup, whole or not at all."""
     made = new_folder(name, root)
     make_private_folder(made.path.parent)
@@ -359,11 +361,11 @@ def _begin(archive: BackupArchive, name: str, root: Path, admission: Admission) 
             ending.callback(unlock_and_close, held)
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
         make_lock(hidden)
-        coding = coding_of(archive, AgentFolder(hidden))
+        coding = find_coding(archive, AgentFolder(hidden))
         headers = _unpack(archive, hidden, admission, coding)
-        with _texts_of(archive, AgentFolder(hidden), hidden, admission, coding):
+        with _write_texts(archive, AgentFolder(hidden), hidden, admission, coding):
             _number(hidden, headers, None)
-            _write(hidden / AGENT, encode_states(hidden, build_states(hidden, _counts(archive))))
+            _write(hidden / AGENT, encode_states(hidden, build_states(hidden, _count_records(archive))))
             bring_purges(archive, hidden)
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
@@ -373,7 +375,7 @@ def _begin(archive: BackupArchive, name: str, root: Path, admission: Admission) 
     return made
 
 
-def drop_derived(folder: AgentFolder) -> None:
+def delete_derived(folder: AgentFolder) -> None:
     """Remove files derived from replaced journals."""
     with contextlib.suppress(OSError):
         for path in folder.path.glob(f"*{SHORTLIST}"):
@@ -381,26 +383,26 @@ def drop_derived(folder: AgentFolder) -> None:
     shutil.rmtree(folder.path / DERIVED, ignore_errors=True)
 
 
-def _ids_now(folder: AgentFolder) -> set[str] | None:
+def _find_present_ids(folder: AgentFolder) -> set[str] | None:
     """Return the IDs of all memories, or None without a journal."""
     with translated(folder.path, "read"):
         journals = folder.journals() if folder.path.is_dir() else []
         if not journals:
             return None
-        tallies = [tally_of(journal) for journal in journals]
+        tallies = [tally_journal(journal) for journal in journals]
     return set().union(*(tally.ids.get("memory", set()) for tally in tallies))
 
 
-def _counts(archive: BackupArchive) -> dict[str, int]:
+def _count_records(archive: BackupArchive) -> dict[str, int]:
     return {journal.name: sum(journal.records.values()) for journal in archive.manifest.journals}
 
 
-def _content(archive: BackupArchive, held: BackupFile) -> bytes:
+def _read_content(archive: BackupArchive, held: BackupFile) -> bytes:
     return b"".join(archive.blocks(held))
 
 
 @contextlib.contextmanager
-def _made(path: Path) -> Iterator[int]:
+def _create(path: Path) -> Iterator[int]:
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
         yield descriptor
@@ -409,7 +411,7 @@ def _made(path: Path) -> Iterator[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
+class BackupCoding:
     """Encryption of a backup and of the agent's files.
 
     Attributes:
@@ -447,10 +449,10 @@ class Coding:
         judged = judge(plain)
         if judged == plain and was is not None:
             return line
-        return b"".join(_encoded(part, self.now) for part in judged.splitlines(keepends=True))
+        return b"".join(_encode_line(part, self.now) for part in judged.splitlines(keepends=True))
 
 
-def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
+def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
     """Return the encryption of a backup and of an agent's files.
 
     Raises:
@@ -460,7 +462,7 @@ def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
     """
     held = next((member for member in archive.manifest.files if member.name == ENCRYPTION), None)
     if held is None:
-        return Coding(None, None, key_for(folder.path))
+        return BackupCoding(None, None, key_for(folder.path))
     now = key_for(folder.path) if state_of(folder.path) is not None else None  # an agent that is new takes that key
     content = b"".join(archive.blocks(held))
     file = KeyFile.of(content, archive.path)
@@ -472,10 +474,10 @@ def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
             recovery="Bring it back as a new agent: `agent-memory backup restore FILE --as NAME`.",
         )
     was = now or unwrap_key_file(file, folder.path)
-    return Coding(content, was, was)
+    return BackupCoding(content, was, was)
 
 
-def _encoded(line: bytes, codec: Codec) -> bytes:
+def _encode_line(line: bytes, codec: Codec) -> bytes:
     entry = decode_entry(line)
     return encode_changes(codec, entry.seq, entry.at, entry.changes)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.care.backups.admission import EVERYTHING
 from agent_memory.care.backups.archive_reader import opened_backup
-from agent_memory.care.backups.archive_writer import cut_of, take
+from agent_memory.care.backups.archive_writer import open_cut, write_backup
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.recoder import recode
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.backups.admission import Admission
+    from agent_memory.care.backups.admission import AdmissionFilter
     from agent_memory.encryption import DataKey
     from agent_memory.files.layout import AgentFolder
 
 
-def withdraw(path: Path, root: Path, admission: Admission) -> None:
+def withdraw(path: Path, root: Path, admission: AdmissionFilter) -> None:
     """Rewrite a backup in place with only admitted content.
 
     It is of the same moment as before and has the same name. The scratchpad that was kept for people is not in it any
@@ -52,7 +52,7 @@ def withdraw(path: Path, root: Path, admission: Admission) -> None:
         ValidationError: It is no backup.
         StorageError: It is damaged, or could not be written; it stays as it was.
     """
-    _make_anew(path, root, admission, lambda folder: sweep_blobs(folder, timedelta(0)))
+    _rewrite_backup(path, root, admission, lambda folder: sweep_blobs(folder, timedelta(0)))
 
 
 def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
@@ -79,7 +79,7 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
         if any(file.name == ENCRYPTION for file in archive.manifest.files):
             return False
 
-    def changed(unpacked: AgentFolder) -> None:
+    def encrypt_files(unpacked: AgentFolder) -> None:
         replace_file(unpacked.path / ENCRYPTION, begun, durable=True)
         add_key(unpacked.path, key)
         recode(unpacked)
@@ -87,11 +87,13 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
         unpacked.scratchpad.unlink(missing_ok=True)
         shutil.rmtree(unpacked.topics, ignore_errors=True)
 
-    _make_anew(path, root, EVERYTHING, changed)
+    _rewrite_backup(path, root, EVERYTHING, encrypt_files)
     return True
 
 
-def _make_anew(path: Path, root: Path, admission: Admission, change: Callable[[AgentFolder], object]) -> None:
+def _rewrite_backup(
+    path: Path, root: Path, admission: AdmissionFilter, change: Callable[[AgentFolder], object]
+) -> None:
     with opened_backup(path) as archive:
         manifest = archive.manifest
     hidden = root / f"_copy-{secrets.token_hex(6)}"
@@ -103,8 +105,8 @@ def _make_anew(path: Path, root: Path, admission: Admission, change: Callable[[A
         folder = restore_backup(path, hidden, admission=admission).folder
         change(folder)
         _copy_purges(folder_of(manifest.agent_id, root).path, folder.path)
-        with cut_of(folder) as cut:
-            made = take(folder, cut, manifest.reason, manifest.made_at)
+        with open_cut(folder) as cut:
+            made = write_backup(folder, cut, manifest.reason, manifest.made_at)
         made.path.replace(path)
         sync_folder(path.parent)
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from agent_memory.care.checks.codes import (
         CHECKS,
         CODES,
-        Action,
         AgentHealth,
         AgentReport,
         Check,
         Finding,
         HomeReport,
         Level,
+        RepairAction,
         Severity,
         by_gravity,
         worst,
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from agent_memory.care.checks.examination import examine, examine_agent
     from agent_memory.care.checks.health_checks import watch
     from agent_memory.care.checks.health_report import health_of
-    from agent_memory.care.checks.journal_survey import salvaged
+    from agent_memory.care.checks.journal_survey import find_salvageable
     from agent_memory.care.checks.repairs import repair_all
 
 __all__ = [
     "CHECKS",
     "CODES",
-    "Action",
     "AgentHealth",
     "AgentReport",
     "Check",
     "Finding",
     "HomeReport",
     "Level",
+    "RepairAction",
     "Severity",
     "by_gravity",
     "examine",
     "examine_agent",
+    "find_salvageable",
     "health_of",
     "repair_all",
-    "salvaged",
     "watch",
     "worst",
 ]

@@ -413,7 +413,7 @@ class HomeReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class RepairAction:
     """Result of a repair; the agent is None for the home."""
 
     agent_id: str | None

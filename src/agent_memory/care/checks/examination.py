@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.agents import unfinished_agents
 from agent_memory.care.checks import file_checks, journal_checks
 from agent_memory.care.checks.codes import AgentReport, Finding, HomeReport, by_area
-from agent_memory.care.checks.journal_survey import Case, list_cases
+from agent_memory.care.checks.journal_survey import JournalCase, list_cases
 from agent_memory.embeddings.local import MINILM_SHA256, find_weights
 from agent_memory.encryption import check_encryption
 from agent_memory.errors import AgentMemoryError
@@ -321,7 +321,7 @@ def examine_agent(
     return AgentReport(folder.agent_id, folder.path, size_of(folder.path), memories, by_area(findings))
 
 
-def examine_case(case: Case) -> list[Finding]:
+def examine_case(case: JournalCase) -> list[Finding]:
     """Return findings about a journal, its derived files, and its folder if first."""
     checks = dict(_JOURNAL_CHECKS)
     if case.path == case.folder.journal:
@@ -331,7 +331,7 @@ def examine_case(case: Case) -> list[Finding]:
     return [*_run(checks, case), *_run(_find_registered(case), case)]
 
 
-def _find_registered(case: Case) -> dict[str, FileCheck]:
+def _find_registered(case: JournalCase) -> dict[str, FileCheck]:
     """Return checks of feature packages for a journal.
 
     With the first journal also those for the folder of pages.

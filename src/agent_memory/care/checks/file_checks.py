@@ -27,7 +27,7 @@ from agent_memory.store.shards import inspect_index
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.care.checks.journal_survey import Case
+    from agent_memory.care.checks.journal_survey import JournalCase
     from agent_memory.embeddings.cache import CacheFacts
     from agent_memory.store.shards import IndexFacts, ShardState
 
@@ -37,7 +37,7 @@ _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild`
 # -- scratchpad.yaml ------------------------------------------------------------------------------------------------
 
 
-def examine_scratchpad(case: Case) -> Iterator[Concern]:
+def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
     """Examine `scratchpad.yaml` and its quarantined copies."""
     yield from of_kept(case.folder.scratchpad, case.now)
     if not case.journal.file.readable:
@@ -65,7 +65,7 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
 # -- derived -----------------------------------------------------------------------------------------------------
 
 
-def examine_segments(case: Case) -> Iterator[Concern]:
+def examine_segments(case: JournalCase) -> Iterator[Concern]:
     """Report the comparisons of segments with the journal."""
     for check in case.segments:
         yield from check.concerns()
@@ -74,7 +74,7 @@ def examine_segments(case: Case) -> Iterator[Concern]:
 # -- memories.db -------------------------------------------------------------------------------------------------
 
 
-def examine_index(case: Case) -> Iterator[Concern]:
+def examine_index(case: JournalCase) -> Iterator[Concern]:
     """Examine every index, the one in use and others."""
     facts = inspect_index(case.folder)
     if facts.kind not in {"missing", "folder"}:
@@ -111,7 +111,7 @@ def examine_index(case: Case) -> Iterator[Concern]:
     yield Concern("index", sentence, size=size_of(folder))
 
 
-def _check_position(case: Case, state: ShardState) -> Iterator[Concern]:
+def _check_position(case: JournalCase, state: ShardState) -> Iterator[Concern]:
     if state.embedder != str(LocalEmbedder().identity) and case.settings.embedder == "local":
         yield Concern(
             "index_foreign",
@@ -161,7 +161,7 @@ def _check_leftovers(facts: IndexFacts) -> Iterator[Concern]:
 # -- embeddings.sqlite3 ---------------------------------------------------------------------------------------------
 
 
-def examine_vectors(case: Case) -> Iterator[Concern]:
+def examine_vectors(case: JournalCase) -> Iterator[Concern]:
     """Examine the vector cache: damaged, orphaned and missing vectors."""
     path = case.folder.vectors
     if aside := names_of(case.folder.path, "broken_vectors"):
@@ -202,7 +202,7 @@ def examine_vectors(case: Case) -> Iterator[Concern]:
         yield from _check_coverage(case, facts)
 
 
-def _check_coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
+def _check_coverage(case: JournalCase, facts: CacheFacts) -> Iterator[Concern]:
     orphaned = _count_orphaned(case, facts)
     if orphaned:
         case.refresh()
@@ -219,24 +219,24 @@ def _check_coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
         if missing and hashes:
             yield Concern(
                 "vectors_wanting",
-                f"{case.counted(missing, ' has', ' have')} no vector of {identity} yet; a session that uses "
+                f"{case.describe_count(missing, ' has', ' have')} no vector of {identity} yet; a session that uses "
                 "it computes them.",
             )
 
 
-def _count_orphaned(case: Case, facts: CacheFacts) -> int:
+def _count_orphaned(case: JournalCase, facts: CacheFacts) -> int:
     """Return the number of vectors that no record needs."""
     needed = collect_hashes(case)
     return sum(not needed.has(prefix) for hashes in facts.hashes.values() for prefix in hashes)
 
 
-def _count_missing(case: Case, hashes: HashSet) -> int:
+def _count_missing(case: JournalCase, hashes: HashSet) -> int:
     """Return the number of records that lack a vector."""
     pieces = iter(case.survey.pieces)
     return sum(False in [hashes.has(prefix) for prefix in islice(pieces, count)] for count in case.survey.pieces_of)
 
 
-def collect_hashes(case: Case) -> HashSet:
+def collect_hashes(case: JournalCase) -> HashSet:
     """Return hashes of all texts that the vector cache must keep."""
     return HashSet(chain(case.survey.pieces, map(get_hash_prefix, hashes_elsewhere(case.folder, case.kinds[0]))))
 
@@ -244,7 +244,7 @@ def collect_hashes(case: Case) -> HashSet:
 # -- events.jsonl ---------------------------------------------------------------------------------------------------
 
 
-def examine_audit(case: Case) -> Iterator[Concern]:
+def examine_audit(case: JournalCase) -> Iterator[Concern]:
     """Examine the audit log and the file before it."""
     kinds = {path: kind_of(path) for path in list_audit_files(case.folder.audit)}
     for path, kind in kinds.items():
@@ -262,7 +262,7 @@ def examine_audit(case: Case) -> Iterator[Concern]:
         yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(size_of, files)))
 
 
-def examine_blobs(case: Case) -> Iterator[Concern]:
+def examine_blobs(case: JournalCase) -> Iterator[Concern]:
     """Examine files of long texts; unused ones with the first journal."""
     blobs = AgentBlobs(case.folder)
     sizes, named = blobs.names(), case.survey.blobs
@@ -307,7 +307,7 @@ MANY: Final = 1_000
 """Number of memories from which a missing backup is reported."""
 
 
-def examine_backups(case: Case) -> Iterator[Concern]:
+def examine_backups(case: JournalCase) -> Iterator[Concern]:
     """Examine the backups of an agent without reading them."""
     listed = list_backups(case.folder.path.parent, case.folder.agent_id)
     if not listed:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.care.checks.journal_survey import Case
+    from agent_memory.care.checks.journal_survey import JournalCase
     from agent_memory.files.names import Sort
 
 _PUT_BACK: Final = "Put the file itself, or a backup of it, in its place."
@@ -45,7 +45,7 @@ _REPAIR: Final = (
 )
 
 
-def examine_journal(case: Case) -> Iterator[Concern]:
+def examine_journal(case: JournalCase) -> Iterator[Concern]:
     """Examine the journal."""
     file = case.journal.file
     if file.trouble is not None:
@@ -77,7 +77,7 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     yield Concern("journal", sentence, size=file.size)
 
 
-def _has_key(case: Case) -> bool:
+def _has_key(case: JournalCase) -> bool:
     """Return True unless the files are encrypted without a usable key."""
     try:
         unlock(case.folder.path)
@@ -86,7 +86,7 @@ def _has_key(case: Case) -> bool:
     return True
 
 
-def _check_damage(case: Case) -> Iterator[Concern]:
+def _check_damage(case: JournalCase) -> Iterator[Concern]:
     file = case.journal.file
     bad = [problem for problem in file.reader.problems if file.reader.header or problem.line != 1]
     if not file.reader.header:
@@ -128,7 +128,7 @@ def _check_damage(case: Case) -> Iterator[Concern]:
         )
 
 
-def _check_order(case: Case) -> Iterator[Concern]:
+def _check_order(case: JournalCase) -> Iterator[Concern]:
     twice, back = case.journal.file.disorder()
     if back and not twice:
         yield Concern(
@@ -146,7 +146,7 @@ def _check_order(case: Case) -> Iterator[Concern]:
         )
 
 
-def _check_records(case: Case) -> Iterator[Concern]:
+def _check_records(case: JournalCase) -> Iterator[Concern]:
     survey = case.survey
     if refused := survey.refused:
         yield Concern(
@@ -159,14 +159,15 @@ def _check_records(case: Case) -> Iterator[Concern]:
     if invalid := [(record_id, reason) for record_id, reason in survey.invalid.items() if record_id not in known]:
         yield Concern(
             "journal_changes",
-            f"The last change of {case.counted(len(invalid), ' breaks', ' break')} a rule; what was before it is used.",
+            f"The last change of {case.describe_count(len(invalid), ' breaks', ' break')} a rule; what was before it "
+            "is used.",
             "--repair copies the journal aside and writes what is used; `agent-memory update ID` says something else.",
             details=_list_reasons(invalid),
         )
     if members := [name for circle in survey.circles for name in circle]:
         yield Concern(
             "journal_circle",
-            f"{case.counted(len(members), ' replaces', ' replace')} one another in a circle; only another "
+            f"{case.describe_count(len(members), ' replaces', ' replace')} one another in a circle; only another "
             "program writes that.",
             "--repair copies the journal aside and lets the latest of each circle replace the others.",
             details=few([f"{name} replaces {survey.get_links()[name]}" for name in members]),
@@ -191,12 +192,12 @@ def _list_reasons(reasons: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return few([f"{record_id[:40]}: {reason}" for record_id, reason in reasons])
 
 
-def _summarize(case: Case) -> str:
+def _summarize(case: JournalCase) -> str:
     file, survey = case.journal.file, case.survey
     counts = (len(survey.replaced), "superseded"), (survey.expired, "expired or hidden")
     among = [f"{count:,} {word}" for count, word in counts if count]
     journal = f" of {case.name}" if case.path != case.folder.journal else ""
-    summary = f"{case.counted(survey.count)}{journal}" + (f" ({', '.join(among)})" if among else "")
+    summary = f"{case.describe_count(survey.count)}{journal}" + (f" ({', '.join(among)})" if among else "")
     if survey.forgotten:
         their = "its" if survey.forgotten == 1 else "their"
         summary += f", {survey.forgotten:,} forgotten ({their} text stays for {GRACE.days} days)"
@@ -205,7 +206,7 @@ def _summarize(case: Case) -> str:
     return f"{summary[0].upper()}{summary[1:]}" + (f" A compaction would free {human(free)}." if free > 0 else "")
 
 
-def _report_absent(case: Case) -> Concern:
+def _report_absent(case: JournalCase) -> Concern:
     """Return the concern of a journal that is new or lost."""
     state = "is empty" if case.journal.file.size == 0 else "is missing"
     if case.path != case.folder.journal:
@@ -250,7 +251,7 @@ def _list_copies(folder: Path) -> dict[str, Sort]:
     }
 
 
-def examine_copies(case: Case) -> Iterator[Concern]:
+def examine_copies(case: JournalCase) -> Iterator[Concern]:
     """Examine other versions of the journal in the folder."""
     folder = case.folder.path
     copies = _list_copies(folder)
@@ -283,7 +284,7 @@ def _advise_deletion(names: Sequence[str]) -> str:
     return f"Delete {'it' if len(names) == 1 else 'them'} when nothing is missing."
 
 
-def _check_conflict_copy(case: Case, name: str) -> Concern:
+def _check_conflict_copy(case: JournalCase, name: str) -> Concern:
     copy = case.read_copy(case.folder.path / name)
     if copy.file.trouble is not None:
         return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
@@ -297,7 +298,7 @@ def _check_conflict_copy(case: Case, name: str) -> Concern:
         )
     return Concern(
         "conflict_copies",
-        f"The conflict copy {name!r} holds {case.counted(missing)} that the journal has not: two "
+        f"The conflict copy {name!r} holds {case.describe_count(missing)} that the journal has not: two "
         "machines wrote at once, and a synchronising program kept both files.",
         f"agent-memory doctor --salvage {shlex.quote(name)} --agent {case.folder.agent_id} "
         f"| agent-memory import --trusted - --agent {case.folder.agent_id}",
@@ -305,7 +306,7 @@ def _check_conflict_copy(case: Case, name: str) -> Concern:
     )
 
 
-def _check_lost(case: Case, name: str) -> Concern:
+def _check_lost(case: JournalCase, name: str) -> Concern:
     """Report records that a session saved and the journal does not have."""
     path = case.folder.path / name
     items, _ = read_rejected(path)
@@ -319,7 +320,7 @@ def _check_lost(case: Case, name: str) -> Concern:
         )
     return Concern(
         "lost",
-        f"{name} keeps {case.counted(len(missing))} that another program removed from {case.name} "
+        f"{name} keeps {case.describe_count(len(missing))} that another program removed from {case.name} "
         "while a session knew them.",
         f"agent-memory import --trusted {shlex.quote(str(path))} --agent {case.folder.agent_id}, unless "
         "that was on purpose; then delete the file.",
@@ -332,13 +333,13 @@ def _measure(folder: Path, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
     return sum(size_of(folder / name) for name in names), few(names)
 
 
-def examine_tasks(case: Case) -> Iterator[Concern]:
+def examine_tasks(case: JournalCase) -> Iterator[Concern]:
     """Examine the marks of background stages in their journal."""
     if case.path == case.folder.tasks:
         yield from of_marks(case.journal.load().values(), lambda record_id: _find_title(case, record_id))
 
 
-def _find_title(case: Case, record_id: str) -> str:
+def _find_title(case: JournalCase, record_id: str) -> str:
     """Return the title of a record, empty if unknown."""
     journals = {kind.journal for kind in KINDS if record_id.startswith(kind.prefix)}
     for name in journals:
@@ -349,7 +350,7 @@ def _find_title(case: Case, record_id: str) -> str:
     return ""
 
 
-def examine_generation(case: Case) -> Iterator[Concern]:
+def examine_generation(case: JournalCase) -> Iterator[Concern]:
     """Report a journal that was not last in use, and missing ones."""
     states = read_states(case.folder.path) or {}
     reader, state = case.journal.file.reader, states.get(case.name)
@@ -368,7 +369,7 @@ def examine_generation(case: Case) -> Iterator[Concern]:
         )
 
 
-def examine_presence(case: Case) -> Iterator[Concern]:
+def examine_presence(case: JournalCase) -> Iterator[Concern]:
     """Report journals besides that of memories that were there and are missing."""
     for name in sorted((read_states(case.folder.path) or {}).keys() - {JOURNAL}):
         try:
@@ -377,7 +378,7 @@ def examine_presence(case: Case) -> Iterator[Concern]:
             yield Concern("journal_missing", f"{error.message[0].upper()}{error.message[1:]}.", error.recovery)
 
 
-def examine_conflicts(case: Case) -> Iterator[Concern]:
+def examine_conflicts(case: JournalCase) -> Iterator[Concern]:
     """Count undecided pairs of valid memories that do not conflict."""
     replaced = case.survey.replaced
     pairs = [
@@ -401,7 +402,7 @@ def examine_conflicts(case: Case) -> Iterator[Concern]:
         )
 
 
-def examine_guesses(case: Case) -> Iterator[Concern]:
+def examine_guesses(case: JournalCase) -> Iterator[Concern]:
     """Count entities and relations that removed rules guessed."""
     entities, relations = count_guesses(case.journal.iter_records())
     if entities or relations:
@@ -409,7 +410,7 @@ def examine_guesses(case: Case) -> Iterator[Concern]:
         yield Concern("entities_guessed", f"{numbers} that rules of an earlier version guessed are hidden.")
 
 
-def examine_topics(case: Case) -> Iterator[Concern]:
+def examine_topics(case: JournalCase) -> Iterator[Concern]:
     """Count topics that removed rules made of names."""
     hidden = list_hidden(case.journal.load().values(), TopicFiles(case.folder.topics))
     if hidden:
@@ -422,13 +423,13 @@ def examine_topics(case: Case) -> Iterator[Concern]:
         )
 
 
-def examine_speakers(case: Case) -> Iterator[Concern]:
+def examine_speakers(case: JournalCase) -> Iterator[Concern]:
     """Yield concerns about turns with a guessed speaker."""
     kinds = tuple(kind for kind in KINDS if kind.journal == TALKS_FILE)
     talks = JournalReading(case.folder.path / TALKS_FILE, case.folder.agent_id, kinds).load().values()
     yield from of_speakers(talks, case.journal.iter_records())
 
 
-def examine_pages(case: Case) -> Iterator[Concern]:
+def examine_pages(case: JournalCase) -> Iterator[Concern]:
     """Yield concerns about entries among the pages."""
     yield from of_topics(case.folder.topics)

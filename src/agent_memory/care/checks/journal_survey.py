@@ -1,7 +1,7 @@
 """Journals as the doctor reads them, some thousand records at a time. Reads, and changes nothing.
 
-`Case` is one journal under examination with its folder, `JournalReading` its content, `JournalSurvey` the facts of all
-its records that the checks need.
+`JournalCase` is one journal under examination with its folder, `JournalReading` its content, `JournalSurvey` the facts
+of all its records that the checks need.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def _get_rank(ranked: tuple[ScratchpadRank, object]) -> ScratchpadRank:
 
 
 @dataclass(slots=True)
-class Case:
+class JournalCase:
     """One journal under examination, with what is derived from it.
 
     Attributes:
@@ -345,7 +345,7 @@ class Case:
         """Names of the kinds in the journal."""
         return frozenset(kind.name for kind in self.kinds)
 
-    def counted(self, count: int, singular: str = "", plural: str = "") -> str:
+    def describe_count(self, count: int, singular: str = "", plural: str = "") -> str:
         """Return a count with the noun of the kind: `2 memories replace`.
 
         Args:
@@ -369,11 +369,11 @@ def list_cases(
     now: datetime,
     kinds: Kinds = KINDS,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Case]:
+) -> list[JournalCase]:
     """Return a case for each journal, the one with memories first."""
     names = sorted(dict.fromkeys(kind.journal for kind in kinds), key=lambda name: name != folder.journal.name)
     return [
-        Case(
+        JournalCase(
             folder,
             settings,
             now,
@@ -387,7 +387,7 @@ def list_cases(
     ]
 
 
-def salvaged(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> Iterator[Any]:
+def find_salvageable(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> Iterator[Any]:
     """Return records of a copy that no journal of the agent mentions.
 
     Raises:

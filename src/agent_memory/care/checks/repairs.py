@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.care.backups import restore_purges
-from agent_memory.care.checks.codes import CODES, Action
+from agent_memory.care.checks.codes import CODES, RepairAction
 from agent_memory.care.checks.examination import examine_agent, examine_case, read_noted_agent
 from agent_memory.care.checks.file_checks import collect_hashes
-from agent_memory.care.checks.journal_survey import Case, list_cases
+from agent_memory.care.checks.journal_survey import JournalCase, list_cases
 from agent_memory.embeddings import VectorCache
 from agent_memory.embeddings.cache import cache_files, inspect_cache
 from agent_memory.embeddings.registry import make_embedder
@@ -51,7 +51,7 @@ _NEWER_ALLOWS: Final = frozenset({"permissions_open", "leftovers", "lock_unusabl
 
 def repair_all(
     root: Path, agents: Sequence[str], *, now: datetime, settings: ServiceSettings | None = None
-) -> list[Action]:
+) -> list[RepairAction]:
     """Repair agents and the home; return each action, done or not.
 
     Args:
@@ -65,7 +65,7 @@ def repair_all(
     return actions + _repair_sessions(root, now)
 
 
-def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceSettings) -> list[Action]:
+def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceSettings) -> list[RepairAction]:
     """Repair the files of one agent."""
     report = examine_agent(root, agent_id, now=now, settings=settings)
     if "folder_unusable" in {finding.code for finding in report.findings}:
@@ -74,9 +74,9 @@ def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceS
     return [action for case in list_cases(folder, settings, now) for action in _repair_journal(case)]
 
 
-def _repair_journal(case: Case) -> list[Action]:
+def _repair_journal(case: JournalCase) -> list[RepairAction]:
     """Repair one journal and its derived files."""
-    actions: list[Action] = []
+    actions: list[RepairAction] = []
     codes = _find_codes(case)
     for code, remedy in REMEDIES.items():
         if _is_wanted(codes, code):
@@ -89,7 +89,7 @@ def _repair_journal(case: Case) -> list[Action]:
     return actions
 
 
-def _find_codes(case: Case) -> set[str]:
+def _find_codes(case: JournalCase) -> set[str]:
     case.read_again()
     return {finding.code for finding in examine_case(case)}
 
@@ -102,25 +102,25 @@ def _is_wanted(codes: set[str], code: str) -> bool:
     return not codes.isdisjoint(_JOURNAL_CODES if code == "journal_lines" else {code})
 
 
-def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], str]) -> Action:
+def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], str]) -> RepairAction:
     """Run one repair; an empty sentence means that nothing was left."""
     try:
         with translated(place, "repair"):
-            return Action(agent_id, code, work())
+            return RepairAction(agent_id, code, work())
     except AgentMemoryError as error:
-        return Action(agent_id, code, f"{error.message} {error.recovery}", done=False)
+        return RepairAction(agent_id, code, f"{error.message} {error.recovery}", done=False)
 
 
 # -- the journal ----------------------------------------------------------------------------------------------------
 
 
-def _copy_aside(case: Case) -> Path:
+def _copy_aside(case: JournalCase) -> Path:
     path = case.path
     with folder_lock(case.folder.path):
         return set_aside(path, get_aside_path(path, "before-repair", case.stamp, whole=True), read_file(path))
 
 
-def _rewrite_journal(case: Case) -> str:
+def _rewrite_journal(case: JournalCase) -> str:
     path, copy = case.path, _copy_aside(case)
     before = case.journal.file
     rejected = size_of(get_rejected_path(case.path))
@@ -130,7 +130,7 @@ def _rewrite_journal(case: Case) -> str:
     case.read_again()
     if lost := case.journal.file.lacks(before):
         raise StorageError(
-            f"After the repair {case.counted(lost, ' is', ' are')} missing in {case.name}.",
+            f"After the repair {case.describe_count(lost, ' is', ' are')} missing in {case.name}.",
             recovery=f"Put {copy.name} back in its place, and report this.",
         )
     moved = size_of(get_rejected_path(case.path)) - rejected
@@ -138,11 +138,11 @@ def _rewrite_journal(case: Case) -> str:
     return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
 
 
-def _write_used_versions(case: Case) -> str:
+def _write_used_versions(case: JournalCase) -> str:
     return _append_records(case, list(case.journal.load(case.survey.invalid).values()))
 
 
-def _break_circles(case: Case) -> str:
+def _break_circles(case: JournalCase) -> str:
     members = {name for circle in case.survey.circles for name in circle}
     written = {
         change.id: line.entry.seq
@@ -159,7 +159,7 @@ def _break_circles(case: Case) -> str:
     return _append_records(case, freed)
 
 
-def _append_records(case: Case, records: Sequence[Record]) -> str:
+def _append_records(case: JournalCase, records: Sequence[Record]) -> str:
     """Append whole records, which replace earlier entries about them."""
     if not records:
         return ""
@@ -168,10 +168,10 @@ def _append_records(case: Case, records: Sequence[Record]) -> str:
     with Journal(case.path, case.names, clock=lambda: case.now).locked() as writer:
         writer.append(changes)
     case.read_again()
-    return f"Wrote {case.counted(len(changes))} anew. The journal before that is kept as {copy.name}."
+    return f"Wrote {case.describe_count(len(changes))} anew. The journal before that is kept as {copy.name}."
 
 
-def _save_scratchpad(case: Case) -> str:
+def _save_scratchpad(case: JournalCase) -> str:
     path = case.folder.scratchpad
     content = path.read_bytes() if kind_of(path) == "file" else b""
     names = [name for name in names_of(case.folder.path, "before_repair") if name.startswith(path.stem)]
@@ -185,20 +185,20 @@ def _save_scratchpad(case: Case) -> str:
 # -- what is derived ------------------------------------------------------------------------------------------------
 
 
-def _close_permissions(case: Case) -> str:
+def _close_permissions(case: JournalCase) -> str:
     paths = list_too_open(case.folder)
     for path in paths:
         make_private(path)
     return f"Made {counted(len(paths), 'file or folder', 'files and folders')} private."
 
 
-def _move_lock(case: Case) -> str:
+def _move_lock(case: JournalCase) -> str:
     if kind_of(case.folder.lock) != "folder":
         raise StorageError(".lock is a link; somebody may hold it.", recovery="Close all sessions and move it away.")
     return _move_aside(case.folder.lock, case.stamp)
 
 
-def _remove_leftovers(case: Case) -> str:
+def _remove_leftovers(case: JournalCase) -> str:
     with folder_lock(case.folder.path):
         paths = list_leftovers(case.folder.path)
         for path in paths:
@@ -206,12 +206,12 @@ def _remove_leftovers(case: Case) -> str:
     return f"Removed {counted(len(paths), 'temporary file')}."
 
 
-def _finish_restoring(case: Case) -> str:
+def _finish_restoring(case: JournalCase) -> str:
     finish_settled(case.folder.path, PERSON_SECONDS)
     return "Finished it: all journals are those of the backup."
 
 
-def _write_metadata(case: Case) -> str:
+def _write_metadata(case: JournalCase) -> str:
     aside = ""
     if kind_of(case.folder.metadata) != "missing":
         with folder_lock(case.folder.path):  # the lock makes sure that it can be written again
@@ -228,20 +228,20 @@ def _write_metadata(case: Case) -> str:
     return f"{aside}Wrote metadata.json: index {newest} is in use again."
 
 
-def _drop_index(case: Case) -> str:
+def _drop_index(case: JournalCase) -> str:
     Shards(case.folder).switch("vector", None)
     Shards(case.folder).sweep()
     return "Dropped the index; the next session builds it anew (or `agent-memory index rebuild`, now)."
 
 
-def _sweep_index(case: Case) -> str:
+def _sweep_index(case: JournalCase) -> str:
     before = size_of(case.folder.index)
     Shards(case.folder).sweep()
     freed = max(0, before - size_of(case.folder.index))
     return f"Removed what no process uses of indexes; {human(freed)} are free again."
 
 
-def _move_vectors(case: Case) -> str:
+def _move_vectors(case: JournalCase) -> str:
     path = case.folder.vectors
     sentence = _move_aside(path, case.stamp)
     for extra in cache_files(path)[1:]:
@@ -252,19 +252,19 @@ def _move_vectors(case: Case) -> str:
     return f"{sentence} Vectors are computed again when they are wanted."
 
 
-def _prune_vectors(case: Case) -> str:
+def _prune_vectors(case: JournalCase) -> str:
     needed = collect_hashes(case)
     removed = _change_cache(case, lambda cache: cache.prune(needed))
     return f"Removed {counted(removed, 'vector')} of texts that no record has."
 
 
-def _remove_damaged(case: Case) -> str:
+def _remove_damaged(case: JournalCase) -> str:
     damaged = inspect_cache(case.folder.vectors).damaged
     _change_cache(case, lambda cache: cache.forget(damaged))
     return f"Removed {counted(len(damaged), 'damaged vector')}; they are computed again when they are wanted."
 
 
-def _change_cache(case: Case, work: Callable[[VectorCache], T]) -> T:
+def _change_cache(case: JournalCase, work: Callable[[VectorCache], T]) -> T:
     with closing(VectorCache(case.folder.vectors)) as cache:
         result = work(cache)
     if cache.problem:
@@ -272,7 +272,7 @@ def _change_cache(case: Case, work: Callable[[VectorCache], T]) -> T:
     return result
 
 
-def _render_scratchpad(case: Case) -> str:
+def _render_scratchpad(case: JournalCase) -> str:
     pad = _open_pad(case)
     look = pad.look()
     if look.saves or not pad.replace(case.render_scratchpad(case.settings.max_scratchpad_entries), look.content):
@@ -280,7 +280,7 @@ def _render_scratchpad(case: Case) -> str:
     return "Rendered scratchpad.yaml from the journal."
 
 
-def _replace_scratchpad(case: Case) -> str:
+def _replace_scratchpad(case: JournalCase) -> str:
     pad = _open_pad(case)
     if kind_of(pad.path, follow=True) != "file":
         aside = set_aside(pad.path, get_aside_path(pad.path, "broken", case.stamp))
@@ -291,20 +291,20 @@ def _replace_scratchpad(case: Case) -> str:
     return f"Moved scratchpad.yaml to {name}. {_render_scratchpad(case)}"
 
 
-def _open_pad(case: Case) -> PadFile:
+def _open_pad(case: JournalCase) -> PadFile:
     return PadFile(case.folder.scratchpad, lambda: case.now)
 
 
-def _restore_purges(case: Case) -> str:
+def _restore_purges(case: JournalCase) -> str:
     return f"Took {PURGED} and {PURGE_KEY} from the backup {restore_purges(case.folder)}."
 
 
-def _move_audit(case: Case) -> str:
+def _move_audit(case: JournalCase) -> str:
     paths = list_audit_files(case.folder.audit)
     return " ".join(_move_aside(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
-def _rebuild_segments(case: Case) -> str:
+def _rebuild_segments(case: JournalCase) -> str:
     from agent_memory.store.segment_builder import seal_up
     from agent_memory.store.segment_opener import remove_segments
 
@@ -321,7 +321,7 @@ def _rebuild_segments(case: Case) -> str:
 _JOURNAL_CODES: Final = frozenset(
     {"journal_header", "journal_lines", "journal_tail", "journal_records", "journal_backwards"}
 )
-REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
+REMEDIES: Final[dict[str, Callable[[JournalCase], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
     "rejected_unusable": lambda case: _move_aside(
@@ -353,7 +353,7 @@ REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
 }
 
 
-def _repair_sessions(root: Path, now: datetime) -> list[Action]:
+def _repair_sessions(root: Path, now: datetime) -> list[RepairAction]:
     folder = root / SESSIONS
     notes = [folder / name for name in names_in(folder) if name.endswith(".json")]
     broken = [note for note in notes if read_noted_agent(note) is None]

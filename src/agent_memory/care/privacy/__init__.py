@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.care.privacy.file_encryption import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
+    from agent_memory.care.privacy.file_encryption import (
+        BEYOND_ENCRYPTION,
+        EncryptionResult,
+        change_key,
+        decrypt,
+        encrypt,
+    )
     from agent_memory.care.privacy.purge import PurgePlan, PurgeReceipt, Purging
     from agent_memory.care.privacy.stored_secrets import RecordWithSecrets, find_stored_secrets
     from agent_memory.care.privacy.text_search import FileWithWords
@@ -17,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BEYOND_ENCRYPTION",
-    "Encrypted",
+    "EncryptionResult",
     "FileWithWords",
     "HeldCandidates",
     "Inbox",

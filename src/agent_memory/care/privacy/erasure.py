@@ -15,10 +15,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.agents import sweep_agents
-from agent_memory.care.backups import drop_derived, list_backups, withdraw
+from agent_memory.care.backups import delete_derived, list_backups, withdraw
 from agent_memory.care.backups.admission import without_records
 from agent_memory.care.keys import kept_in, write_kept
-from agent_memory.care.privacy.text_search import Wording, among_backups, files_in, packed_in, search_backup
+from agent_memory.care.privacy.text_search import TextMatcher, among_backups, files_in, packed_in, search_backup
 from agent_memory.encryption import AgentBlobs, data_key
 from agent_memory.encryption.blobs import replace_names
 from agent_memory.encryption.cipher import MAGIC
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
-    from agent_memory.care.backups import Admission
+    from agent_memory.care.backups import AdmissionFilter
     from agent_memory.files.layout import AgentFolder
 
 _TRIES: Final = 50
@@ -61,7 +61,7 @@ _LEFT: Final = frozenset({BLOBS, DERIVED, INDEX})
 
 
 @dataclass(slots=True)
-class Erased:
+class ErasureResult:
     """Results of an erasure so far.
 
     Attributes:
@@ -73,7 +73,7 @@ class Erased:
     failed: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def tried(self, path: Path) -> Iterator[None]:
+    def record_failure(self, path: Path) -> Iterator[None]:
         """Record the failure of the block."""
         try:
             with translated(path, "purge"):
@@ -83,19 +83,19 @@ class Erased:
 
 
 def erase_backups(
-    folder: AgentFolder, texts: Collection[str], stretches: PurgedSpans, admission: Admission, done: Erased
+    folder: AgentFolder, texts: Collection[str], stretches: PurgedSpans, admission: AdmissionFilter, done: ErasureResult
 ) -> None:
     """Rewrite the agent's backups that have these texts or records."""
     root = folder.path.parent
     sweep_agents(root)  # a process that was killed here left a backup unpacked
     for backup in list_backups(root, folder.agent_id):
-        with done.tried(backup.path):
+        with done.record_failure(backup.path):
             if search_backup(backup.path, texts, admission.gone, stretches):
                 withdraw(backup.path, root, admission)
                 done.files.append(f"{backup.path.parent.name}/{backup.path.name}")
 
 
-def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, done: Erased) -> None:
+def erase_texts(folder: AgentFolder, names: Collection[str], hiding: TextHider, done: ErasureResult) -> None:
     """Rewrite long texts with some of the words; rewritten journals name the new ones.
 
     The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
@@ -108,14 +108,14 @@ def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, don
     """
     blobs = AgentBlobs(folder)
     for name in sorted(names):
-        with done.tried(folder.blobs / name):
+        with done.record_failure(folder.blobs / name):
             text = blobs.read(name)
             if (hidden := hiding.hidden(text)) != text:
                 with blobs.keeping([hidden]) as (new,):
                     hiding.renamed[name] = new
 
 
-def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Collection[str] = ()) -> None:
+def erase_beside(folder: AgentFolder, hiding: TextHider, done: ErasureResult, spared: Collection[str] = ()) -> None:
     """Hide words in all files next to the journals.
 
     What somebody packed stays as it is; the search names it.
@@ -131,36 +131,36 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Coll
         inside = path.relative_to(folder.path)
         if inside.parts[0] in _LEFT or inside.name in spared_names or inside.name.startswith(VECTORS):
             continue
-        with done.tried(path):
+        with done.record_failure(path):
             content = read_file(path)
-            if (hidden := _hidden_file(path, content, hiding)) != content:
+            if (hidden := _hide_file(path, content, hiding)) != content:
                 replace_file(path, hidden, durable=True)
                 done.files.append(inside.parts[0])  # a page is called after what it is about
-    with done.tried(folder.path / KEPT):
+    with done.record_failure(folder.path / KEPT):
         _erase_pack(folder, hiding, done)
 
 
-def _hidden_file(path: Path, content: bytes, hiding: Hiding) -> bytes:
+def _hide_file(path: Path, content: bytes, hiding: TextHider) -> bytes:
     """Return the new content of a file, encrypted as before."""
     if not content.startswith(MAGIC):
-        return _hidden(path.name, content, hiding)
+        return _hide_content(path.name, content, hiding)
     key = data_key(path.parent)
     try:
         plain = key.decrypted(path.name, content)
     except ValueError:
         return content  # of another memory, or damaged: nobody reads it
-    hidden = _hidden(path.name, plain, hiding)
+    hidden = _hide_content(path.name, plain, hiding)
     return content if hidden == plain else key.encrypted(path.name, hidden)
 
 
-def _hidden(name: str, content: bytes, hiding: Hiding) -> bytes:
+def _hide_content(name: str, content: bytes, hiding: TextHider) -> bytes:
     lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
     text = b"".join(lines).decode("utf-8", "surrogateescape")
     text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in name else text
     return hiding.hidden(text).encode("utf-8", "surrogateescape")
 
 
-def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
+def _erase_pack(folder: AgentFolder, hiding: TextHider, done: ErasureResult) -> None:
     """Hide words in the packed files of an encrypted agent."""
     if not (folder.path / KEPT).exists():
         return
@@ -170,13 +170,13 @@ def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
     for name, content in packed.items():
         is_journal_copy = "/" not in name  # a page has no lines of a journal
         shorter = remove_lines(content, hiding.ids) if is_journal_copy else content
-        hidden[name] = _hidden(name.rpartition("/")[2], shorter, hiding)
+        hidden[name] = _hide_content(name.rpartition("/")[2], shorter, hiding)
     if hidden != packed:
         write_kept(folder.path, key, hidden)
         done.files.append(KEPT)
 
 
-def note_links(folder: AgentFolder, done: Erased) -> None:
+def note_links(folder: AgentFolder, done: ErasureResult) -> None:
     """Report links in an agent's folder as failures, as their targets are not searched.
 
     Also one among the backups, unless it is called like a backup of another agent.
@@ -188,7 +188,9 @@ def note_links(folder: AgentFolder, done: Erased) -> None:
             done.failed.append(f"{name} is a link; what lies behind it was neither searched nor changed.")
 
 
-def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
+def erase_journals(
+    folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: ErasureResult
+) -> None:
     """Rewrite journals and their quarantined lines without some records.
 
     First all others lose the words: who is killed between two journals still finds them where they were said.
@@ -203,7 +205,7 @@ def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Calla
                 done.files.append(path.name)
 
 
-def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
+def erase_derived(folder: AgentFolder, done: ErasureResult, *, vectors: bool) -> None:
     """Delete derived files and unused long texts.
 
     Args:
@@ -213,12 +215,12 @@ def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
     """
     if (folder.path / DERIVED).is_dir():
         done.files.append(DERIVED)
-    drop_derived(folder)
+    delete_derived(folder)
     swept = sweep_blobs(folder, timedelta(0))
     done.files += [BLOBS] if swept.count else []
     if not folder.vectors.exists():
         return
-    with done.tried(folder.vectors):
+    with done.record_failure(folder.vectors):
         if vectors:
             for path in folder.path.glob(f"{VECTORS}*"):
                 path.unlink()
@@ -232,9 +234,9 @@ def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str]
 
     A process may write about a record at the same time.
     """
-    for tried in range(_TRIES):
+    for record_failure in range(_TRIES):
         if not _is_concerned(journal.path, record_ids, hide, words_alone=words_alone):
-            return tried > 0
+            return record_failure > 0
         try:
             with journal.purged(record_ids, hide, words_alone=words_alone) as new:
                 journal.put_in_place(new)
@@ -267,7 +269,7 @@ _ENTRY: Final = re.compile(r"^- .*\n?(?:(?![-#]).*\n?)*?(?=^[-#]|\Z)", re.MULTIL
 _ID: Final = re.compile(r"^(?:- |  )id: *['\"]?([\w-]+)", re.MULTILINE)
 
 
-class Hiding:
+class TextHider:
     """Takes out of texts what was purged.
 
     Args:
@@ -282,7 +284,7 @@ class Hiding:
     """
 
     def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: PurgedSpans | None = None) -> None:
-        self.wording, self.ids = Wording(texts), frozenset(record_ids)
+        self.wording, self.ids = TextMatcher(texts), frozenset(record_ids)
         self._stretches = stretches or PurgedSpans()
         self.renamed: dict[str, str] = {}
 

@@ -23,7 +23,7 @@ from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import encrypt_backup, list_backups
 from agent_memory.care.keys import decrypt_aside, pack, remove_pad, remove_views, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
-from agent_memory.care.privacy.text_search import FileWithWords, contents_of, stretches, texts_of
+from agent_memory.care.privacy.text_search import FileWithWords, extract_texts, iter_contents, stretches
 from agent_memory.care.recoder import recode, unlike
 from agent_memory.encryption import KeyFile, State, data_key, person_key
 from agent_memory.encryption.keys import add_key, build_key_gone_error, get_key_file, get_key_source
@@ -61,7 +61,7 @@ _WRITTEN: Final[tuple[State, State]] = ("encrypting", "encrypted")
 
 
 @dataclass(frozen=True, slots=True)
-class Encrypted:
+class EncryptionResult:
     """Result of an encryption.
 
     Attributes:
@@ -86,7 +86,7 @@ class Encrypted:
         return not self.found and not self.failed
 
 
-def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> Encrypted:
+def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> EncryptionResult:
     """Encrypt the files of an agent with the person's key. Blocking.
 
     What people changed in the scratchpad's file is to be taken over before.
@@ -113,11 +113,11 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     _set_state(folder, "encrypted")
     progress("search")
     survey = PurgeSurvey(folder)
-    texts = {*survey.said_by(survey.ids), *labels_in(folder)}
-    files = standing(folder, texts)
+    texts = {*survey.said_by(survey.ids), *collect_labels(folder)}
+    files = find_plaintext(folder, texts)
     root = folder.path.parent
     where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]
-    return Encrypted(key.key, tuple(packed), tuple(backups), tuple(where), tuple(failed), len(texts))
+    return EncryptionResult(key.key, tuple(packed), tuple(backups), tuple(where), tuple(failed), len(texts))
 
 
 def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> list[str]:
@@ -256,7 +256,7 @@ _READABLE: Final = re.compile(r"[a-z]{2,16}-[0-9a-f]{12,}|\d{4}-\d\d-\d\dT[\d:.]
 """Ids and times, which stay readable."""
 
 
-def labels_in(folder: AgentFolder) -> set[str]:
+def collect_labels(folder: AgentFolder) -> set[str]:
     """Return distinctive names and labels of records: titles, tags, metadata and keys.
 
     Without what stays readable in files that are encrypted: ids, times, names of sessions and of the agent.
@@ -290,7 +290,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(item)
 
 
-def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
+def find_plaintext(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
     """Return files of an agent and its backups that contain these texts unencrypted.
 
     Args:
@@ -307,8 +307,8 @@ def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
     if not by_beginning:
         return []
     files = []
-    for path, member, content in contents_of(folder):
-        count = sum(_count(normalize_text(text), by_beginning) for text in texts_of(content))
+    for path, member, content in iter_contents(folder):
+        count = sum(_count(normalize_text(text), by_beginning) for text in extract_texts(content))
         if count:
             files.append(FileWithWords(path, member, count))
     return files

@@ -19,10 +19,10 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups import Admission
+from agent_memory.care.backups import AdmissionFilter
 from agent_memory.care.privacy.erasure import (
-    Erased,
-    Hiding,
+    ErasureResult,
+    TextHider,
     erase_backups,
     erase_beside,
     erase_derived,
@@ -243,7 +243,7 @@ class Purging:
         purged_texts = texts or await asyncio.to_thread(
             lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting)
         )
-        done = Erased()
+        done = ErasureResult()
         await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
         await asyncio.to_thread(self._erase, purge, purged_texts, done)
         await self._service.writer.compact()  # also drops vectors of texts that no record has any more
@@ -259,10 +259,10 @@ class Purging:
         )
         return receipt
 
-    def _erase(self, purge: Purge, texts: Collection[str], done: Erased) -> None:
+    def _erase(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> None:
         hiding = self._hiding(purge, texts)
         hide = hiding.hidden
-        admission = Admission(lambda line: self._admitted(line, purge, hide), hide, purge.ids)
+        admission = AdmissionFilter(lambda line: self._filter_line(line, purge, hide), hide, purge.ids)
         erase_backups(self._folder, texts, self.list.stretches(purge, texts), admission, done)
         if self._folder.blobs.is_dir():
             erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
@@ -270,10 +270,10 @@ class Purging:
         erase_beside(self._folder, hiding, done, {SCRATCHPAD})
         erase_journals(self._folder, purge.ids, hide, done)
 
-    def _hiding(self, purge: Purge, texts: Iterable[str]) -> Hiding:
-        return Hiding(texts, purge.ids, self.list.stretches(purge, texts))
+    def _hiding(self, purge: Purge, texts: Iterable[str]) -> TextHider:
+        return TextHider(texts, purge.ids, self.list.stretches(purge, texts))
 
-    def _admitted(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
+    def _filter_line(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
         """Return a line of a backup's journal without purged content."""
         line = self.list.admitted(line)
         try:
@@ -282,10 +282,10 @@ class Purging:
             return line
         return b"".join(remove_records([entry], purge.ids, hide).lines)
 
-    def _erase_derived(self, done: Erased) -> None:
+    def _erase_derived(self, done: ErasureResult) -> None:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
-    def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> PurgeReceipt:
+    def _receipt(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> PurgeReceipt:
         files = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
         root = self._folder.path.parent
         where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]

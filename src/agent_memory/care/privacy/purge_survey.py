@@ -49,7 +49,7 @@ _CUT: Final = "…. ".encode()
 
 
 @dataclass(slots=True)
-class _Known:
+class _RecordHistory:
     """History of one record in the journals.
 
     Attributes:
@@ -125,11 +125,11 @@ class PurgeSurvey:
 
     def __init__(self, folder: AgentFolder) -> None:
         self._blobs = AgentBlobs(folder)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _RecordHistory] = {}
         for journal in folder.journals():
             for entry in JournalReader(journal, with_purged=True).poll().entries:
                 for change in entry.changes:
-                    self._known.setdefault(change.id, _Known(change.kind)).take(change)
+                    self._known.setdefault(change.id, _RecordHistory(change.kind)).take(change)
         self._linked: defaultdict[str, set[str]] = defaultdict(set)
         for record_id, history in self._known.items():
             for source_id in history.sources() | history.made_of:
@@ -184,8 +184,8 @@ class PurgeSurvey:
             if record_id in self._known and self._speaks(record_id, resting)
         ):
             texts |= history.texts
-            texts |= dict.fromkeys(self._quoted(history))
-        return tuple(texts | dict.fromkeys(self._titles_of(texts)))
+            texts |= dict.fromkeys(self._find_quoted(history))
+        return tuple(texts | dict.fromkeys(self._find_titles(texts)))
 
     def _speaks(self, record_id: str, resting: Collection[str]) -> bool:
         """Return True if the words of a record are searched elsewhere."""
@@ -258,7 +258,7 @@ class PurgeSurvey:
 
     # -- words --------------------------------------------------------------------------------------------------------
 
-    def _quoted(self, item: _Known) -> Iterator[str]:
+    def _find_quoted(self, item: _RecordHistory) -> Iterator[str]:
         """Yield the words of an item without speakers, and the words in its sources."""
         if not item.is_item:
             return
@@ -275,13 +275,13 @@ class PurgeSurvey:
                 case [int(begin), int(end)] if history is not None:
                     yield from (text[begin:end] for text in self._whole(history) if text[begin:end].strip())
 
-    def _whole(self, source: _Known) -> Iterator[str]:
+    def _whole(self, source: _RecordHistory) -> Iterator[str]:
         yield from source.texts
         for name in source.blobs:
             with contextlib.suppress(StorageError):  # it is gone, or damaged
                 yield self._blobs.read(name)
 
-    def _titles_of(self, texts: Collection[str]) -> Iterator[str]:
+    def _find_titles(self, texts: Collection[str]) -> Iterator[str]:
         """Yield the titles of conversations that are beginnings of some texts."""
         wanted = {folded_text(text) for text in texts}
         for history in self._known.values():

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups import list_backups
-from agent_memory.care.backups.backup_list import files_of
+from agent_memory.care.backups.backup_list import list_backup_files
 from agent_memory.care.backups.manifest import agent_in, folder_of_backups
 from agent_memory.care.keys import kept_in
 from agent_memory.encryption import data_key, state_of
@@ -91,30 +91,32 @@ def search(
     Raises:
         OSError: A file cannot be read.
     """
-    return _among(chain(contents_of(folder), _encrypted_in(folder)), Wording(texts, short=short), ids, stretches)
+    return _find_matches(
+        chain(iter_contents(folder), _iter_encrypted(folder)), TextMatcher(texts, short=short), ids, stretches
+    )
 
 
-def _among(
+def _find_matches(
     contents: Iterable[tuple[Path, str | None, bytes]],
-    wording: Wording,
+    wording: TextMatcher,
     ids: Collection[str],
     stretches: PurgedSpans | None = None,
 ) -> list[FileWithWords]:
-    changes, looked_for = _changes_of(ids), [pattern for pattern in (wording, stretches) if pattern]
+    changes, looked_for = _compile_changes(ids), [pattern for pattern in (wording, stretches) if pattern]
     files = []
     for path, member, content in contents if looked_for or changes else ():
         count = len(changes.findall(content)) if changes is not None else 0
         if looked_for:
-            count += sum(pattern.count(text) for text in texts_of(content) for pattern in looked_for)
+            count += sum(pattern.count(text) for text in extract_texts(content) for pattern in looked_for)
         if count:
             files.append(FileWithWords(path, member, count))
     return files
 
 
-def texts_of(content: bytes) -> Iterator[str]:
+def extract_texts(content: bytes) -> Iterator[str]:
     """Yield text of a file's bytes: all, between other bytes, or unpacked."""
     if content.startswith(_GZIP):
-        content = _unpacked(content)
+        content = _unpack(content)
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -123,7 +125,7 @@ def texts_of(content: bytes) -> Iterator[str]:
     yield from _packed_lines(text)
 
 
-def packed_in(line: bytes, wording: Wording) -> bool:
+def packed_in(line: bytes, wording: TextMatcher) -> bool:
     """Return True if a quarantined line packs one of these texts."""
     return b'"line_base64"' in line and any(map(wording.count, _packed_lines(line.decode("utf-8", "replace"))))
 
@@ -134,7 +136,7 @@ def _packed_lines(text: str) -> Iterator[str]:
             yield base64.b64decode(packed).decode("utf-8", "replace")
 
 
-def _unpacked(content: bytes) -> bytes:
+def _unpack(content: bytes) -> bytes:
     """Return the content of a gzip file, as far as readable and within the limit."""
     reader = gzip.GzipFile(fileobj=io.BytesIO(content))
     try:
@@ -153,7 +155,7 @@ def files_in(folder: AgentFolder) -> Iterator[Path]:
 def among_backups(folder: AgentFolder) -> Iterator[Path]:
     """Yield other files and links among the backups, such as copies and exports."""
     root = folder.path.parent
-    ours, all_backups = set(files_of(root, folder.agent_id)), set(files_of(root))
+    ours, all_backups = set(list_backup_files(root, folder.agent_id)), set(list_backup_files(root))
     backups = folder_of_backups(root)
     for path in sorted(backups.rglob("*")) if backups.is_dir() else ():
         is_anothers = path.is_symlink() and (agent_in(path.name) or folder.agent_id).lower() != folder.agent_id.lower()
@@ -169,10 +171,12 @@ def search_backup(
     Raises:
         OSError: It cannot be read.
     """
-    return _among(((path, member, content) for member, content in _members(path)), Wording(texts), ids, stretches)
+    return _find_matches(
+        ((path, member, content) for member, content in _members(path)), TextMatcher(texts), ids, stretches
+    )
 
 
-def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+def iter_contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
     """Yield path, member and content of an agent's files and backups."""
     for path in files_in(folder):
         if path.name == VECTORS:
@@ -187,7 +191,7 @@ def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]
             yield from _parts(path)
 
 
-def _encrypted_in(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+def _iter_encrypted(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
     """Yield decrypted content of encrypted and packed files; none without the key."""
     if state_of(folder.path) is None:
         return
@@ -232,7 +236,7 @@ def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:
         yield None, read_file(path)  # damaged: what of it is not compressed
 
 
-def _changes_of(ids: Collection[str]) -> re.Pattern[bytes] | None:
+def _compile_changes(ids: Collection[str]) -> re.Pattern[bytes] | None:
     """Return a pattern for changes of records, also in files of lost records."""
     if not ids:
         return None
@@ -247,7 +251,7 @@ _ENDS: Final = ".,;:!?\u2026\u3002"
 """What a sentence ends with: the same words go on otherwise elsewhere."""
 
 
-class Wording:
+class TextMatcher:
     """Some texts, to be found in others.
 
     Args:
@@ -258,7 +262,7 @@ class Wording:
     def __init__(self, texts: Iterable[str], *, short: bool = False) -> None:
         wanted = {way for text in texts for way in stretches(text, short=short)}
         ways = sorted(wanted, key=lambda way: (-len(way), way))
-        self._pattern = re.compile("|".join(map(_pattern_of, ways))) if ways else None
+        self._pattern = re.compile("|".join(map(_compile_span, ways))) if ways else None
 
     def __bool__(self) -> bool:
         """Return True if there is anything to search."""
@@ -294,7 +298,7 @@ def stretches(text: str, *, short: bool = False) -> Iterator[str]:
         yield " ".join(words[number * _STRETCH : None if number == count - 1 else (number + 1) * _STRETCH])
 
 
-def _pattern_of(way: str) -> str:
+def _compile_span(way: str) -> str:
     """Return a pattern for a span, with other punctuation and without cutting numbers."""
     body = way.strip(f" {_ENDS}")
     body = body if is_most(body, way) else way

@@ -1,18 +1,18 @@
 """Tidying of a memory: propose, apply within a budget, undo. Only on request."""
 
-from agent_memory.care.tidying.cleanup_rules import Cleanup, LifecycleSettings, Retention
-from agent_memory.care.tidying.suggestions import Budget, Suggestion, TidyingPlan
-from agent_memory.care.tidying.tidy_runs import Applied, LeftOut, RestoredRun, Tidying
+from agent_memory.care.tidying.cleanup_rules import CleanupRules, LifecycleSettings, RetentionRule
+from agent_memory.care.tidying.suggestions import TidyBudget, TidyingPlan, TidySuggestion
+from agent_memory.care.tidying.tidy_runs import AppliedRun, LeftOut, RestoredRun, Tidying
 
 __all__ = [
-    "Applied",
-    "Budget",
-    "Cleanup",
+    "AppliedRun",
+    "CleanupRules",
     "LeftOut",
     "LifecycleSettings",
     "RestoredRun",
-    "Retention",
-    "Suggestion",
+    "RetentionRule",
+    "TidyBudget",
+    "TidySuggestion",
     "Tidying",
     "TidyingPlan",
 ]

@@ -28,7 +28,7 @@ Days = Annotated[int, Field(ge=1, le=36_500)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class Cleanup(Settings):
+class CleanupRules(Settings):
     """Limits of proposals by age, importance and use; days of 24 hours."""
 
     archive_old_entries_days: Days = Field(
@@ -64,7 +64,7 @@ class Cleanup(Settings):
         return self
 
 
-class Retention(Settings):
+class RetentionRule(Settings):
     """Retention of one sort of memories, whatever their importance; the first match decides."""
 
     category: str | None = Field(default=None, description="Only of this category.")
@@ -102,8 +102,8 @@ class Retention(Settings):
 class LifecycleSettings(Settings):
     """Rules and budget of proposals."""
 
-    cleanup: Cleanup = Field(default=Cleanup(), description="By age, importance and use.")
-    retention: tuple[Retention, ...] = Field(
+    cleanup: CleanupRules = Field(default=CleanupRules(), description="By age, importance and use.")
+    retention: tuple[RetentionRule, ...] = Field(
         default=(), description="By category, topic, tag or project, before `cleanup`; the first that fits decides."
     )
     budget: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
@@ -112,7 +112,7 @@ class LifecycleSettings(Settings):
     )
 
 
-class Judging:
+class MemoryJudge:
     """Judges memories at one moment.
 
     Args:
@@ -122,7 +122,7 @@ class Judging:
         importance: Returns the importance of a memory, 0..1.
     """
 
-    def __init__(self, current: Iterable[Memory], cleanup: Cleanup, now: datetime, importance: Importance) -> None:
+    def __init__(self, current: Iterable[Memory], cleanup: CleanupRules, now: datetime, importance: Importance) -> None:
         self._cleanup, self._now, self._importance = cleanup, now, importance
         self._linked = {
             link.id

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.archive.memory_archive import Chains
-from agent_memory.care.tidying.cleanup_rules import Judging
+from agent_memory.care.archive.memory_archive import MemoryChains
+from agent_memory.care.tidying.cleanup_rules import MemoryJudge
 from agent_memory.files.wording import counted
 from agent_memory.language.similarity import differ_in_meaning
 from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, ArchivedMemory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.care.tidying.cleanup_rules import Importance, LifecycleSettings, Retention
+    from agent_memory.care.tidying.cleanup_rules import Importance, LifecycleSettings, RetentionRule
     from agent_memory.models import Memory, TidyAction
 
 
@@ -30,7 +30,7 @@ SHARE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class TidySuggestion:
     """Proposal for one memory.
 
     Attributes:
@@ -58,13 +58,13 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TidyBudget:
     """Maximum number of memories that one run moves."""
 
     most: int
 
     @classmethod
-    def of(cls, memories: int, chosen: int | None = None) -> Budget:
+    def of(cls, memories: int, chosen: int | None = None) -> TidyBudget:
         """Return the given budget, or a tenth of the memories, 10 to 100."""
         if chosen is not None:
             return cls(chosen)
@@ -84,8 +84,8 @@ class TidyingPlan:
     """
 
     made_at: datetime
-    suggestions: tuple[Suggestion, ...]
-    budget: Budget
+    suggestions: tuple[TidySuggestion, ...]
+    budget: TidyBudget
     waiting: int
     memories: int
     archived: int
@@ -96,12 +96,12 @@ class TidyingPlan:
         return sum(suggestion.size for suggestion in self.suggestions)
 
 
-def within(suggestions: list[Suggestion], budget: Budget) -> tuple[list[Suggestion], int]:
+def within(suggestions: list[TidySuggestion], budget: TidyBudget) -> tuple[list[TidySuggestion], int]:
     """Return proposals that fit the budget, and the number of other memories.
 
     One with more older versions than a whole run may move would wait forever; it is taken as the only one.
     """
-    taken: list[Suggestion] = []
+    taken: list[TidySuggestion] = []
     remaining, waiting = budget.most, 0
     for suggestion in suggestions:
         if suggestion.size <= remaining or (suggestion.size > budget.most and not taken):
@@ -117,7 +117,7 @@ RETENTION: Final = "retention"
 _ORDER: Final = {"expire": 0, "merge": 1, "archive": 2, "delete": 3}
 
 
-class Suggesting:
+class SuggestionBuilder:
     """Suggests for one moment.
 
     Args:
@@ -136,23 +136,23 @@ class Suggesting:
         now: datetime,
         importance: Importance,
     ) -> None:
-        self._chains = Chains(memories, replaced)
+        self._chains = MemoryChains(memories, replaced)
         self._rules, self._now = settings, now
         self._heads = [head for head in self._chains.heads() if not head.is_item]
-        self._judging = Judging(self._chains.heads(), settings.cleanup, now, importance)
+        self._judging = MemoryJudge(self._chains.heads(), settings.cleanup, now, importance)
 
-    def all(self, archived: Sequence[ArchivedMemory]) -> list[Suggestion]:
+    def all(self, archived: Sequence[ArchivedMemory]) -> list[TidySuggestion]:
         """Return all suggestions in order, whatever the budget."""
-        chosen: dict[str, Suggestion] = {}
+        chosen: dict[str, TidySuggestion] = {}
         keeping: set[str] = set()  # what another one is merged into stays for this run
-        for group in (self._expired(), self._said_twice(), self._old()):
+        for group in (self._find_expired(), self._find_repeated(), self._find_old()):
             for suggestion in group:
                 if suggestion.memory.id not in chosen and suggestion.memory.id not in keeping:
                     chosen[suggestion.memory.id] = suggestion
                     keeping |= {suggestion.into.id} if suggestion.into is not None else set()
-        for suggestion in self._too_many(chosen, keeping):
+        for suggestion in self._find_surplus(chosen, keeping):
             chosen[suggestion.memory.id] = suggestion
-        return sorted([*chosen.values(), *self._to_delete(archived)], key=self._key)
+        return sorted([*chosen.values(), *self._find_deletable(archived)], key=self._key)
 
     def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
         """Return True if this rule keeps a memory or an older version."""
@@ -161,20 +161,20 @@ class Suggesting:
 
     # -- by what ------------------------------------------------------------------------------------------------------
 
-    def _expired(self) -> Iterator[Suggestion]:
+    def _find_expired(self) -> Iterator[TidySuggestion]:
         for head in self._heads:
             if head.expires_at is not None and head.is_expired(self._now) and not head.pinned:
-                yield self._of(head, "expire", "expired", f"its time was over on {head.expires_at:%Y-%m-%d}")
+                yield self._suggest(head, "expire", "expired", f"its time was over on {head.expires_at:%Y-%m-%d}")
 
-    def _said_twice(self) -> Iterator[Suggestion]:
+    def _find_repeated(self) -> Iterator[TidySuggestion]:
         if not self._rules.cleanup.merge_duplicates:
             return
         for best, repeats in duplicates(head for head in self._heads if not head.is_expired(self._now)):
             for repeat in repeats:
                 if not self.stays(self._chains.of(repeat)):
-                    yield self._of(repeat, "merge", "merged", _why_merged(best, repeat), into=best)
+                    yield self._suggest(repeat, "merge", "merged", _why_merged(best, repeat), into=best)
 
-    def _old(self) -> Iterator[Suggestion]:
+    def _find_old(self) -> Iterator[TidySuggestion]:
         cleanup = self._rules.cleanup
         for head in self._heads:
             rule = next((retention for retention in self._rules.retention if retention.fits(head)), None)
@@ -183,15 +183,15 @@ class Suggesting:
             unused, importance = self._judging.unused(head), self._judging.importance(head)
             if rule is not None:
                 if rule.archive_after_days is not None and unused >= rule.archive_after_days:
-                    yield self._of(head, "archive", RETENTION, _why_retained(unused, rule))
+                    yield self._suggest(head, "archive", RETENTION, _why_retained(unused, rule))
                 continue
             is_old = (
                 self._judging.age(head) >= cleanup.archive_old_entries_days and unused >= cleanup.delete_unaccessed_days
             )
             if is_old and importance < cleanup.min_importance_threshold and not self._judging.is_standing(head):
-                yield self._of(head, "archive", "unused", self._judging.why(head))
+                yield self._suggest(head, "archive", "unused", self._judging.why(head))
 
-    def _too_many(self, chosen: Mapping[str, Suggestion], keeping: Collection[str]) -> Iterator[Suggestion]:
+    def _find_surplus(self, chosen: Mapping[str, TidySuggestion], keeping: Collection[str]) -> Iterator[TidySuggestion]:
         most = self._rules.cleanup.max_entries
         total = len(self._chains.memories) - sum(item.size for item in chosen.values())
         if total <= most:
@@ -209,14 +209,14 @@ class Suggesting:
             if total <= most:
                 return
             why = f"there are more than {counted(most, 'memory', 'memories')}; {self._judging.why(head)}"
-            suggestion = self._of(head, "archive", "too_many", why)
+            suggestion = self._suggest(head, "archive", "too_many", why)
             total -= suggestion.size
             yield suggestion
 
-    def _to_delete(self, archived: Sequence[ArchivedMemory]) -> Iterator[Suggestion]:
+    def _find_deletable(self, archived: Sequence[ArchivedMemory]) -> Iterator[TidySuggestion]:
         cleanup = self._rules.cleanup
         replaced = {memory.supersedes: memory.id for memory in archived if memory.supersedes is not None}
-        chains, max_age = Chains(archived, replaced), cleanup.max_age_days
+        chains, max_age = MemoryChains(archived, replaced), cleanup.max_age_days
         for head in chains.heads():
             assert isinstance(head, ArchivedMemory)
             days = (self._now - head.archived_at).days
@@ -225,15 +225,17 @@ class Suggesting:
             if is_old and not keeps and days >= max_age - cleanup.archive_old_entries_days:
                 unused = counted(self._judging.unused(head), "day")
                 why = f"in the archive for {counted(days, 'day')}, not used for {unused}"
-                yield Suggestion("delete", head, why, "old", self._judging.importance(head), tuple(chains.of(head)[1:]))
+                yield TidySuggestion(
+                    "delete", head, why, "old", self._judging.importance(head), tuple(chains.of(head)[1:])
+                )
 
     # -- of one -------------------------------------------------------------------------------------------------------
 
-    def _of(self, head: Memory, action: str, rule: str, why: str, into: Memory | None = None) -> Suggestion:
+    def _suggest(self, head: Memory, action: str, rule: str, why: str, into: Memory | None = None) -> TidySuggestion:
         older = tuple(self._chains.of(head)[1:])
-        return Suggestion(action, head, why, rule, self._judging.importance(head), older, into)  # type: ignore[arg-type]
+        return TidySuggestion(action, head, why, rule, self._judging.importance(head), older, into)  # type: ignore[arg-type]
 
-    def _key(self, suggestion: Suggestion) -> tuple[object, ...]:
+    def _key(self, suggestion: TidySuggestion) -> tuple[object, ...]:
         """Return the sort key: least important and untrusted first."""
         return _ORDER[suggestion.action], *self._judging.weight(suggestion.memory)
 
@@ -247,7 +249,7 @@ def _why_merged(best: Memory, repeat: Memory) -> str:
     return f"says the same as {best.id}, which {why}"
 
 
-def _why_retained(unused: int, rule: Retention) -> str:
+def _why_retained(unused: int, rule: RetentionRule) -> str:
     return f"not used for {counted(unused, 'day')}; {rule.name} is archived after {rule.archive_after_days}"
 
 
@@ -261,7 +263,7 @@ _DECIDED: Final = frozenset({BESIDE, DISTINCT, SUSPECT})
 """Links between two memories of which somebody decides, or has decided, what they are to each other."""
 
 
-def words_of(text: str) -> tuple[str, ...]:
+def extract_words(text: str) -> tuple[str, ...]:
     """Return the words of a text for comparison; empty without any."""
     words: list[str] = []
     begins = True
@@ -283,7 +285,7 @@ def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory
     """
     by_words: dict[tuple[object, ...], list[Memory]] = {}
     for memory in memories:
-        if words := words_of(memory.content):
+        if words := extract_words(memory.content):
             key = words, memory.belongs_to, memory.project.casefold(), memory.topic, memory.expires_at
             by_words.setdefault(key, []).append(memory)
     for same in by_words.values():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.importance import importance_of
 from agent_memory.care.tidying.cleanup_rules import LifecycleSettings
-from agent_memory.care.tidying.suggestions import Budget, Suggesting, Suggestion, TidyingPlan, within
+from agent_memory.care.tidying.suggestions import SuggestionBuilder, TidyBudget, TidyingPlan, TidySuggestion, within
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.memory import NOBODY
@@ -40,7 +40,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedRun:
     """Result of a run.
 
     Attributes:
@@ -50,7 +50,7 @@ class Applied:
     """
 
     run: TidyRun | None
-    done: tuple[Suggestion, ...] = ()
+    done: tuple[TidySuggestion, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -111,11 +111,11 @@ class Tidying:
         now = self._archive.clock() if now is None else now
         memories, archived = await self._service.searcher.list_all(), await self._archive.everything()
         suggested = (await self._suggesting(memories, now)).all(archived)
-        most = Budget.of(len(memories), self._settings.budget if budget is None else budget)
+        most = TidyBudget.of(len(memories), self._settings.budget if budget is None else budget)
         taken, waiting = within(suggested, most)
         return TidyingPlan(now, tuple(taken), most, waiting, len(memories), len(archived))
 
-    async def apply(self, plan: TidyingPlan, caller: Caller = NOBODY, *, delete: bool = False) -> Applied:
+    async def apply(self, plan: TidyingPlan, caller: Caller = NOBODY, *, delete: bool = False) -> AppliedRun:
         """Apply a plan, except to memories used or changed since.
 
         Args:
@@ -136,14 +136,14 @@ class Tidying:
             for memory in (suggestion.memory, *suggestion.older)
         ]
         await self._service.writer.check_moving(live, caller)
-        todo, left_out = await self._rechecked(wanted, plan.made_at)
+        todo, left_out = await self._recheck(wanted, plan.made_at)
         if not todo:
-            return Applied(None, (), tuple(left_out))
+            return AppliedRun(None, (), tuple(left_out))
         run = TidyRun(
             agent_id=self._service.agent_id,
             timestamp=self._archive.clock(),
             created_by_session=caller.session_id,
-            said=_said(todo),
+            said=_summarize(todo),
             entries=[entry for suggestion in todo for entry in _entries(suggestion)],
         )
         await self._archive.runs.store(run)
@@ -152,9 +152,9 @@ class Tidying:
         left_out += [LeftOut(suggestion.memory.id, _USED) for suggestion in todo if suggestion.memory.id not in moved]
         if not done:
             await self._archive.runs.forget_many([run.id])
-            return Applied(None, (), tuple(left_out))
+            return AppliedRun(None, (), tuple(left_out))
         run = await self._close(run, done, len(left_out), caller)
-        return Applied(run, tuple(done), tuple(left_out))
+        return AppliedRun(run, tuple(done), tuple(left_out))
 
     async def undo(self, run_id: str | None = None, caller: Caller = NOBODY) -> RestoredRun:
         """Undo a run: restore archived and deleted memories with all fields.
@@ -193,24 +193,24 @@ class Tidying:
         """Return all runs, last first."""
         if not self._archive.exists():
             return []
-        numbered = [(run.timestamp, place, run) for place, run in enumerate(await self._stored())]
+        numbered = [(run.timestamp, place, run) for place, run in enumerate(await self._load_runs())]
         return [run for *_, run in sorted(numbered, key=itemgetter(0, 1), reverse=True)]
 
-    async def _stored(self) -> list[TidyRun]:
+    async def _load_runs(self) -> list[TidyRun]:
         return [run async for run in self._archive.runs.iter_all()]
 
     # -- planning -----------------------------------------------------------------------------------------------------
 
-    async def _suggesting(self, memories: Sequence[Memory], now: datetime) -> Suggesting:
+    async def _suggesting(self, memories: Sequence[Memory], now: datetime) -> SuggestionBuilder:
         replaced = await self._service.storage.replaced_by([memory.id for memory in memories])
-        return Suggesting(memories, replaced, self._settings, now, self._importance)
+        return SuggestionBuilder(memories, replaced, self._settings, now, self._importance)
 
-    async def _rechecked(
-        self, wanted: Sequence[Suggestion], made_at: datetime
-    ) -> tuple[list[Suggestion], list[LeftOut]]:
+    async def _recheck(
+        self, wanted: Sequence[TidySuggestion], made_at: datetime
+    ) -> tuple[list[TidySuggestion], list[LeftOut]]:
         """Return proposals that still apply, and the others with reasons."""
         suggesting = await self._suggesting(await self._service.searcher.list_all(), made_at)
-        todo: list[Suggestion] = []
+        todo: list[TidySuggestion] = []
         left_out: list[LeftOut] = []
         for suggestion in wanted:
             chain = [suggestion.memory, *suggestion.older]
@@ -229,8 +229,10 @@ class Tidying:
 
     # -- doing --------------------------------------------------------------------------------------------------------
 
-    async def _done(self, todo: Sequence[Suggestion], run: TidyRun, caller: Caller) -> list[Suggestion]:
-        put = await self._archive.put([record for suggestion in todo for record in _archived(suggestion, run)], caller)
+    async def _done(self, todo: Sequence[TidySuggestion], run: TidyRun, caller: Caller) -> list[TidySuggestion]:
+        put = await self._archive.put(
+            [record for suggestion in todo for record in _build_archived(suggestion, run)], caller
+        )
         gone = {suggestion.id for suggestion in put}
         deleted = set(
             await self._archive.delete([suggestion.memory.id for suggestion in todo if suggestion.action == "delete"])
@@ -247,11 +249,15 @@ class Tidying:
                 await self._service.update(suggestion.into.id, {"tags": union[:MAX_TAGS]}, caller)
         return done
 
-    async def _close(self, run: TidyRun, done: Sequence[Suggestion], left_out: int, caller: Caller) -> TidyRun:
+    async def _close(self, run: TidyRun, done: Sequence[TidySuggestion], left_out: int, caller: Caller) -> TidyRun:
         entries = [entry for suggestion in done for entry in _entries(suggestion)]
-        changes = {"state": "done", "said": _said(done), "entries": [suggestion.model_dump() for suggestion in entries]}
+        changes = {
+            "state": "done",
+            "said": _summarize(done),
+            "entries": [suggestion.model_dump() for suggestion in entries],
+        }
         run = await self._archive.runs.update(run.id, changes)
-        deleted = sum(suggestion.action == "delete" for suggestion in entries)
+        deleted = sum(entry.action == "delete" for entry in entries)
         counts = {
             "archived": len(entries) - deleted,
             "merged": sum(suggestion.action == "merge" for suggestion in done),
@@ -295,7 +301,7 @@ class Tidying:
                 await self._service.update(keeper.id, {"tags": tags}, caller, may_have_expired=True)
 
 
-def _archived(suggestion: Suggestion, run: TidyRun) -> list[ArchivedMemory]:
+def _build_archived(suggestion: TidySuggestion, run: TidyRun) -> list[ArchivedMemory]:
     if suggestion.action == "delete":
         return []
     fields = {"archived_at": run.timestamp, "rule": suggestion.rule, "run": run.id}
@@ -310,7 +316,7 @@ def _archived(suggestion: Suggestion, run: TidyRun) -> list[ArchivedMemory]:
     ]
 
 
-def _entries(suggestion: Suggestion) -> list[TidyEntry]:
+def _entries(suggestion: TidySuggestion) -> list[TidyEntry]:
     into = suggestion.into.id if suggestion.into is not None else None
     head = TidyEntry(
         action=suggestion.action, id=suggestion.memory.id, rule=suggestion.rule, into=into, tags=_new_tags(suggestion)
@@ -320,7 +326,7 @@ def _entries(suggestion: Suggestion) -> list[TidyEntry]:
     return [head, *(TidyEntry(action="archive", id=memory.id, rule=suggestion.rule) for memory in suggestion.older)]
 
 
-def _new_tags(suggestion: Suggestion) -> list[str]:
+def _new_tags(suggestion: TidySuggestion) -> list[str]:
     """Return tags that a merge adds; none from an untrusted source."""
     into = suggestion.into
     if into is None or not may_stand_for(suggestion.memory.trust, into.trust):
@@ -328,7 +334,7 @@ def _new_tags(suggestion: Suggestion) -> list[str]:
     return [tag for tag in suggestion.memory.tags if tag not in into.tags][: MAX_TAGS - len(into.tags)]
 
 
-def _said(done: Sequence[Suggestion]) -> str:
+def _summarize(done: Sequence[TidySuggestion]) -> str:
     archived = sum(suggestion.size for suggestion in done if suggestion.action != "delete")
     deleted = sum(suggestion.size for suggestion in done if suggestion.action == "delete")
     parts = [f"archived {counted(archived, 'memory', 'memories')}"]

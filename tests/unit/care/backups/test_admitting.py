@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups.admission import Admission, barring, without_records
+from agent_memory.care.backups.admission import AdmissionFilter, barring, without_records
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import add_checksum, encode_line
@@ -26,7 +26,7 @@ def put(record_id: str, **data: object) -> bytes:
     return add_checksum(encode_line(value))
 
 
-def purged(root: Path) -> Admission:
+def purged(root: Path) -> AdmissionFilter:
     folder = AgentFolder(root / "bob")
     folder.path.mkdir(parents=True)
     PurgeList(folder.path).begin(["epi-0123456789ab", "mem-0123456789ab"], [SAID], "2026-03-01T12:00:00Z")

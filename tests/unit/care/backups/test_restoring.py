@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.care.backups import (
-    Admission,
+    AdmissionFilter,
     create_backup,
     list_backups,
     preview_restore,
@@ -149,7 +149,7 @@ async def test_long_texts_and_pages_come_back(bob: FileStorage, root: Path, cloc
 
 
 def test_a_line_that_must_not_come_back_does_not(made: Backup, bob: FileStorage, root: Path) -> None:
-    admission = Admission(lambda line: b"" if b"Ledger 2" in line else line, None, ())
+    admission = AdmissionFilter(lambda line: b"" if b"Ledger 2" in line else line, None, ())
     restore_backup(made.path, root, admission=admission)
     assert b"Ledger 2" not in bob.folder.journal.read_bytes()
     assert b"Ledger 3" in bob.folder.journal.read_bytes()
@@ -209,7 +209,7 @@ async def test_who_is_killed_before_it_is_settled_has_changed_nothing(
         raise KilledError
 
     with monkeypatch.context() as dying:
-        dying.setattr(restoring, "settle", die)
+        dying.setattr(restoring, "settle_files", die)
         with pytest.raises(KilledError):
             restore_backup(made.path, root)
     assert await texts(bob) == FOUR | {"Stored later."}

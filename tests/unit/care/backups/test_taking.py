@@ -57,14 +57,14 @@ async def test_a_compaction_that_comes_in_between_does_no_harm(
     bob: FileStorage, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = bob.folder.journal.read_bytes()
-    real = taking.take
+    real = taking.write_backup
 
     def late(*arguments: object) -> object:
         bob.folder.journal.rename(bob.folder.path / "elsewhere")
         bob.folder.journal.write_bytes(b"another file\n")
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(taking, "take", late)
+    monkeypatch.setattr(taking, "write_backup", late)
     made = create_backup(bob.folder, clock=clock)
     with zipfile.ZipFile(made.path) as archive:
         assert archive.read("memories.yaml") == before

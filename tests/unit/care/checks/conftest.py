@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.checks import Action, Finding
+    from agent_memory.care.checks import Finding, RepairAction
 
 
 async def _remember(root: Path) -> None:
@@ -101,6 +101,6 @@ def found(root: Path) -> Callable[[], dict[str, Finding]]:
 
 
 @pytest.fixture
-def repaired(root: Path) -> Callable[[], list[Action]]:
+def repaired(root: Path) -> Callable[[], list[RepairAction]]:
     """Return a function that repairs bob."""
     return lambda: repair_all(root, ["bob"], now=NOON)

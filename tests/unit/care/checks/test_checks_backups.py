@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from agent_memory.care.checks import Action, Finding
+    from agent_memory.care.checks import Finding, RepairAction
 
     Found = Callable[[], dict[str, Finding]]
 
@@ -43,7 +43,7 @@ def test_how_old_the_newest_is_and_what_cannot_be_used(bob: Path, root: Path, fo
 
 
 def test_a_restoring_that_was_interrupted_is_finished(
-    bob: Path, found: Found, repaired: Callable[[], list[Action]]
+    bob: Path, found: Found, repaired: Callable[[], list[RepairAction]]
 ) -> None:
     (bob / ".restoring").mkdir(mode=0o700)
     (bob / ".restoring" / "tasks.yaml").write_bytes((bob / "memories.yaml").read_bytes().split(b"\n", 1)[0] + b"\n")

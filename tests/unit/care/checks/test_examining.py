@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.checks import CODES, Severity, examine, salvaged
+from agent_memory.care.checks import CODES, Severity, examine, find_salvageable
 from agent_memory.care.checks.journal_survey import JournalReading
 from agent_memory.files.wording import human
 from agent_memory.memory.status import ATTENTION
@@ -341,7 +341,7 @@ def test_a_record_that_any_journal_of_the_agent_has_is_not_salvaged(bob: Path, r
     lines = [line % (f"thi-00000000000{letter}", '{"said": "Maria", "agent_id": "bob"}') for letter in "ab"]
     (bob / THING.journal).write_text(lines[0])
     (bob / "copy.yaml").write_text("".join(lines))
-    found = salvaged(bob / "copy.yaml", folder_of("bob", root), (MEMORY, THING))
+    found = find_salvageable(bob / "copy.yaml", folder_of("bob", root), (MEMORY, THING))
     assert [record.id for record in found] == ["thi-00000000000b"]
 
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.checks import Action, Finding
+    from agent_memory.care.checks import Finding, RepairAction
 
     Found = Callable[[], dict[str, Finding]]
-    Repaired = Callable[[], list[Action]]
+    Repaired = Callable[[], list[RepairAction]]
 
 
 def _damage_journal(bob: Path) -> bytes:

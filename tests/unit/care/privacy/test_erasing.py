@@ -9,7 +9,7 @@ import pytest
 from agent_memory.care.backups import create_backup, restore_backup
 from agent_memory.care.privacy import Purging
 from agent_memory.care.privacy import erasure as erasing
-from agent_memory.care.privacy.erasure import Hiding
+from agent_memory.care.privacy.erasure import TextHider
 from agent_memory.errors import StorageError
 from agent_memory.journal import Journal
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
@@ -125,7 +125,7 @@ def test_only_the_entries_of_these_records_leave_a_pad(quote: str) -> None:
         f"- content: Zed\n  id: {quote}mem-0123456789ab{quote}\n"
         "# rendered 0\n"
     )
-    left = Hiding((), {"mem-0123456789ab"}).without_entries(pad)
+    left = TextHider((), {"mem-0123456789ab"}).without_entries(pad)
     assert left == ("# What bob sees.\n- content: names mem-0123456789ab\n  id: mem-ba9876543210\n# rendered 0\n")
 
 

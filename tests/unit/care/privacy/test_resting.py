@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.care.backups import create_backup, verify_backup
 from agent_memory.care.privacy import Purging
-from agent_memory.care.privacy.erasure import Hiding
+from agent_memory.care.privacy.erasure import TextHider
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
@@ -216,7 +216,7 @@ def test_a_page_loses_claims_that_rest_on_a_purged_item_whoever_worded_them() ->
         "- She is paid well. [^1]\n- Boxes go north. [^1] [^2]\n- By hand.\n\n"
         '[^1]: "x" (file, at 0-1, mem-0123456789ab): y\n[^2]: "z" (file, at 0-1, mem-ba9876543210): z\n'
     )
-    hidden = Hiding((), {"mem-0123456789ab"}).hidden(page)
+    hidden = TextHider((), {"mem-0123456789ab"}).hidden(page)
     assert "paid well" not in hidden
     assert "mem-0123456789ab" not in hidden
     assert "Boxes go north." in hidden

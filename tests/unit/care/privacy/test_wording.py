@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.privacy.erasure import Erased, Hiding, erase_beside
-from agent_memory.care.privacy.text_search import Wording, search
+from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_beside
+from agent_memory.care.privacy.text_search import TextMatcher, search
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal.purged_spans import BAR
 
@@ -44,7 +44,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
 def test_a_text_is_found_and_hidden_however_it_is_written(written: str) -> None:
-    wording, around = Wording([TEXT]), f"Tea. {written} Cake."
+    wording, around = TextMatcher([TEXT]), f"Tea. {written} Cake."
     hidden = wording.hidden(around)
     assert wording.count(around) == 1
     assert len(hidden) == len(around)
@@ -59,14 +59,14 @@ def test_a_text_is_found_and_hidden_however_it_is_written(written: str) -> None:
     "other", ["Ann earns 72000 a year", "Ann earns 7 a year", "1Ann earns 720", "Ann earns 7200", "Ann learns 720"]
 )
 def test_other_words_are_left_alone(other: str) -> None:
-    wording = Wording(["Ann earns 720"])
+    wording = TextMatcher(["Ann earns 720"])
     assert (wording.count(other), wording.hidden(other)) == (
         (1, f"1{BAR * 13}") if other == "1Ann earns 720" else (0, other)
     )
 
 
 def test_nothing_is_hidden_where_no_text_can_be_told_from_others() -> None:
-    wording = Wording(["Tea at 4", ""])
+    wording = TextMatcher(["Tea at 4", ""])
     assert not wording
     assert wording.hidden("Tea at 4 in the kitchen") == "Tea at 4 in the kitchen"
     assert wording.count("Tea at 4") == 0
@@ -74,7 +74,7 @@ def test_nothing_is_hidden_where_no_text_can_be_told_from_others() -> None:
 
 def test_a_long_text_is_found_by_each_stretch_of_it() -> None:
     words = [f"word{number}" for number in range(100)]
-    wording = Wording([" ".join(words)])
+    wording = TextMatcher([" ".join(words)])
     assert wording.count(" ".join(words[40:])) == 1
     assert wording.count(" ".join(words)) == 2
     assert wording.count(" ".join(words[50:90])) == 0
@@ -88,7 +88,7 @@ def test_packed_files_are_searched_and_left_as_they_are(tmp_path: Path) -> None:
     binary = tmp_path / "core"
     binary.write_bytes(bytes(range(256)) + TEXT.encode() + b"\xff\xfe\x00")
     before = packed.read_bytes()
-    erase_beside(AgentFolder(tmp_path), Hiding([TEXT], ()), Erased())
+    erase_beside(AgentFolder(tmp_path), TextHider([TEXT], ()), ErasureResult())
     assert packed.read_bytes() == before
     assert [(each.path.name, each.member) for each in search(AgentFolder(tmp_path), [TEXT])] == [
         ("memories.bak.gz", None),
@@ -102,7 +102,7 @@ def test_a_line_that_was_kept_aside_packed_goes(tmp_path: Path) -> None:
     packed = base64.b64encode(TEXT.encode() + b"\xff").decode()
     rejected.write_text(f'--- {{"reason": "torn", "line_base64": "{packed}"}}\n--- {{"reason": "kept"}}\n', "utf-8")
     assert [each.count for each in search(AgentFolder(tmp_path), [TEXT])] == [1]
-    erase_beside(AgentFolder(tmp_path), Hiding([TEXT], ()), Erased())
+    erase_beside(AgentFolder(tmp_path), TextHider([TEXT], ()), ErasureResult())
     assert rejected.read_text("utf-8") == '--- {"reason": "kept"}\n'
 
 
@@ -111,10 +111,10 @@ LEADERS = "Chapter 1 " + ". " * 80 + "7"
 
 @pytest.mark.parametrize("text", ["'" * 20, '"' * 19 + "7", "\\" * 16, ". " * 30 + "7", LEADERS])
 def test_what_signs_alone_make_long_hides_no_word_elsewhere(text: str) -> None:
-    wording = Wording([text])
+    wording = TextMatcher([text])
     assert wording.hidden("Chapter 1 tells of 7 cranes.") == "Chapter 1 tells of 7 cranes."
 
 
 def test_a_text_of_words_and_leaders_is_found_as_it_stands() -> None:
-    hidden = Wording([LEADERS]).hidden(f"So: {LEADERS} pages")
+    hidden = TextMatcher([LEADERS]).hidden(f"So: {LEADERS} pages")
     assert hidden.replace(BAR, "").split() == ["So:", "pages"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-from agent_memory.care.statistics import MOST_WEEKS, Embedded, Statistics, Week, by_weeks, monday_of
+from agent_memory.care.statistics import MOST_WEEKS, EmbeddedTexts, MemoryStatistics, Week, by_weeks, get_monday
 from tests.support import NOON
 
 DAY = timedelta(days=1)
@@ -13,9 +13,9 @@ MONDAY = date(2026, 2, 23)
 
 
 def test_a_week_begins_on_monday() -> None:
-    assert monday_of(NOON) == MONDAY
-    assert monday_of(datetime(2026, 2, 23, tzinfo=UTC)) == MONDAY
-    assert monday_of(datetime(2026, 3, 2, tzinfo=UTC)) == MONDAY + timedelta(days=7)
+    assert get_monday(NOON) == MONDAY
+    assert get_monday(datetime(2026, 2, 23, tzinfo=UTC)) == MONDAY
+    assert get_monday(datetime(2026, 3, 2, tzinfo=UTC)) == MONDAY + timedelta(days=7)
 
 
 def test_weeks_without_anything_are_there_too() -> None:
@@ -42,14 +42,16 @@ def test_ten_years_are_shown_and_what_was_before_is_in_the_total() -> None:
 
 
 def test_shares_of_nothing_are_none() -> None:
-    assert Statistics("bob").never_used_share is None
-    assert Embedded().share is None
-    assert Embedded(4, 1).share == 0.25
-    assert Statistics("bob", memories=3, items=1, never_used=1).never_used_share == 0.25
+    assert MemoryStatistics("bob").never_used_share is None
+    assert EmbeddedTexts().share is None
+    assert EmbeddedTexts(4, 1).share == 0.25
+    assert MemoryStatistics("bob", memories=3, items=1, never_used=1).never_used_share == 0.25
 
 
 def test_programs_get_dates_as_text_and_shares() -> None:
-    found = Statistics("bob", memories=1, weeks=by_weeks([NOON], [], [], NOON), embedded=Embedded(2, 1)).as_dict()
+    found = MemoryStatistics(
+        "bob", memories=1, weeks=by_weeks([NOON], [], [], NOON), embedded=EmbeddedTexts(2, 1)
+    ).as_dict()
     assert found["weeks"] == [{"begin": "2026-02-23", "stored": 1, "total": 1, "used": 0, "forgotten": 0}]
     assert found["embedded"] == {"texts": 2, "found": 1, "share": 0.5}
     assert found["never_used_share"] == 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.statistics import Captures, Embedded, statistics_of
+from agent_memory.care.statistics import CaptureCounts, EmbeddedTexts, statistics_of
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.cache import VectorCache
 from agent_memory.embeddings.testing import HashEmbedder
@@ -59,14 +59,14 @@ async def test_texts_with_a_vector_are_found_embedded(service: MemoryService, ro
     texts = ["Use PostgreSQL for the ledger.", "Maria likes tea."]
     for text in texts:
         await service.store(text)
-    assert (await statistics_of(service, NOON)).embedded == Embedded(2, 0)
+    assert (await statistics_of(service, NOON)).embedded == EmbeddedTexts(2, 0)
     embedder = HashEmbedder()
     cache = VectorCache(root / "bob" / "embeddings.sqlite3")
     cache.put_many(embedder.identity, {text_hash(texts[0]): embedder.embed_documents([texts[0]])[0]})
     cache.close()
-    assert (await statistics_of(service, NOON)).embedded == Embedded(2, 1)
+    assert (await statistics_of(service, NOON)).embedded == EmbeddedTexts(2, 1)
     (root / "bob" / "embeddings.sqlite3").write_bytes(b"no database")
-    assert (await statistics_of(service, NOON)).embedded == Embedded(2, 0)
+    assert (await statistics_of(service, NOON)).embedded == EmbeddedTexts(2, 0)
 
 
 async def test_what_became_of_captures_is_told_from_the_log(service: MemoryService, root: Path) -> None:
@@ -81,11 +81,11 @@ async def test_what_became_of_captures_is_told_from_the_log(service: MemoryServi
     log = root / "bob" / "events.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{torn")
     found = await statistics_of(service, NOON)
-    assert found.captures == Captures(captured=3, kept=1, forgotten=1)
+    assert found.captures == CaptureCounts(captured=3, kept=1, forgotten=1)
     assert found.weeks[-1].forgotten == 1
     log.unlink()
     log.mkdir()
-    assert (await statistics_of(service, NOON)).captures == Captures()
+    assert (await statistics_of(service, NOON)).captures == CaptureCounts()
 
 
 @pytest.mark.parametrize("part", ["scratchpad", "journals", "others"])

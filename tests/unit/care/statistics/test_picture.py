@@ -9,28 +9,28 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from agent_memory.care.statistics import Statistics, as_svg, as_text, by_weeks, round_step
+from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, by_weeks, round_step
 from tests.support import NOON
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def _of(days: list[float], used: list[float], agent_id: str = "bob") -> Statistics:
+def _of(days: list[float], used: list[float], agent_id: str = "bob") -> MemoryStatistics:
     stored = [NOON - timedelta(days=each) for each in days]
     weeks = by_weeks(stored, [NOON - timedelta(days=each) for each in used], [], NOON)
-    return Statistics(agent_id, memories=len(days), never_used=len(days) - len(used), weeks=weeks)
+    return MemoryStatistics(agent_id, memories=len(days), never_used=len(days) - len(used), weeks=weeks)
 
 
-def _many(weeks: int) -> Statistics:
+def _many(weeks: int) -> MemoryStatistics:
     numbers = random.Random(1)
     days = [7.0 * weeks * numbers.random() for _ in range(500)] + [7.0 * (weeks - 1)]
     return _of(days, days[:100])
 
 
 @pytest.mark.parametrize(
-    "statistics", [Statistics("bob"), _of([0], []), _of([8, 8, 0], [0]), _many(30), _many(60), _many(300)]
+    "statistics", [MemoryStatistics("bob"), _of([0], []), _of([8, 8, 0], [0]), _many(30), _many(60), _many(300)]
 )
-def test_it_is_whole_and_lies_within_its_frame(statistics: Statistics) -> None:
+def test_it_is_whole_and_lies_within_its_frame(statistics: MemoryStatistics) -> None:
     svg = ET.fromstring(as_svg(statistics))
     _, _, width, height = map(float, svg.attrib["viewBox"].split())
     for each in svg.iter():
@@ -98,4 +98,4 @@ def test_what_is_little_is_not_nothing() -> None:
 
 
 def test_nothing_is_said_in_words() -> None:
-    assert as_text(Statistics("bob"), 80) == ["Nothing was stored yet."]
+    assert as_text(MemoryStatistics("bob"), 80) == ["Nothing was stored yet."]

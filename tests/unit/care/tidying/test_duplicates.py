@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.care.tidying.suggestions import duplicates, words_of
+from agent_memory.care.tidying.suggestions import duplicates, extract_words
 from agent_memory.models import BESIDE, DISTINCT, SUSPECT, Link, Memory
 from tests.support import NOON, memory_of
 
@@ -98,5 +98,5 @@ def test_a_day_that_is_named_from_when_it_was_said_has_to_be_the_same_day() -> N
 
 
 def test_what_has_no_words_repeats_nothing() -> None:
-    assert words_of(" .,! ") == ()
+    assert extract_words(" .,! ") == ()
     assert found(said("..."), said("...")) == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.care.tidying import Cleanup, LifecycleSettings, Retention
+from agent_memory.care.tidying import CleanupRules, LifecycleSettings, RetentionRule
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import build_settings
 from tests.support import memory_of
@@ -14,7 +14,7 @@ from tests.support import memory_of
 
 def test_the_numbers_are_those_of_the_contract_with_an_order_that_can_be() -> None:
     """Its 30 days without access would delete before its 60 days could archive; here they say what counts as used."""
-    assert Cleanup().model_dump() == {
+    assert CleanupRules().model_dump() == {
         "archive_old_entries_days": 60,
         "max_age_days": 90,
         "delete_unaccessed_days": 30,
@@ -60,8 +60,8 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
 )
 def test_a_rule_is_about_what_it_names(rule: dict[str, str], fits: bool) -> None:
     memory = memory_of("Maria likes tea.", tags=["drinks"], topic="kitchen", group="acme:one", project="kestrel")
-    assert Retention.model_validate(rule).fits(memory) is fits
+    assert RetentionRule.model_validate(rule).fits(memory) is fits
 
 
 def test_a_rule_says_what_it_is_about() -> None:
-    assert Retention(category="note", project="kestrel").name == "category note, project kestrel"
+    assert RetentionRule(category="note", project="kestrel").name == "category note, project kestrel"

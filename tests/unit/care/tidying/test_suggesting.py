@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.importance import importance_of
-from agent_memory.care.tidying import Budget, LifecycleSettings, Suggestion
-from agent_memory.care.tidying.suggestions import Suggesting, within
+from agent_memory.care.tidying import LifecycleSettings, TidyBudget, TidySuggestion
+from agent_memory.care.tidying.suggestions import SuggestionBuilder, within
 from agent_memory.models import SUSPECT, ArchivedMemory, Link, Memory
 from tests.support import NOON, memory_of
 
@@ -31,12 +31,12 @@ def suggested(
     archived: Sequence[ArchivedMemory] = (),
     replaced: dict[str, str] | None = None,
     **settings: Any,
-) -> list[Suggestion]:
+) -> list[TidySuggestion]:
     chosen = LifecycleSettings.model_validate(settings)
-    return Suggesting(memories, replaced or {}, chosen, NOON, importance_of).all(archived)
+    return SuggestionBuilder(memories, replaced or {}, chosen, NOON, importance_of).all(archived)
 
 
-def actions(suggestions: Sequence[Suggestion]) -> list[tuple[str, str]]:
+def actions(suggestions: Sequence[TidySuggestion]) -> list[tuple[str, str]]:
     return [(each.action, each.memory.id) for each in suggestions]
 
 
@@ -215,14 +215,14 @@ def test_older_versions_leave_the_archive_with_what_replaced_them() -> None:
 
 @pytest.mark.parametrize(("memories", "most"), [(5, 10), (100, 10), (350, 35), (5_000, 100), (100_000, 100)])
 def test_a_run_moves_a_tenth_at_least_ten_at_most_a_hundred(memories: int, most: int) -> None:
-    assert Budget.of(memories) == Budget(most)
-    assert Budget.of(memories, 3) == Budget(3)
+    assert TidyBudget.of(memories) == TidyBudget(most)
+    assert TidyBudget.of(memories, 3) == TidyBudget(3)
 
 
 def test_the_budget_counts_older_versions_and_goes_on_behind_what_does_not_fit() -> None:
     first = old(days=200)
-    wide = Suggestion("archive", old(supersedes=first.id), "", "unused", 0.1, (first,))
-    small = Suggestion("archive", old(), "", "unused", 0.2)
-    assert within([small, wide, small], Budget(2)) == ([small, small], 2)
-    assert within([wide, small], Budget(1)) == ([wide], 1), "else it would wait forever"
-    assert within([], Budget(1)) == ([], 0)
+    wide = TidySuggestion("archive", old(supersedes=first.id), "", "unused", 0.1, (first,))
+    small = TidySuggestion("archive", old(), "", "unused", 0.2)
+    assert within([small, wide, small], TidyBudget(2)) == ([small, small], 2)
+    assert within([wide, small], TidyBudget(1)) == ([wide], 1), "else it would wait forever"
+    assert within([], TidyBudget(1)) == ([], 0)

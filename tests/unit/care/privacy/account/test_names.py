@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent_memory.care.account import Holding, SearchedNames, names_of
+from agent_memory.care.account import HeldRecord, SearchedNames, find_known_names
 
 
-def entity(last: str, name: str, *aliases: str, into: str = "", kind: str = "entity") -> Holding:
+def entity(last: str, name: str, *aliases: str, into: str = "", kind: str = "entity") -> HeldRecord:
     links = [{"rel": "merged_into", "id": f"ent-{into:0>12}"}] if into else []
     data: dict[str, Any] = {"name": name, "aliases": list(aliases), "links": links}
-    return Holding(kind, f"ent-{last:0>12}", "entities.yaml", data, "")
+    return HeldRecord(kind, f"ent-{last:0>12}", "entities.yaml", data, "")
 
 
 def test_a_name_brings_the_other_names_of_the_same_entity_and_of_those_merged_into_it() -> None:
@@ -23,16 +23,16 @@ def test_a_name_brings_the_other_names_of_the_same_entity_and_of_those_merged_in
         entity("4", "Ann Smith"),
     ]
     for name in ("Ann Miller", "ann  miller", "ANNIE", "Dr. Miller", "anm", "ent-000000000003"):
-        found = names_of(name, known)
+        found = find_known_names(name, known)
         assert set(map(str.casefold, found.names)) >= {"annie", "dr. miller", "a. m.", "anm"}
         assert found.entities == {f"ent-{one:0>12}" for one in "123"}
         assert "Ann Smith" not in found.names
-    assert names_of("Annie", known).names[0] == "Annie"
-    assert names_of("ent-000000000004", known).names == ("Ann Smith",)
+    assert find_known_names("Annie", known).names[0] == "Annie"
+    assert find_known_names("ent-000000000004", known).names == ("Ann Smith",)
 
 
 def test_a_name_that_no_entity_has_is_looked_for_all_the_same() -> None:
-    assert names_of("Zoe", [entity("1", "Ann"), entity("2", "Zoe", kind="topic")]) == SearchedNames(("Zoe",))
+    assert find_known_names("Zoe", [entity("1", "Ann"), entity("2", "Zoe", kind="topic")]) == SearchedNames(("Zoe",))
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_what_names_somebody_anywhere_or_points_to_them_concerns_them(
     data: dict[str, Any], earlier: tuple[str, ...], concerned: bool
 ) -> None:
     names = SearchedNames(("Ann",), frozenset({"ent-000000000001"}))
-    holding = Holding("memory", "mem-000000000001", "memories.yaml", data, "", earlier)
+    holding = HeldRecord("memory", "mem-000000000001", "memories.yaml", data, "", earlier)
     assert names.concern(holding) is concerned
