@@ -12,8 +12,7 @@ from typing_extensions import override
 from agent_memory.engines.ann_index import EngineLimits
 from agent_memory.engines.index_maintenance import IndexOptions
 from agent_memory.engines.shard import Shard
-from agent_memory.engines.shard_client import EngineClient, pack_message, payload_of, unpack_message
-from agent_memory.engines.shard_reader import ShardReader
+from agent_memory.engines.shard_process import EngineClient, ShardReader, build_payload, pack_message, unpack_message
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.models import Document
@@ -47,7 +46,7 @@ def unit_rows(count: int, *, width: int = WIDTH, seed: int = 0, clusters: int = 
 def payload(number: int, *facets: Facet, **fields: Any) -> dict[str, Any]:
     """Return the payload of a record whose id tells its number."""
     then = datetime.fromtimestamp(fields.pop("timestamp", 0.0), UTC)
-    return payload_of(Document(f"mem-{number:012x}", "", facets, then, then, **fields))
+    return build_payload(Document(f"mem-{number:012x}", "", facets, then, then, **fields))
 
 
 class EngineHere(EngineClient):

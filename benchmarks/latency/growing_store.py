@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.engines.ann_index import AnnIndex
-from agent_memory.engines.shard_client import EngineClient
+from agent_memory.engines.shard_process import EngineClient
 from agent_memory.index import ExactCosines
 from agent_memory.memories import MigratableStorage
 from benchmarks.latency.data import (

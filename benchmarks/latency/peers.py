@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.engines.shard import Shard
-from agent_memory.engines.shard_client import Conditions
+from agent_memory.engines.shard_process import PayloadConditions
 from agent_memory.files.layout import folder_of
 from agent_memory.store.shards import Shards
 from benchmarks.latency.data import Figure, amount, figure, memories, sampled
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NEAREST: Final = 60
 _IN_A_CALL: Final = 500
-_DECISION: Final = Conditions(facets=["category=decision"])
+_DECISION: Final = PayloadConditions(facets=["category=decision"])
 
 
 def numpy_figures(size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[Figure]:

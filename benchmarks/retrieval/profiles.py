@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.index.fusion import Asked
+from agent_memory.index.fusion import WeightedQuestion
 from agent_memory.lifecycle import importance_of
 from benchmarks.retrieval.rivals import Found
 
@@ -36,7 +36,7 @@ def profiled(query: str, found: SearchResults, key_of: Mapping[str, str], now: d
         key_of: The key of each memory by its id.
         now: The moment of asking.
     """
-    asked = Asked(query, found.words, now)
+    asked = WeightedQuestion(query, found.words, now)
     weighted: dict[str, float] = {}
     important: dict[str, float] = {}
     for hit in found:

@@ -24,8 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.index.buffer_part import Postings
-from agent_memory.index.results import Norm, RankingSettings
+from agent_memory.index.buffer_part import PostingLists
+from agent_memory.index.results import LengthNorm, RankingSettings
 from benchmarks.words.sealed import Asked, sealed, tantivy_index
 
 if TYPE_CHECKING:
@@ -71,11 +71,14 @@ def measure(count: int) -> dict[str, dict[str, float]]:
 
 
 def _ours(texts: Texts, questions: Texts) -> dict[str, float]:
-    settings, postings = RankingSettings(), Postings()
+    settings, postings = RankingSettings(), PostingLists()
     build = _seconds(lambda: [postings.add(Counter(text)) for text in texts])
     more = _seconds(lambda: [postings.add(Counter(text)) for text in questions])
     count = len(postings.lengths)
-    norm, every = Norm(settings.k1 * (1 - settings.b), settings.k1 * settings.b / _LENGTH), bytearray(b"\x01") * count
+    norm, every = (
+        LengthNorm(settings.k1 * (1 - settings.b), settings.k1 * settings.b / _LENGTH),
+        bytearray(b"\x01") * count,
+    )
 
     def ask(words: list[str]) -> object:
         frequencies = {word: frequency for word in words if (frequency := postings.frequency(word))}

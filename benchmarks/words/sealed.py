@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agent_memory.index.results import Norm, RankingSettings
-from agent_memory.index.segment import About, Segment
+from agent_memory.index.results import LengthNorm, RankingSettings
+from agent_memory.index.segment import Segment, SegmentInfo
 from agent_memory.index.segment_writer import Row, merge, seal
-from agent_memory.index.terms import talking
 from agent_memory.index.word_lists import WordLists
 
 if TYPE_CHECKING:
@@ -33,11 +32,11 @@ def sealed(texts: Sequence[Sequence[str]], folder: Path) -> WordLists:
         place = folder / str(begin)
         place.mkdir()
         rows = [_row(begin + at, text) for at, text in enumerate(some)]
-        seal(place, rows, About("memory", begin + 1, begin + len(some), 0, 0, 0), talking=talking)
+        seal(place, rows, SegmentInfo("memory", begin + 1, begin + len(some), 0, 0, 0))
         parts.append((Segment(place), np.ones(len(some), bool)))
     whole = folder / "whole"
     whole.mkdir()
-    merge(whole, parts, talking=talking, purged_seq=0, oldest=True)
+    merge(whole, parts, purged_seq=0, oldest=True)
     segment = Segment(whole)
     return WordLists(segment.lists("terms").of, segment.columns["length"])
 
@@ -59,7 +58,7 @@ class Asked:
     def __init__(self, words: WordLists, texts: int, length: int) -> None:
         self._words, self._texts = words, texts
         self._every = np.ones(texts, bool)
-        self._norm = Norm(_SETTINGS.k1 * (1 - _SETTINGS.b), _SETTINGS.k1 * _SETTINGS.b / length)
+        self._norm = LengthNorm(_SETTINGS.k1 * (1 - _SETTINGS.b), _SETTINGS.k1 * _SETTINGS.b / length)
         self._heaviness = self._norm.flat + self._norm.steepness * length
 
     def maxscore(self, words: Sequence[str], count: int) -> list[int]:

@@ -71,7 +71,7 @@ def test_importing_creates_no_file_starts_no_thread_and_loads_nothing_heavy(modu
 def test_the_front_door_itself_loads_nothing_and_the_holder_of_a_shard_no_models(tmp_path: Path) -> None:
     assert "pydantic" not in imported("agent_memory", tmp_path)["modules"]  # type: ignore[operator]
     assert "pydantic" not in imported("agent_memory.storage", tmp_path)["modules"]  # type: ignore[operator]
-    assert "pydantic" not in imported("agent_memory.engines.shard_reader", tmp_path)["modules"]  # type: ignore[operator]
+    assert "pydantic" not in imported("agent_memory.engines.shard_process", tmp_path)["modules"]  # type: ignore[operator]
 
 
 def test_a_storage_without_segments_is_opened_without_numpy(tmp_path: Path) -> None:

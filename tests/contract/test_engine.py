@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from agent_memory.engines.shard import Shard
-from agent_memory.engines.shard_client import Conditions, EngineClient, payload_of
+from agent_memory.engines.shard_process import EngineClient, PayloadConditions, build_payload
 from agent_memory.errors import StorageError
 from agent_memory.files.processes import child_environment
 from agent_memory.models import MEMORY
@@ -48,7 +48,7 @@ def shard(folder: Path) -> Iterator[Shard]:
 
 
 def test_no_text_goes_into_a_payload() -> None:
-    payload = payload_of(MEMORY.document(memory_of("a secret plan", tags=["a"], created_by_session="s-1")))
+    payload = build_payload(MEMORY.document(memory_of("a secret plan", tags=["a"], created_by_session="s-1")))
     assert "secret" not in str(payload)
     assert payload.keys() == {"id", "facets", "timestamp"}
 
@@ -88,23 +88,23 @@ def test_scores_are_cosines_best_first_and_above_the_floor(shard: Shard) -> None
 @pytest.mark.parametrize(
     ("where", "numbers"),
     [
-        (Conditions(), {0, 1, 2, 3}),
-        (Conditions(facets=["category=task"]), {1, 3}),
-        (Conditions(facets=["tag=a"]), {0, 1}),
-        (Conditions(facets=["tag=a", "tag=b"]), {1}),
-        (Conditions(any_facets=["tag=b", "tag=none"]), {1}),
-        (Conditions(any_facets=["tag=a", "tag=b"], facets=["tag=a"]), {0, 1}),
-        (Conditions(any_facets=["tag=none"]), set()),
-        (Conditions(no_facets=["tag=a"], facets=["category=task"]), {3}),
-        (Conditions(no_facets=["tag=none"], facets=["tag=a"]), {0, 1}),
-        (Conditions(since=100.0), {1, 2, 3}),
-        (Conditions(until=100.0), {0, 1}),
-        (Conditions(since=100.0, until=200.0), {1, 2}),
-        (Conditions(facets=["category=task", "tag=a"], since=50.0), {1}),
-        (Conditions(facets=["category=none"]), set()),
+        (PayloadConditions(), {0, 1, 2, 3}),
+        (PayloadConditions(facets=["category=task"]), {1, 3}),
+        (PayloadConditions(facets=["tag=a"]), {0, 1}),
+        (PayloadConditions(facets=["tag=a", "tag=b"]), {1}),
+        (PayloadConditions(any_facets=["tag=b", "tag=none"]), {1}),
+        (PayloadConditions(any_facets=["tag=a", "tag=b"], facets=["tag=a"]), {0, 1}),
+        (PayloadConditions(any_facets=["tag=none"]), set()),
+        (PayloadConditions(no_facets=["tag=a"], facets=["category=task"]), {3}),
+        (PayloadConditions(no_facets=["tag=none"], facets=["tag=a"]), {0, 1}),
+        (PayloadConditions(since=100.0), {1, 2, 3}),
+        (PayloadConditions(until=100.0), {0, 1}),
+        (PayloadConditions(since=100.0, until=200.0), {1, 2}),
+        (PayloadConditions(facets=["category=task", "tag=a"], since=50.0), {1}),
+        (PayloadConditions(facets=["category=none"]), set()),
     ],
 )
-def test_every_condition_holds_alone_and_together(shard: Shard, where: Conditions, numbers: set[int]) -> None:
+def test_every_condition_holds_alone_and_together(shard: Shard, where: PayloadConditions, numbers: set[int]) -> None:
     task, a, b, c = ("category", "task"), ("tag", "a"), ("tag", "b"), ("tag", "c")
     payloads = [
         payload(0, a),
@@ -150,17 +150,17 @@ def test_the_graph_finds_what_an_exact_search_finds(shard: Shard) -> None:
 def test_a_shard_belongs_to_one_process_and_is_free_when_that_ends(folder: Path) -> None:
     Shard.create(folder, WIDTH).close()
     holder = EngineClient(folder)
-    assert holder.opened(PATIENCE) is not None
+    assert holder.read_content(PATIENCE) is not None
     with pytest.raises(StorageError, match=r"(?i)lock|temporarily unavailable"):
         Shard.open(folder)  # the engine's own lock, should ours ever be missing
     second = EngineClient(folder)
     with pytest.raises(StorageError) as busy:
-        second.opened(PATIENCE)
+        second.read_content(PATIENCE)
     assert busy.value.code == "busy"
     second.close()
     holder.close()
     third = EngineClient(folder)
-    assert third.opened(PATIENCE) is not None
+    assert third.read_content(PATIENCE) is not None
     third.close()
 
 
@@ -168,7 +168,7 @@ def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     Shard.create(folder, WIDTH).close()
     code = (
         "import sys, os; from pathlib import Path\n"
-        "from agent_memory.engines.shard_client import EngineClient\n"
+        "from agent_memory.engines.shard_process import EngineClient\n"
         "client = EngineClient(Path(sys.argv[1])); assert client.opened(60) is not None\n"
         "print(client.pid, flush=True); os.kill(os.getpid(), 9)"
     )
@@ -180,7 +180,7 @@ def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     while time.monotonic() < deadline:
         heir = EngineClient(folder)
         try:
-            assert heir.opened(PATIENCE) is not None
+            assert heir.read_content(PATIENCE) is not None
         except StorageError:
             time.sleep(0.05)
             continue
@@ -223,13 +223,13 @@ def test_damage_never_reaches_the_agent(folder: Path, damage: Callable[[Path], N
     damage(folder)
     client = EngineClient(folder)
     try:
-        opened = client.opened(PATIENCE)
+        opened = client.read_content(PATIENCE)
     except StorageError as error:
         assert error.code in {"engine", "engine_gone"}  # noqa: PT017 - either is right
     else:
         assert opened is not None
         if len(opened) == 300:  # restored from the engine's own log; less is noticed by the count
-            near = client.nearest(rows[7].tolist(), 1, 0.0, Conditions(), patience=PATIENCE)
+            near = client.nearest(rows[7].tolist(), 1, 0.0, PayloadConditions(), patience=PATIENCE)
             assert near is not None
             assert near.pairs[0] == (payload(7)["id"], pytest.approx(1.0, abs=2e-3))
     client.close()
@@ -239,7 +239,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     nowhere = tmp_path / "gen" / "shard"
     client = EngineClient(nowhere)
     with pytest.raises(StorageError) as failed:
-        client.opened(PATIENCE)
+        client.read_content(PATIENCE)
     assert failed.value.code == "engine"
     client.close()
 
@@ -247,14 +247,14 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 def test_a_hanging_child_costs_a_search_no_more_than_its_patience(folder: Path) -> None:
     Shard.create(folder, WIDTH).close()
     client = EngineClient(folder)
-    client.opened(PATIENCE)
+    client.read_content(PATIENCE)
     os.kill(client.pid, signal.SIGSTOP)
     query = unit_rows(1)[0].tolist()
-    assert client.nearest(query, 5, 0.0, Conditions(), patience=0.01) is None
-    assert client.nearest(query, 5, 0.0, Conditions(), patience=0.01) is None
+    assert client.nearest(query, 5, 0.0, PayloadConditions(), patience=0.01) is None
+    assert client.nearest(query, 5, 0.0, PayloadConditions(), patience=0.01) is None
     os.kill(client.pid, signal.SIGCONT)
     deadline = time.monotonic() + PATIENCE
-    while client.nearest(query, 5, 0.0, Conditions(), patience=1.0) is None:
+    while client.nearest(query, 5, 0.0, PayloadConditions(), patience=1.0) is None:
         assert time.monotonic() < deadline, "it never came back"
     client.close()
 

@@ -23,7 +23,7 @@ from agent_memory.compat.leonidas_entries import (
 )
 from agent_memory.embeddings.registry import make_embedder
 from agent_memory.errors import ValidationError
-from agent_memory.index.fusion import Asked, trusted
+from agent_memory.index.fusion import WeightedQuestion, weigh_trust
 from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
@@ -538,13 +538,13 @@ async def search_entries(
         _search_memories(records, query, depth, caller), _search_others(records, query, depth, now, caller)
     )
     for ranked, words in chain(*answers):
-        question = Asked(query.query, words, now)
+        question = WeightedQuestion(query.query, words, now)
         for record, parts in ranked:
             if not query.accepts(record):
                 continue
             text = str(getattr(record, "content", ""))
             weighed = question.weigh(text, parts, record.moment, importance_of(record, now))
-            relevance = weighed.relevance * trusted(record.trust)
+            relevance = weighed.relevance * weigh_trust(record.trust)
             if relevance >= query.least and (weighed.semantic or weighed.keyword or question.periods):
                 relevant[record.id] = relevance, record
     best = sorted(relevant.values(), key=lambda pair: (pair[0], pair[1].timestamp), reverse=True)

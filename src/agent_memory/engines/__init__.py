@@ -1,1 +1,1 @@
-"""The embedded vector engine behind a memory in files: index, build, migration and rollback."""
+"""Qdrant engines of a memory: embedded next to files, or a server."""

@@ -1,7 +1,7 @@
-"""`AnnIndex`: exact cosines of candidates that the vector engine names once there are many memories.
+"""Exact cosines of candidates that the vector engine finds.
 
-The vectors stay in this process: every score is computed from them, so that an engine changes how fast a search is and
-not what it says. What changed since the engine's index was built is compared here. Not thread-safe, like its parent.
+The vectors stay in this process: every score is computed from them, so that an engine changes the speed of a search and
+not its results. Records changed since the engine's index was built are compared here. Not thread-safe, like its parent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from agent_memory.engines.shard_client import label_of
+from agent_memory.engines.shard_process import get_label
 from agent_memory.index import DenseIndex, ExactCosines
 from agent_memory.models import GROUP, GROUPED, ITEM
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engines.shard_client import Conditions, EngineClient
-    from agent_memory.index import Cosines, Scope
+    from agent_memory.engines.shard_process import EngineClient, PayloadConditions
+    from agent_memory.index import QueryCosines, SearchScope
 
 NEAREST: Final = 256
 """Candidates asked for: four times what a ranking looks at closely, so that filters leave enough of them."""
@@ -40,7 +40,7 @@ _SLACK: Final = 0.002
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """From which numbers on the engine is asked and its index built anew.
+    """Limits that decide when the engine is asked and rebuilt.
 
     Attributes:
         asked_from: Memories from which the engine is asked once they were moved to it, all vectors being in memory: to
@@ -60,14 +60,14 @@ class EngineLimits:
 
 
 class AnnIndex(DenseIndex):
-    """A `DenseIndex` that asks an engine for the nearest memories while there is one.
+    """A `DenseIndex` that asks an engine for the nearest memories.
 
     Args:
         worker: Embeds texts and queries; its owner closes it.
         limits: When the engine is asked.
 
     Attributes:
-        engine: Names the candidates; without one every memory is compared.
+        engine: Engine that finds candidates; None compares every memory.
         behind: Memories that changed since the engine's index was built; kept only while there is an engine.
     """
 
@@ -91,64 +91,64 @@ class AnnIndex(DenseIndex):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether so much changed since the engine's index was built that a new one makes searches faster."""
+        """True if enough has changed that a new index makes searches faster."""
         return len(self.texts) >= self._limits.asked_from and len(self.behind) >= self._limits.rebuilt_from
 
     @override
-    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
+    def cosines(self, query: Vector, scope: SearchScope | None = None) -> QueryCosines:
         self._absorb()
         few = len(self.texts) < self._limits.asked_from
         if self.engine is None or few or len(self.behind) > self._limits.most_changes:
             return ExactCosines(self, query)
         return _NearCosines(self, query, scope)
 
-    def near(self, query: Vector, floor: float, scope: Scope | None = None) -> _Near | None:
-        """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.
+    def near(self, query: Vector, floor: float, scope: SearchScope | None = None) -> _Near | None:
+        """Return the engine's results above `floor`, and whether they are all.
 
-        None when it cannot answer, or when too little of it would be left within the scope.
+        Cosines are exact, best first. None if it cannot answer, or if too few results are within the scope.
         """
         if self.engine is None:
             return None
         # The engine's numbers are of half precision: one just below the floor there may be above it here.
-        found = self.engine.nearest(query.tolist(), NEAREST, floor - _SLACK, _where(scope))
-        if found is None:
+        near = self.engine.nearest(query.tolist(), NEAREST, floor - _SLACK, _where(scope))
+        if near is None:
             return None
-        ids = [memory_id for memory_id, _ in found.pairs if memory_id in self.texts and memory_id not in self.behind]
-        if not found.complete and not _leaves_enough(ids, scope):
+        ids = [memory_id for memory_id, _ in near.pairs if memory_id in self.texts and memory_id not in self.behind]
+        if not near.complete and not _leaves_enough(ids, scope):
             return None
         wanted = dict.fromkeys([*ids, *self.behind])
-        scored = sorted(self.scored(wanted, query).items(), key=itemgetter(1), reverse=True)
-        least = floor if found.complete or not found.pairs else max(floor, found.pairs[-1][1] - _SLACK)
-        return [pair for pair in scored if pair[1] >= least], found.complete
+        scored = sorted(self.compute_cosines(wanted, query).items(), key=itemgetter(1), reverse=True)
+        least = floor if near.complete or not near.pairs else max(floor, near.pairs[-1][1] - _SLACK)
+        return [pair for pair in scored if pair[1] >= least], near.complete
 
-    def estimate(self, query: Vector, floor: float, scope: Scope | None) -> int:
-        """Return about how many memories have a cosine of at least `floor` and lie within the scope."""
+    def estimate(self, query: Vector, floor: float, scope: SearchScope | None) -> int:
+        """Estimate the number of memories in scope that reach `floor`."""
         step = max(1, len(self.rows.texts) // _SAMPLE)
         rows = (self.rows.cosines(query, step) >= floor).nonzero()[0] * step
         near = [memory_id for row in rows.tolist() for memory_id in self.rows.records_at(row)]
         return step * (len(near) if scope is None else sum(map(scope.admits, near)))
 
 
-def _leaves_enough(ids: Iterable[str], scope: Scope | None) -> bool:
-    return scope is None or sum(islice((1 for one in ids if scope.admits(one)), _ENOUGH)) == _ENOUGH
+def _leaves_enough(ids: Iterable[str], scope: SearchScope | None) -> bool:
+    return scope is None or sum(islice((1 for memory_id in ids if scope.admits(memory_id)), _ENOUGH)) == _ENOUGH
 
 
-def _where(scope: Scope | None) -> Conditions:
-    """Return what the engine can check: never more than is asked, sometimes less.
+def _where(scope: SearchScope | None) -> PayloadConditions:
+    """Return the conditions that the engine can check.
 
-    Access counts are left out: they change with every search, and a shard is as it was built. A bound in time is
-    a millisecond wider, since numbers are less exact than dates.
+    They admit at least all records of the scope. Access counts are left out: they change with every search, and a shard
+    is immutable. A bound in time is a millisecond wider, since numbers are less exact than dates.
     """
     if scope is None:
         return {}
     filters, between = scope.filters, scope.filters.date_range
-    where: Conditions = {
-        "facets": list(map(label_of, filters.facets)),
-        "any_facets": list(map(label_of, filters.any_facets)),
-        "no_facets": [] if filters.include_items else [label_of(ITEM)],
+    where: PayloadConditions = {
+        "facets": list(map(get_label, filters.facets)),
+        "any_facets": list(map(get_label, filters.any_facets)),
+        "no_facets": [] if filters.include_items else [get_label(ITEM)],
     }
     if filters.group is not None:
-        where["group"] = (label_of((GROUP, filters.group)), label_of(GROUPED))
+        where["group"] = (get_label((GROUP, filters.group)), get_label(GROUPED))
     if between and between.start:
         where["since"] = between.start.timestamp() - _MILLISECOND
     if between and between.end:
@@ -157,11 +157,14 @@ def _where(scope: Scope | None) -> Conditions:
 
 
 class _NearCosines(ExactCosines):
-    """Cosines of what is near a query; of all memories only where a caller asks for that."""
+    """Cosines of the nearest records.
+
+    Of all records only if a caller asks for them.
+    """
 
     has_scope = True
 
-    def __init__(self, index: AnnIndex, query: Vector, scope: Scope | None) -> None:
+    def __init__(self, index: AnnIndex, query: Vector, scope: SearchScope | None) -> None:
         super().__init__(index, query)
         self._ann = index
         self._scope = scope
@@ -169,19 +172,22 @@ class _NearCosines(ExactCosines):
 
     @override
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
-        found = self._above(floor)
-        return super().at_least(floor, count) if found is None else found[0][:count]
+        near = self._above(floor)
+        return super().at_least(floor, count) if near is None else near[0][:count]
 
     @override
     def how_many(self, floor: float) -> int:
-        found = self._above(floor)
-        if found is None:
+        near = self._above(floor)
+        if near is None:
             return super().how_many(floor)
-        pairs, complete = found
+        pairs, complete = near
         return len(pairs) if complete else max(len(pairs), self._ann.estimate(self._query, floor, self._scope))
 
     def _above(self, floor: float) -> _Near | None:
-        """Ask the engine, once for each floor; not at all once every memory was compared."""
+        """Ask the engine, once for each floor.
+
+        Not if every memory was compared already.
+        """
         if self._all is not None:
             return None
         if self._near is None or self._near[0] != floor:

@@ -31,7 +31,7 @@ class Migration:
     Args:
         storage: What may be moved.
         settings: Threshold, and whether to ask.
-        report: Sends events.
+        report: Function that sends events.
     """
 
     def __init__(self, storage: MemoryStorage, settings: ServiceSettings, report: Report) -> None:
@@ -83,7 +83,7 @@ class Migration:
         """
         async with self._moving.turn():
             estimate = await self._storage.estimate()
-            watch = _Watch(self._report, caller, progress, estimate.count)
+            watch = _MigrationProgress(self._report, caller, progress, estimate.count)
             plan = {
                 "backend": "vector",
                 "batch_size": self._settings.migration_batch_size,
@@ -97,13 +97,13 @@ class Migration:
                 built = await self._storage.migrate(watch)
             except Exception as error:
                 why = f"It broke off ({type(error).__name__}), which is a defect of agent-memory."
-                known = error if isinstance(error, AgentMemoryError) else MigrationError(why)
-                await self._failed(known, before, watch, caller)
+                reported_error = error if isinstance(error, AgentMemoryError) else MigrationError(why)
+                await self._handle_failure(reported_error, before, watch, caller)
                 raise
             except asyncio.CancelledError:
                 pending = int(self._storage.embedding_status().get("pending", 0))
-                left = {"texts_left": pending, "memory_count": watch.count}
-                await self._report("memory:migration_paused", caller, **left, duration_seconds=watch.seconds)
+                remaining = {"texts_left": pending, "memory_count": watch.count}
+                await self._report("memory:migration_paused", caller, **remaining, duration_seconds=watch.seconds)
                 raise
             await self._storage.note_migration(begun=False)
             await self._report(
@@ -149,7 +149,9 @@ class Migration:
         except Exception as error:  # noqa: BLE001 - logged like the others; no caller waits for it
             log.warning("unasked_migration_broke", error=type(error).__name__)
 
-    async def _failed(self, error: AgentMemoryError, before: str, watch: _Watch, caller: Caller) -> None:
+    async def _handle_failure(
+        self, error: AgentMemoryError, before: str, watch: _MigrationProgress, caller: Caller
+    ) -> None:
         log.warning("migration_failed", code=error.code, error=error.message)
         if not isinstance(error, BusyError):
             await self._storage.note_migration(begun=False)
@@ -170,8 +172,11 @@ class Migration:
         await self._report("memory:migration_rolled_back", caller, **ends)
 
 
-class _Watch:
-    """Progress of a build as events, at most one per second and stage."""
+class _MigrationProgress:
+    """Reports the progress of a build as events.
+
+    At most one per second and stage.
+    """
 
     def __init__(self, report: Report, caller: Caller, further: Progress | None, total: int) -> None:
         self.done, self.total, self.count = 0, total, total
@@ -181,7 +186,7 @@ class _Watch:
 
     @property
     def seconds(self) -> float:
-        """How long it has been going."""
+        """Seconds since the beginning."""
         return round(time.monotonic() - self._begun, 3)
 
     async def __call__(self, stage: str, done: int, total: int) -> None:

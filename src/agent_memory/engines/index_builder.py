@@ -1,10 +1,12 @@
-"""Builds an index: `python -m agent_memory.engines.index_builder AGENT_FOLDER KIND IDENTITY BATCH [--activate]`.
+"""Build of a vector index, in a process of its own.
 
-A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
-the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
-switch; killed at any moment it leaves either the old state or the new one. Reports its progress as JSON lines on its
-standard output, and ends when that is closed. A record whose vector is not cached is left out; the process that opens
-the index compares it.
+`python -m agent_memory.engines.index_builder AGENT_FOLDER KIND IDENTITY BATCH [--activate]` is that process.
+It has a low priority: loading and graph building hold the interpreter for seconds or
+minutes. It reads the journal and the vector cache, writes into an unfinished folder, checks the result, renames it and
+switches to it; killed at any moment it leaves either the old state or the new one. It reports its progress as JSON
+lines on its standard output, and ends when that is closed. A record whose vector is not cached is left out; the process
+that opens the index compares it. `build_index` starts that process from the agent's. The journal is never changed: a
+failure leaves the earlier backend.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, estimate_embedding, text_hash
-from agent_memory.engines.shard_client import payload_of
+from agent_memory.engines.shard_process import build_payload
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError, StorageError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.files.processes import child_environment, keep_to_itself, python_module
@@ -65,7 +67,10 @@ _TIMES: Final = slice(11, 15)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
+    """Build the index of the command line.
+
+    Exits with 0, 1 (failed) or 3 (another process is building).
+    """
     place, name, embedder, batch, *flags = arguments
     folder, identity = AgentFolder(Path(place)), EmbedderIdentity(**json.loads(embedder))
     keep_to_itself()  # the engine gives its files the rights it likes
@@ -90,13 +95,13 @@ def build(
     report: Any,
     batch: int = 100,
 ) -> None:
-    """Build, check and take into use a new shard.
+    """Build and check a new shard, and switch to it.
 
     Args:
-        folder: The agent's folder.
-        kind: Of which records.
-        identity: Whose vectors to take from the cache.
-        activate: Make the vector backend the active one; otherwise only if it still is.
+        folder: Folder of the agent.
+        kind: Kind of the records.
+        identity: Embedder of the vectors in the cache.
+        activate: Make the vector backend the active one; otherwise only if it is already.
         report: Called with the fields of each message.
         batch: Texts whose vectors are moved together.
 
@@ -142,18 +147,18 @@ def _load(
     identity: EmbedderIdentity,
     report: Any,
 ) -> int:
-    """Write every record that has all its vectors; return how many points these are."""
+    """Write every record that has all its vectors; return the number of points."""
     written = done = 0
     total = len(state.records)
     for portion in _portions(state, at_once):
         hashes = {key for keys in portion.values() for key in keys}
-        known = cache.get_many(identity, hashes)
+        vectors_by_hash = cache.get_many(identity, hashes)
         payloads: list[dict[str, Any]] = []
         vectors: list[Vector] = []
         for record_id, keys in portion.items():
-            if all(key in known for key in keys):
-                payloads += [payload_of(state.kind.document(state.records[record_id]))] * len(keys)
-                vectors += [known[key] for key in keys]
+            if all(key in vectors_by_hash for key in keys):
+                payloads += [build_payload(state.kind.document(state.records[record_id]))] * len(keys)
+                vectors += [vectors_by_hash[key] for key in keys]
         if payloads:
             shard.upsert(written, payloads, [vector.tolist() for vector in vectors])
         written += len(payloads)
@@ -163,7 +168,7 @@ def _load(
 
 
 def _portions(state: State[Any], at_once: int) -> Iterator[dict[str, list[bytes]]]:
-    """Yield records with the hashes of their pieces, so many pieces at a time."""
+    """Yield records with the hashes of their pieces, in batches."""
     portion: dict[str, list[bytes]] = {}
     texts = 0
     for record_id, record in state.records.items():
@@ -178,7 +183,7 @@ def _portions(state: State[Any], at_once: int) -> Iterator[dict[str, list[bytes]
 
 
 def _check(shard: Shard, written: int) -> None:
-    """Compare counts, and search for what is known to be there.
+    """Compare counts, and search for vectors of the index.
 
     Raises:
         MigrationError: Points are missing, cannot be found, or the graph finds too few.
@@ -186,24 +191,24 @@ def _check(shard: Shard, written: int) -> None:
     count = shard.count()
     if count != written:
         raise MigrationError(f"The new index has {count} points instead of {written}; it was thrown away.")
-    found = wanted = 0
+    hits = wanted = 0
     sample = random.Random(0).sample(range(written), min(_SPOT_CHECKS, written))  # noqa: S311 - no secret
     for vector in shard.vectors(sample).values():
         near = shard.nearest(vector, 10)
         if not near or near[0][1] < _LEAST_COSINE:
             raise MigrationError("A search in the new index did not find what is in it; it was thrown away.")
         exact = shard.nearest(vector, 10, exact=True)
-        found += sum(score >= exact[-1][1] for _, score in near)  # twins are as good as each other
+        hits += sum(score >= exact[-1][1] for _, score in near)  # twins are as good as each other
         wanted += len(exact)
-    if found < _LEAST_RECALL * wanted:
-        raise MigrationError(f"The new index finds {found} of {wanted} nearest memories only; it was thrown away.")
+    if hits < _LEAST_RECALL * wanted:
+        raise MigrationError(f"The new index finds {hits} of {wanted} nearest memories only; it was thrown away.")
 
 
 def _end_with_parent() -> None:
-    """Have the system end this process when the one that waits for it ends, where it can (Linux).
+    """End this process with its parent, if the system can (Linux).
 
-    Elsewhere the next report fails; but building a graph reports nothing for minutes, and an engine
-    short of memory may wait for itself for ever, holding the lock.
+    Elsewhere the next report fails; but building a graph reports nothing for minutes, and an engine short of memory may
+    deadlock, holding the lock.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -221,13 +226,13 @@ def _reporter() -> Any:
 
 
 def estimate(count: int, missing: int, characters: int, identity: EmbedderIdentity) -> Estimate:
-    """Return what moving would take.
+    """Estimate a migration.
 
     Args:
-        count: Memories.
-        missing: Texts without a vector.
-        characters: Characters of these texts, as far as they are known.
-        identity: The embedder.
+        count: Number of memories.
+        missing: Number of texts without a vector.
+        characters: Number of characters of these texts.
+        identity: Identity of the embedder.
     """
     graph = _SECONDS_A_NODE * count if count >= _GRAPH_FROM else 0.0
     embedding, dollars = estimate_embedding(identity, missing, characters)
@@ -244,13 +249,15 @@ async def build_index(
     batch: int = 100,
     progress: Progress | None = None,
 ) -> Built:
-    """Build a shard in a child process and take it into use; cancelling kills the child.
+    """Build a shard in a child process and switch to it.
+
+    Cancelling kills the child.
 
     Args:
-        folder: The agent's folder.
-        kind: Of which records.
-        identity: Whose vectors to take from the cache.
-        activate: Make the vector backend the active one; otherwise only if it still is.
+        folder: Folder of the agent.
+        kind: Kind of the records.
+        identity: Embedder of the vectors in the cache.
+        activate: Make the vector backend the active one; otherwise only if it is already.
         batch: Texts whose vectors are moved together.
         progress: Called with the progress.
 
@@ -278,7 +285,7 @@ async def build_index(
     except (OSError, RuntimeError) as error:  # RuntimeError: no thread to watch it with
         raise MigrationError(f"The process that builds the index could not be started: {error}.") from error
     try:
-        last = await _listen(child, progress)
+        last = await _follow(child, progress)
         await child.wait()
     finally:
         if child.returncode is None:
@@ -293,7 +300,7 @@ async def build_index(
         raise
 
 
-async def _listen(child: asyncio.subprocess.Process, progress: Progress | None) -> dict[str, Any]:
+async def _follow(child: asyncio.subprocess.Process, progress: Progress | None) -> dict[str, Any]:
     assert child.stdout is not None
     last: dict[str, Any] = {}
     spent = ""
@@ -301,7 +308,7 @@ async def _listen(child: asyncio.subprocess.Process, progress: Progress | None) 
         try:
             line = await asyncio.wait_for(child.stdout.readline(), _STUCK_SECONDS)
         except TimeoutError:
-            before, spent = spent, _spent(child.pid)
+            before, spent = spent, _get_cpu_time(child.pid)
             if spent and spent == before:
                 child.kill()  # the engine waits for itself, as it does where it gets no memory for a thread
                 return {}
@@ -316,8 +323,11 @@ async def _listen(child: asyncio.subprocess.Process, progress: Progress | None) 
             await progress(str(last["stage"]), int(last["done"]), int(last["total"]))
 
 
-def _spent(pid: int) -> str:
-    """Return how much of a processor a sleeping process has used; nothing where it works, or that cannot be read."""
+def _get_cpu_time(pid: int) -> str:
+    """Return the processor time of a sleeping process.
+
+    Empty if it is running or cannot be read.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
-"""`IndexMaintenance`: what a storage of files needs to use the vector engine: moving to it and back, and its upkeep.
+"""Upkeep of an agent's vector index: migration, rollback, and rebuilds.
 
 A storage holds one, calls it before searches and after writes, and asks it for health. Owns the task that opens indexes
-and has new ones built; builds run in child processes, and searches wait for neither.
+and starts builds; builds run in child processes, and searches wait for neither.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.engines.ann_index import EngineLimits
 from agent_memory.engines.index_builder import build_index, estimate
-from agent_memory.engines.index_sync import Indexed, IndexSync
-from agent_memory.engines.shard_client import EngineClient
+from agent_memory.engines.index_sync import IndexSources, IndexSync
+from agent_memory.engines.shard_process import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
 from agent_memory.store.protocols import find_engine_trouble
@@ -35,10 +35,10 @@ _FILE, _VECTOR = "file", "vector"
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """How the engine is run: what a program may want to change, and tests do.
+    """Options of the engine, for programs and tests.
 
     Attributes:
-        limits: When the engine is asked and its index built anew.
+        limits: Limits that decide when the engine is asked and rebuilt.
         start: Starts the engine's process for a shard's folder.
         build: Builds an index; as `build_index`.
     """
@@ -52,11 +52,11 @@ DEFAULT_OPTIONS: Final = IndexOptions()
 
 
 class IndexMaintenance:
-    """Opens the index of an agent, has it built, and moves the agent to the engine and back.
+    """Opens and rebuilds an agent's index; moves the agent to it and back.
 
     Args:
-        indexed: What is indexed.
-        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+        indexed: Records and their vectors.
+        wanted: True to use an index, and to build a missing one, whatever `metadata.json` says; otherwise that decides.
         batch: Texts whose vectors are moved together.
         options: How the engine is run.
 
@@ -68,7 +68,7 @@ class IndexMaintenance:
     can_migrate = True
 
     def __init__(
-        self, indexed: Indexed, *, wanted: bool, batch: int = 100, options: IndexOptions = DEFAULT_OPTIONS
+        self, indexed: IndexSources, *, wanted: bool, batch: int = 100, options: IndexOptions = DEFAULT_OPTIONS
     ) -> None:
         self._indexed, self._batch, self._options = indexed, batch, options
         self._embeddings, self._worker = indexed.embeddings, indexed.worker
@@ -85,7 +85,7 @@ class IndexMaintenance:
     # -- moving -------------------------------------------------------------------------------------------------------
 
     async def estimate(self) -> Estimate:
-        """Return what `migrate` would take.
+        """Estimate a migration.
 
         Raises:
             StorageError: The memories cannot be read.
@@ -96,11 +96,11 @@ class IndexMaintenance:
         return estimate(count, missing, round(characters * missing), identity)
 
     async def migrate(self, progress: Progress | None = None) -> Built:
-        """Build an index and answer from it from then on; stores and searches go on meanwhile.
+        """Build an index and answer from it afterwards.
 
-        Waits until every memory has its vector, builds in a child process, and returns once the index is whole, checked
-        and in use. What is stored meanwhile is found at any moment. A build that this process began in the background
-        is given up for it.
+        Stores and searches continue. Waits until every memory has its vector, builds in a child process, and returns
+        once the index is complete, checked and in use. What is stored during the build is found at any moment. A build
+        that this process began in the background is cancelled for it.
 
         Args:
             progress: Called with the progress.
@@ -121,7 +121,10 @@ class IndexMaintenance:
         return built
 
     async def _read_whole(self) -> None:
-        """Have nothing come from segments any more: an engine's answers are compared with vectors in memory."""
+        """Read all records into memory, none from segments.
+
+        An engine's answers are compared with vectors in memory.
+        """
         replica = self._indexed.replica
         if replica.state.sealed is not None:
             rebuilt = await asyncio.to_thread(self._indexed.whole)
@@ -138,16 +141,24 @@ class IndexMaintenance:
             await asyncio.to_thread(self._worker.change, lambda: lambda _: contextlib.nullcontext(), go_on)
 
     async def migration_begun(self) -> bool:
-        """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
+        """Return True if a migration is unfinished.
+
+        It was begun here or in an earlier session, and has neither ended nor failed.
+        """
         return await asyncio.to_thread(lambda: self._shards.is_begun)
 
     async def note_migration(self, *, begun: bool) -> None:
-        """Note that a migration has begun, or has come to an end; what cannot be noted costs nothing else."""
+        """Note the beginning or the end of a migration.
+
+        A failure to do so has no other effect.
+        """
         with contextlib.suppress(AgentMemoryError):
             await asyncio.to_thread(self._shards.note_begun, begun=begun)
 
     async def rollback(self) -> bool:
-        """Answer from the files alone again; tell whether that was not so already. The index is removed.
+        """Answer from the files alone again; return False if that was so.
+
+        The index is removed.
 
         Raises:
             StorageError: The switch could not be thrown; nothing has changed.
@@ -178,12 +189,15 @@ class IndexMaintenance:
             self._task = loop.create_task(self._maintain())
 
     def _seal(self) -> None:
-        """See to the segments while files are searched, and will be."""
+        """Maintain the segments while files are searched."""
         if self.backend == _FILE and not self._building.is_taken:
             self._indexed.sealing.look_after()
 
     async def caught_up(self, patience: float) -> bool:
-        """Wait until this process holds the index and has read every memory; False after `patience` seconds."""
+        """Wait until this process holds the index and has read every memory.
+
+        Return False after `patience` seconds.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
         while not await self._worker.run(lambda: self.sync.is_current):
@@ -194,12 +208,15 @@ class IndexMaintenance:
         return True
 
     async def settled(self) -> None:
-        """Wait for what is being done in the background, if anything is."""
+        """Wait for the background task."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
     def describe(self) -> tuple[dict[str, Any], list[Trouble]]:
-        """Return the state of the engine and what keeps searches from using it; empty while files are searched."""
+        """Return the state of the engine, and what keeps searches from using it.
+
+        Empty while files are searched.
+        """
         if self.backend != _VECTOR:
             return {}, []
         state = self.sync.describe()
@@ -207,7 +224,10 @@ class IndexMaintenance:
         return {"index": state}, [] if trouble is None else [trouble]
 
     async def close(self) -> None:
-        """Close the index and end the task; the next search starts both again."""
+        """Close the index and end the task.
+
+        The next search starts both again.
+        """
         self._closed = True
         task, self._task = self._task, None
         await _end(task)
@@ -234,7 +254,10 @@ class IndexMaintenance:
             log.warning("index_not_maintained", code=error.code, error=error.message)
 
     async def _rebuild(self, reason: str) -> float | None:
-        """Build an index in the background, if that was not done a moment ago; return when to go on."""
+        """Build an index in the background, unless one was built recently.
+
+        Return the seconds until the next step.
+        """
         now = asyncio.get_running_loop().time()
         if now < self._rest_until or self._building.is_taken:
             return None
@@ -251,14 +274,17 @@ class IndexMaintenance:
 
 
 async def _end(task: asyncio.Task[None] | None) -> None:
-    """Cancel a task of this loop and wait for its end; one of another loop belongs to that."""
+    """Cancel a task of this loop and wait for its end.
+
+    A task of another loop belongs to that.
+    """
     if task is not None and task.get_loop() is asyncio.get_running_loop():
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
 async def _build(
-    indexed: Indexed, options: IndexOptions, progress: Progress | None, *, batch: int, activate: bool
+    indexed: IndexSources, options: IndexOptions, progress: Progress | None, *, batch: int, activate: bool
 ) -> Built:
     await _embed_all(indexed, progress)
     identity = await asyncio.to_thread(indexed.embeddings.identity)
@@ -273,7 +299,7 @@ async def _release(worker: Worker, sync: IndexSync) -> None:
         await asyncio.to_thread(closing.join)
 
 
-async def _embed_all(indexed: Indexed, progress: Progress | None) -> None:
+async def _embed_all(indexed: IndexSources, progress: Progress | None) -> None:
     """Wait until every memory has its vector.
 
     Raises:

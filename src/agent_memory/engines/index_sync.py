@@ -1,8 +1,8 @@
-"""`IndexSync`: opens the index in use, if this process can have it, and finds out when a new one must be built.
+"""Opening of the index in use, and the decision to rebuild it.
 
 Works in small steps that never wait, so that the thread can answer searches in between; each returns when the next one
-is due. Writes nothing: an index stays as it was built. Not thread-safe, and not for a forked child: its storage opens
-everything anew.
+is due. Writes nothing: an index is immutable. Not thread-safe, and not for a forked child, whose storage opens
+everything again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingService
     from agent_memory.engines.ann_index import AnnIndex
-    from agent_memory.engines.shard_client import EngineClient
+    from agent_memory.engines.shard_process import EngineClient
     from agent_memory.files.layout import AgentFolder
     from agent_memory.store.memory_storage import SegmentUpkeep
     from agent_memory.store.shards import Shards, ShardState
@@ -43,19 +43,19 @@ _TROUBLE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
-    """What an index is made of, as its storage knows it.
+class IndexSources:
+    """Sources of an index, as its storage knows them.
 
     Attributes:
-        folder: The agent's folder.
-        replica: The memories.
-        candidates: The dense side of the store's search.
-        embeddings: Whose vectors these are.
-        worker: The thread that reads the store.
-        prepare: Waits until every memory has its vector, for so many seconds at most.
-        sizes: Returns how many memories there are, and how many characters one has on average.
-        whole: Reads the memories anew, none of them from segments; any thread may call it.
-        sealing: Seals them while no index is in use.
+        folder: Folder of the agent.
+        replica: Store with the memories.
+        candidates: Index of their vectors.
+        embeddings: Embeddings of the memories.
+        worker: Thread that reads the store.
+        prepare: Waits until every memory has its vector, for a maximum of seconds.
+        sizes: Returns the number of memories and their mean number of characters.
+        whole: Reads the memories again, none from segments; any thread may call it.
+        sealing: Seals the memories while no index is in use.
     """
 
     folder: AgentFolder
@@ -70,22 +70,22 @@ class Indexed:
 
 
 class IndexSync:
-    """Gives searches the engine of the index in use, and keeps what changed since it was built.
+    """Gives searches the engine in use, and collects later changes.
 
     Args:
-        indexed: The memories, read in the thread that calls `step`, and what gets the engine.
-        shards: Which index is in use.
+        indexed: Memories, read in the thread that calls `step`, and the index that gets the engine.
+        shards: Shards of the agent, one of them in use.
         start: Starts the engine's process for a shard's folder.
-        wanted: Use an index even where the switch does not say so yet.
+        wanted: True to use an index even if the switch does not say so yet.
 
     Attributes:
         wanted: As above.
-        needs_build: Why an index must be built, or None.
-        problem: What went wrong last, for people; None while all is well.
+        needs_build: Reason to build an index, or None.
+        problem: Last problem, for people, or None.
     """
 
     def __init__(
-        self, indexed: Indexed, shards: Shards, start: Callable[[Path], EngineClient], *, wanted: bool
+        self, indexed: IndexSources, shards: Shards, start: Callable[[Path], EngineClient], *, wanted: bool
     ) -> None:
         self.wanted = wanted
         self.needs_build: str | None = None
@@ -101,21 +101,26 @@ class IndexSync:
 
     @property
     def is_holding(self) -> bool:
-        """Whether searches get their candidates from a shard that this process holds."""
+        """True if searches get their candidates from a shard held here."""
         return self._index.engine is not None
 
     @property
     def is_current(self) -> bool:
-        """Whether this process holds a shard, has read every memory, and needs no other shard."""
-        return self.is_holding and self._outdated() is None and self._has_read(0)
+        """True if this process holds an up-to-date shard and has read all."""
+        return self.is_holding and self._find_reason() is None and self._has_read(0)
 
     def _has_read(self, at_most: int) -> bool:
-        """Read what is new and the words of up to `at_most` memories; return True if all are read."""
+        """Read changes and the words of up to `at_most` memories.
+
+        Return True if all are read.
+        """
         self._replica.refresh()
         return self._replica.warm(at_most)
 
     def step(self) -> float | None:
-        """Do a few milliseconds of work; return after how many seconds there is more, None when there is none.
+        """Do a few milliseconds of work; return the seconds until the next step.
+
+        None if there is nothing left to do.
 
         Raises:
             StorageError: The journal cannot be read.
@@ -136,11 +141,11 @@ class IndexSync:
                 return self._begin(shard)
             return self._open(self._client) if self._index.engine is None else self._look(self._client)
         except StorageError as error:
-            self._failed(error)
+            self._handle_failure(error)
             return None
 
     def release(self) -> threading.Thread | None:
-        """Close the shard after the running searches; return what is to be joined to wait for it."""
+        """Close the shard after the running searches; return the closing thread."""
         client, self._client = self._client, None
         opened = self._index.engine is not None
         self._index.engine = None
@@ -174,7 +179,7 @@ class IndexSync:
         return _LATER
 
     def _unfit(self, state: ShardState | None) -> str | None:
-        """Return why an index cannot be used, or None."""
+        """Return the reason why an index is unusable, or None."""
         if state is None:
             return "the index is missing, half built or of another version"
         if state.embedder != str(self._embeddings.identity()):
@@ -185,7 +190,7 @@ class IndexSync:
 
     def _open(self, client: EngineClient) -> float | None:
         try:
-            opened = client.opened()
+            opened = client.read_content()
         except StorageError as error:
             self.release()
             if error.code == "busy":
@@ -199,7 +204,10 @@ class IndexSync:
         return _SOON
 
     def _take_stock(self, held: dict[str, int]) -> None:
-        """Find what changed since the shard was built, from here on kept by the index itself."""
+        """Find the changes since the shard was built.
+
+        Later ones are collected by the index itself.
+        """
         memories = self._index.texts
         differing = {memory_id for memory_id, keys in memories.items() if held.get(memory_id) != len(keys)}
         self._index.behind = differing | (held.keys() - memories.keys()) | self._replica.state.since(self._seq)
@@ -208,21 +216,21 @@ class IndexSync:
         self.problem = None
 
     def _look(self, client: EngineClient) -> float | None:
-        """See whether the shard can be searched, and is worth it."""
+        """Check whether the shard can be searched, and is worth it."""
         if not client.is_idle:
             client.reply()
         if not self._has_read(WARM_AT_ONCE):
             return _SOON
-        self.needs_build = self._outdated()
+        self.needs_build = self._find_reason()
         return None
 
-    def _outdated(self) -> str | None:
-        """Return why a new shard must be built in place of this one, or None."""
+    def _find_reason(self) -> str | None:
+        """Return a reason to build a new shard, or None."""
         if self._replica.log.rewritten != self._rewritten:  # its numbers may stand for other changes now
             return "another program rewrote the journal"
         return "much has changed since the index was built" if self._index.is_outdated else None
 
-    def _failed(self, error: AgentMemoryError) -> None:
+    def _handle_failure(self, error: AgentMemoryError) -> None:
         log.warning("vector_engine_failed", code=error.code, error=error.message)
         self.problem = error.message
         if self._client is not None:
@@ -231,7 +239,7 @@ class IndexSync:
         self._not_before = time.monotonic() + _TROUBLE_SECONDS
 
     def describe(self) -> dict[str, Any]:
-        """Return how the engine stands, for people."""
+        """Return the state of the engine, for people."""
         status = "in use" if self.is_holding else ("opening" if self._client is not None else "not held")
         report: dict[str, Any] = {"status": status, "behind": len(self._index.behind) if self.is_holding else 0}
         return {**report, "problem": self.problem} if self.problem else report

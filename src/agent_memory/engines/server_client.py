@@ -1,9 +1,8 @@
-"""The wire to a Qdrant server: every request this package sends, each bound to one agent, bounded in time, retried.
+"""Requests to a Qdrant server, each bound to one agent, timed and retried.
 
-Owns requests, their filters, retries and the translation of errors. Must not know memories, ranking or the order of
-changes. Imports the client library, so import it where a server is first needed and not before.
-
-Nothing here puts a payload, a URL or a key into a message or a log.
+Owns requests, their filters, retries and the translation of errors. Knows neither memories nor ranking nor the order of
+changes. Imports the client library, so import it where a server is first needed and not before. Nothing here puts a
+payload, a URL or a key into a message or a log.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class UnreachableError(StorageError):
     """The server did not answer in time, or not at all.
 
     Attributes:
-        maybe_sent: Whether the server may have got the request all the same.
+        maybe_sent: True if the server may have got the request.
     """
 
     default_code = "server_down"
@@ -77,14 +76,16 @@ class UnreachableError(StorageError):
         self.maybe_sent = maybe_sent
 
 
-class Wire:
-    """Requests about one agent in one collection. Thread-safe as far as the client is.
+class ServerRequests:
+    """Requests about one agent in one collection.
+
+    Thread-safe if the client is.
 
     Args:
-        client: Talks to the server; its owner closes it.
-        collection: Where all agents' memories are.
-        tenant: The agent's key; part of every filter and of every point's id.
-        kind: Of which records: their points say so.
+        client: Client of the server; its owner closes it.
+        collection: Collection with all agents' memories.
+        tenant: Key of the agent, part of every filter and point ID.
+        kind: Kind of the records, part of their points.
         pauses: Seconds between two attempts of one request.
     """
 
@@ -105,7 +106,10 @@ class Wire:
         self._head = self.point(f"{HEAD}:")
 
     def point(self, name: str) -> str:
-        """Return the id of a point: the same name of another agent is another point."""
+        """Return the ID of a point.
+
+        The same name of another agent is another point.
+        """
         return str(uuid.uuid5(uuid.uuid5(uuid.NAMESPACE_OID, self._tenant), name))
 
     # -- collection ---------------------------------------------------------------------------------------------------
@@ -115,19 +119,21 @@ class Wire:
         return str(self._call(self._client.info).version)
 
     def collection(self) -> models.CollectionInfo | None:
-        """Return what the server knows of the collection, None if there is none."""
+        """Return the server's information about the collection, or None."""
         if not self._call(self._client.collection_exists, self._name):
             return None
         return self._call(self._client.get_collection, self._name)
 
     def create(self, dimension: int | None, metadata: Payload, shards: int | None, replicas: int | None) -> None:
-        """Create the collection; that another client does so at the same moment is no error.
+        """Create the collection.
+
+        Another client may do so at the same moment.
 
         Args:
-            dimension: Numbers in a vector; None for a collection that is searched by words alone.
+            dimension: Number of dimensions; None for a collection that is searched by words alone.
             metadata: Kept with the collection.
-            shards: Left to the server when None.
-            replicas: Left to the server when None.
+            shards: Number of shards; None for the server's default.
+            replicas: Number of replicas; None for the server's default.
         """
         vectors = {} if dimension is None else {VECTOR: _vector_params(dimension)}
         try:
@@ -152,12 +158,15 @@ class Wire:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def head(self, *, whole: bool = False) -> Payload | None:
-        """Return the agent's head, None while the agent has nothing; its `items` only with `whole`."""
+        """Return the agent's head, or None if it has no records.
+
+        Its `items` only with `whole`.
+        """
         fields: Any = True if whole else models.PayloadSelectorExclude(exclude=["items"])
         return self._read([self._head], fields).get(self._head)
 
     def rows(self, memory_ids: Collection[str], fields: list[str]) -> dict[str, Payload]:
-        """Return some fields of memories, those that are there, by memory id.
+        """Return fields of existing memories, by memory ID.
 
         Raises:
             StorageError: The server does not answer, or one is not this agent's (`foreign_point`).
@@ -168,11 +177,11 @@ class Wire:
         return {points[point]: row for point, row in self._read(list(points), [*fields, "agent_id"]).items()}
 
     def changed_since(self, seq: int) -> Iterator[Payload]:
-        """Yield every memory and every mark of a forgotten one that changed after `seq`, in no order."""
+        """Yield memories and deletion marks changed after `seq`, unordered."""
         mine = self._mine(_is("kind", self._kind), _range("seq", gt=seq))
         offset: Any = None
         while True:
-            found, offset = self._call(
+            points, offset = self._call(
                 self._client.scroll,
                 self._name,
                 scroll_filter=mine,
@@ -181,17 +190,19 @@ class Wire:
                 with_payload=True,
                 consistency=_MAJORITY,
             )
-            yield from (point.payload or {} for point in found)
+            yield from (point.payload or {} for point in points)
             if offset is None:
                 return
 
     def nearest(self, vector: Vector, limit: int, *, items: bool = True) -> list[tuple[str, float]]:
-        """Return the agent's points nearest to a vector: (point id, cosine), best first; compared exactly.
+        """Return the points nearest to a vector: (point ID, cosine).
+
+        Best first, compared exactly.
 
         Args:
-            vector: What they are compared with.
-            limit: How many at most.
-            items: Whether items are among them.
+            vector: Vector to compare with.
+            limit: Maximum number of points.
+            items: True to include items.
         """
         mine = self._mine(_is("kind", self._kind), _is("has_vector", value=True))
         if not items:
@@ -212,9 +223,9 @@ class Wire:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def swap_head(self, before: tuple[int, str] | None, head: Payload) -> None:
-        """Replace the head if it still is the one of (seq, nonce) `before`, or insert it if there was none.
+        """Replace the head if it is still (seq, nonce) `before`.
 
-        Whether it was, only a look at the head tells. May be repeated.
+        Inserts it if there was none. The result is known only by reading the head. May be repeated.
         """
         seq, nonce = before or (-1, "")  # no head is ever that: what exists stays
         payload = {**head, "agent_id": self._tenant, "kind": HEAD}
@@ -227,7 +238,9 @@ class Wire:
         )
 
     def apply(self, seq: int, items: Sequence[Payload]) -> None:
-        """Carry out the items of change `seq` and note that this was done. Repeating it, however late, changes nothing.
+        """Apply the items of change `seq`, and note that.
+
+        Repeating it, however late, changes nothing.
 
         Args:
             seq: Number of the change. Rows that a later change wrote stay as they are.
@@ -259,11 +272,11 @@ class Wire:
         self._batch(operations)
 
     def write_vectors(self, vectors: Sequence[tuple[str, str, str, list[list[float]]]]) -> None:
-        """Give memories their vectors.
+        """Write the vectors of memories.
 
         Args:
-            vectors: (memory id, hash of the content they stand for, mark to set, one row a piece). Where the content is
-                another one by now, nothing is written.
+            vectors: (memory ID, hash of the content, mark to set, one row a piece). If the content has changed, nothing
+                is written.
         """
         operations: list[Any] = []
         for memory_id, text, mark, rows in vectors:
@@ -288,8 +301,8 @@ class Wire:
         return models.Filter(must=[_is("agent_id", self._tenant), *conditions])
 
     def _read(self, points: list[str], fields: Any) -> dict[str, Payload]:
-        found = self._call(self._client.retrieve, self._name, points, with_payload=fields, consistency=_MAJORITY)
-        rows = {str(point.id): point.payload or {} for point in found}
+        answer = self._call(self._client.retrieve, self._name, points, with_payload=fields, consistency=_MAJORITY)
+        rows = {str(point.id): point.payload or {} for point in answer}
         if any(row.get("agent_id") != self._tenant for row in rows.values()):
             raise StorageError(
                 "A point of this agent's holds what another author wrote; nothing was read or written.",
@@ -302,7 +315,7 @@ class Wire:
         self._call(self._client.batch_update_points, self._name, operations, ordering=models.WriteOrdering.STRONG)
 
     def _call(self, request: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        """Send a request, which may be repeated; wait a little between attempts.
+        """Send a repeatable request, with pauses between attempts.
 
         Raises:
             StorageError: It failed for good.
@@ -315,7 +328,7 @@ class Wire:
             except (ApiException, QdrantException, *_NONSENSE) as error:
                 maybe_sent = maybe_sent or not _never_sent(error)
                 if pause is None or not _may_pass(error):
-                    raise self._translated(error, maybe_sent=maybe_sent) from None
+                    raise self._translate(error, maybe_sent=maybe_sent) from None
                 asked = float(getattr(error, "retry_after_s", 0) or 0)
                 time.sleep(min(_LONGEST_PAUSE, max(asked, pause * random.uniform(1, 1.5))))  # noqa: S311 - spreads load
             else:
@@ -323,7 +336,7 @@ class Wire:
                 return answer
         raise AssertionError  # the last attempt returns or raises
 
-    def _translated(self, error: Exception, *, maybe_sent: bool) -> StorageError:
+    def _translate(self, error: Exception, *, maybe_sent: bool) -> StorageError:
         if _may_pass(error):
             self._down_until = time.monotonic() + _DOWN_SECONDS
             return UnreachableError(f"The memory server {_complaint(error)}.", maybe_sent=maybe_sent)

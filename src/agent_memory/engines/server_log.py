@@ -1,17 +1,17 @@
-"""The order of changes of one agent on a server: what a client knows, what it missed, and who may change next.
+"""Order of changes of one agent on a server.
 
 A Qdrant server has no transactions. What it has is a conditional write of one point, so that is what the order hangs
 on. Each agent has one point more, its *head*: number (`seq`) and author (`nonce`) of the last change, and the change
 itself (`items`).
 
-- A change is decided upon change n and written as head n + 1 on the condition that the head still is n. Who loses
-  looks again and decides anew. The write of the head is the commit: all of a change happens, or nothing.
+- A change is decided upon change n and written as head n + 1 on the condition that the head still is n. The loser of a
+  race reads and decides again. The write of the head is the commit: all of a change happens, or nothing.
 - Its items are then carried out upon the memories' points, each on the condition that nothing later wrote them. A
   client that died in between left them in the head: the next writer carries them out first, and readers lay them over
   what they read. They hold values and no differences, so that doing it twice, or late, changes nothing.
 - Each point carries the `seq` that wrote it, so that a client fetches what it missed and no more.
 
-Owns this protocol and the payloads. Must not judge a memory, and knows no search.
+Owns this protocol and the payloads. Knows neither memories nor search.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.embeddings import text_hash
-from agent_memory.engines.server_client import Payload, UnreachableError, Wire
+from agent_memory.engines.server_client import Payload, ServerRequests, UnreachableError
 from agent_memory.errors import BusyError, ReadOnlyError, StorageError, UnsupportedError, unknown_outcome
 from agent_memory.journal import GRACE, Change, Entry, JournalUpdate
 from agent_memory.journal.format import apply_change
@@ -51,21 +51,21 @@ _ROUNDS: Final = 60
 
 
 class LostRaceError(Exception):
-    """Another client changed something first; look again and decide anew."""
+    """Another client changed something first: read and decide again."""
 
 
 class ServerLog:
-    """The memories of one agent as of the last look, and the way to change them. For one thread.
+    """Memories of one agent as last read, and changes to them. For one thread.
 
     Args:
         wire: Requests about this agent.
-        text: The field of a record with its words.
+        text: Name of the field with a record's words.
 
     Attributes:
-        rows: Payloads by memory id; a forgotten memory's has `record` None.
+        rows: Payloads by memory ID; a deleted memory's has `record` None.
     """
 
-    def __init__(self, wire: Wire, text: str) -> None:
+    def __init__(self, wire: ServerRequests, text: str) -> None:
         self._wire = wire
         self._text = text
         self._head: Payload = {}
@@ -94,11 +94,11 @@ class ServerLog:
         if head.get("min_reader", FORMAT) > FORMAT:
             raise ReadOnlyError("The memories on the server are of a newer version of this package.")
         reset = self._is_another_past(head)
-        known = {} if reset else self.rows
+        known_rows = {} if reset else self.rows
         # In this order: what the head holds was read first, so the rest was carried out before and is on its points.
         changed = {row["id"]: row for row in self._wire.changed_since(0 if reset else self.seq)}
         for item in head.pop("items", ()) if head.get("applied") != head.get("seq") else ():
-            self._overlay(item, head["seq"], changed, known)
+            self._overlay(item, head["seq"], changed, known_rows)
         if reset:
             self.rows.clear()  # in place: other objects refer to it
         self._head = head
@@ -106,11 +106,11 @@ class ServerLog:
         return reset, sorted(changed, key=self._place)
 
     def commit(self, changes: Sequence[Change], at: str) -> list[str]:
-        """Make changes upon what the last `sync` saw; all of them or none.
+        """Apply changes to the state of the last `sync`, all or none.
 
         Args:
-            changes: As a journal takes them.
-            at: The moment, ISO 8601.
+            changes: Changes in the form of a journal.
+            at: Time of the changes, ISO 8601.
 
         Returns:
             The ids that changed, in the order of storing.
@@ -128,21 +128,21 @@ class ServerLog:
         return self._carry_out(seq, items)
 
     def purge(self, before: str) -> int:
-        """Drop the marks of memories forgotten before a moment; return how many went.
+        """Delete the marks of memories deleted before a moment; return their number.
 
         Raises:
             LostRaceError, StorageError: As `commit`.
         """
         old = [i for i, row in self.rows.items() if row["record"] is None and row["gone_at"] < before]
         gone = [i for i in old if not self.rows[i].get(RELEASED)]
-        kept = [i for i in old if self.rows[i].get(RELEASED) and self.rows[i]["forgotten"]]
-        if not (gone or kept):
+        traced = [i for i in old if self.rows[i].get(RELEASED) and self.rows[i]["forgotten"]]
+        if not (gone or traced):
             return 0
         seq = self.seq + 1
         self._finish_others()
         items = [{"id": memory_id, "op": "purge", "row": {}} for memory_id in gone]
         # A trace stays, but for the hash that has no salt.
-        items += [{"id": i, "op": "put", "row": {**_of_item(self.rows[i]), "forgotten": []}} for i in kept]
+        items += [{"id": i, "op": "put", "row": {**_strip_row(self.rows[i]), "forgotten": []}} for i in traced]
         # A client that has not looked since the last of them must read everything anew: these it would never miss.
         purged = [self.rows[memory_id]["seq"] for memory_id in gone] or [int(self._head.get("purged", 0))]
         self._claim(seq, items, purged=max(purged))
@@ -152,7 +152,10 @@ class ServerLog:
     # -- the protocol -------------------------------------------------------------------------------------------------
 
     def _is_another_past(self, head: Payload) -> bool:
-        """Tell whether the server forgot or replaced what this client has seen: a backup, a new collection, a purge."""
+        """Return True if the server's past differs from this client's.
+
+        After a restored backup, a new collection or a purge.
+        """
         if not self._head:
             return False
         authors = dict(map(tuple, head.get("authors", ())))
@@ -203,7 +206,10 @@ class ServerLog:
         raise LostRaceError
 
     def _carry_out(self, seq: int, items: list[Payload]) -> list[str]:
-        """Carry out what is committed; if that fails, the next writer does, and readers see it in the head."""
+        """Apply a committed change.
+
+        If that fails, the next writer does, and readers see it in the head.
+        """
         try:
             self._wire.apply(seq, items)
             self._head["applied"] = seq
@@ -221,7 +227,10 @@ class ServerLog:
     # -- payloads -----------------------------------------------------------------------------------------------------
 
     def _items(self, changes: Sequence[Change], seq: int, at: str) -> list[Payload]:
-        """Return what each memory is after all changes, as instructions that hold values and no differences."""
+        """Return each memory's state after all changes, as instructions.
+
+        They hold values and no differences.
+        """
         before = {change.id: self.rows.get(change.id) for change in changes}
         records = {i: whole_record(row) for i, row in before.items() if row is not None and row["record"] is not None}
         noted: dict[str, Payload] = {}
@@ -234,16 +243,16 @@ class ServerLog:
             born = [row["seq_born"], row["place"]] if row is not None and row["record"] is not None else [seq, place]
             note = noted.get(memory_id, {})
             if memory_id in records:
-                items.append(_written(self._text, memory_id, records[memory_id], row, born))
+                items.append(_build_row(self._text, memory_id, records[memory_id], row, born))
             elif row is not None and row["record"] is not None:
-                items.append(_forgotten(self._text, memory_id, row, at, note.get(RELEASED)))
+                items.append(_build_mark(self._text, memory_id, row, at, note.get(RELEASED)))
             elif note.get(RELEASED):
-                items.append(_traced(memory_id, row, born, at, note[RELEASED]))
+                items.append(_build_trace(memory_id, row, born, at, note[RELEASED]))
         return items
 
     @staticmethod
-    def _overlay(item: Payload, seq: int, changed: dict[str, Payload], known: dict[str, Payload]) -> None:
-        row = changed.get(item["id"]) or known.get(item["id"]) or {"seq": 0}
+    def _overlay(item: Payload, seq: int, changed: dict[str, Payload], known_rows: dict[str, Payload]) -> None:
+        row = changed.get(item["id"]) or known_rows.get(item["id"]) or {"seq": 0}
         if row["seq"] > seq or item["op"] == "purge":
             return
         base = row if item["op"] == "set" else {}
@@ -255,18 +264,18 @@ class ServerLog:
 
 
 def whole_record(row: Payload) -> dict[str, Any]:
-    """Return the journal's form of a memory that is not forgotten."""
+    """Return the journal's form of a memory that is not deleted."""
     access = {key: row[key] for key in ACCESS if row.get(key)}
     return {**row["record"], **access}
 
 
-def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
+def _build_row(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
     access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
     rest = {key: value for key, value in record.items() if key not in ACCESS}
-    known = row if row is not None and row["record"] is not None else None
-    if known is not None and rest == known["record"]:
+    current = row if row is not None and row["record"] is not None else None
+    if current is not None and rest == current["record"]:
         return {"id": memory_id, "op": "set", "row": access}
-    if known is not None and rest[text] == known["record"][text]:
+    if current is not None and rest[text] == current["record"][text]:
         return {"id": memory_id, "op": "set", "row": {"record": rest, **access}}
     forgotten = list(row["forgotten"]) if row is not None else []
     is_item = rest.get("source", {}).get("kind") == "extraction"
@@ -285,23 +294,26 @@ def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | N
     return {"id": memory_id, "op": "put", "row": row_after}
 
 
-def _forgotten(text: str, memory_id: str, row: Payload, at: str, trace: Payload | None) -> Payload:
-    """Return what stays of a memory: that a text was forgotten, as a hash, for capture not to bring it back."""
+def _build_mark(text: str, memory_id: str, row: Payload, at: str, trace: Payload | None) -> Payload:
+    """Return the mark of a deleted memory.
+
+    It has a hash of the text, so that capture does not store it again.
+    """
     hashes = [*row["forgotten"], content_hash(row["record"][text])]
-    kept = {"record": None, "forgotten": list(dict.fromkeys(hashes)), "gone": True, "gone_at": at, "has_vector": False}
-    kept |= {"seq_born": row["seq_born"], "place": row["place"]}
-    return {"id": memory_id, "op": "put", "row": {**kept, **({RELEASED: trace} if trace else {})}}
+    mark = {"record": None, "forgotten": list(dict.fromkeys(hashes)), "gone": True, "gone_at": at, "has_vector": False}
+    mark |= {"seq_born": row["seq_born"], "place": row["place"]}
+    return {"id": memory_id, "op": "put", "row": {**mark, **({RELEASED: trace} if trace else {})}}
 
 
-def _traced(memory_id: str, row: Payload | None, born: list[int], at: str, trace: Payload) -> Payload:
-    """Return what is kept of a memory that was released elsewhere."""
-    kept = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": at}
-    kept |= {"has_vector": False, "seq_born": born[0], "place": born[1], RELEASED: trace}
-    return {"id": memory_id, "op": "put", "row": kept}
+def _build_trace(memory_id: str, row: Payload | None, born: list[int], at: str, trace: Payload) -> Payload:
+    """Return the mark of a memory that was released elsewhere."""
+    mark = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": at}
+    mark |= {"has_vector": False, "seq_born": born[0], "place": born[1], RELEASED: trace}
+    return {"id": memory_id, "op": "put", "row": mark}
 
 
-def _of_item(row: Payload) -> Payload:
-    """Return a row without what each write of it adds."""
+def _strip_row(row: Payload) -> Payload:
+    """Return a row without the fields that each write adds."""
     return {name: value for name, value in row.items() if name not in _ADDED}
 
 
@@ -313,10 +325,10 @@ class ServerChangeLog:
     """The `ChangeLog` of one agent on a server. For one thread.
 
     Args:
-        kind: Of which records.
-        server: Their order.
+        kind: Kind of the records.
+        server: Log of the agent on the server.
         clock: Source of the present.
-        longest_wait: Seconds after a lost race.
+        longest_wait: Maximum seconds of waiting after a lost race.
     """
 
     rewritten: Final = 0
@@ -364,13 +376,19 @@ class ServerChangeLog:
         return contextlib.nullcontext()
 
     def pays_to_compact(self, state: State[Any]) -> bool:  # noqa: ARG002 - nothing piles up
-        """Tell whether something was forgotten since old marks were dropped: no other client does that."""
+        """Return True if records were deleted since the last compaction.
+
+        No other client deletes their marks.
+        """
         has_marks, self._has_marks = self._has_marks, False
         return has_marks
 
     @contextlib.contextmanager
     def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
-        """Drop the marks of what was forgotten longer ago than `grace`, 30 days when omitted. Nothing else could go."""
+        """Delete the marks of records deleted longer ago than `grace`.
+
+        30 days if omitted. Nothing else can be deleted.
+        """
 
         def finish(absorb: Absorb) -> bool:
             def purge() -> None:
@@ -410,15 +428,18 @@ class ServerChangeLog:
         raise BusyError("Other clients change this memory without a break; nothing was written.")
 
     def _update(self, changed: list[str], *, reset: bool) -> JournalUpdate:
-        """Return what rows became as a journal would say it; which texts were forgotten is known by hash alone."""
+        """Return changed rows in the form of a journal.
+
+        Deleted texts are known by hash alone.
+        """
         entries = []
         for record_id in changed:
             row, name = self._server.rows[record_id], self._kind.name
             record = None if row["record"] is None else whole_record(row)
             change = Change("delete", name, record_id) if record is None else Change("put", name, record_id, record)
-            said: dict[str, Any] = {FORGOTTEN: row["forgotten"]} if row["forgotten"] else {}
+            marks: dict[str, Any] = {FORGOTTEN: row["forgotten"]} if row["forgotten"] else {}
             if record is None and row.get(RELEASED):
-                said[RELEASED] = row[RELEASED]
-            mark = (Change("mark", name, record_id, said),) if said else ()
+                marks[RELEASED] = row[RELEASED]
+            mark = (Change("mark", name, record_id, marks),) if marks else ()
             entries.append(Entry(row["seq"], "", (change, *mark), b""))
         return JournalUpdate(entries, reset)

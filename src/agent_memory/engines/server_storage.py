@@ -1,6 +1,7 @@
-"""`QdrantServerStorage`: memories of many agents and many machines on one Qdrant server, which is the truth.
+"""Memories of many agents and machines on one Qdrant server, the source of truth.
 
-docs/server.md tells what is guaranteed.
+No record is stored on this machine: words are indexed in this process's memory, cosines come from the server, and the
+ranking is the one of files. docs/server.md describes the guarantees.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from agent_memory.embeddings import Embedder, EmbedderIdentity
-    from agent_memory.engines.server_client import Wire
+    from agent_memory.engines.server_client import ServerRequests
     from agent_memory.models import Clock, Kind
 
 log = get_logger(__name__)
@@ -47,7 +48,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """Seconds, as a program may want to change them.
+    """Waiting times of a server, in seconds.
 
     Attributes:
         timeout: Of one attempt; with the pauses a call gives up after some 16 s, and after 5 s while a server is down.
@@ -70,13 +71,13 @@ class QdrantServerStorage(MemoryStorage):
     Connects at the first call. Several objects, processes and machines may use one agent at the same time.
 
     Args:
-        agent_id: Whose memories; upper and lower case are the same agent, as they are for folders.
-        settings: Where the server is, embedder and ranking.
+        agent_id: ID of the agent, without regard to case, as for folders.
+        settings: Settings of server, embedder and ranking.
         clock: Source of the present.
-        client: Makes the connection; `connect(settings)` when omitted.
-        embedder: Turns texts into vectors; that of the settings when omitted.
-        cache: File with vectors by hash of their text, so that what was embedded for files is not embedded again.
-        limits: How long the server is waited for.
+        client: Makes the connection; `connect(settings)` if omitted.
+        embedder: Embedder to use instead of that of the settings.
+        cache: File with vectors by hash of their text, so that texts embedded for files are not embedded again.
+        limits: Timeouts and pauses.
 
     Raises:
         ValidationError: `agent_id` cannot name an agent (also a ValueError).
@@ -100,17 +101,19 @@ class QdrantServerStorage(MemoryStorage):
 
 @dataclass(slots=True)
 class Server(Generic[R]):
-    """The records of one agent on a Qdrant server, as a storage opens them. Connects when they are opened.
+    """Records of one agent on a Qdrant server.
+
+    Connects when a storage opens them.
 
     Attributes:
-        kind: Of which records.
-        agent_id: Whose; upper and lower case are the same agent, as they are for folders.
-        settings: Where the server is, embedder and ranking.
+        kind: Kind of the records.
+        agent_id: ID of the agent, without regard to case, as for folders.
+        settings: Settings of server, embedder and ranking.
         clock: Source of the present.
-        client: Makes the connection; `connect(settings)` when omitted.
-        embedder: Turns texts into vectors; that of the settings when omitted.
-        cache: File with vectors by hash of their text, so that what was embedded for files is not embedded again.
-        limits: How long the server is waited for.
+        client: Makes the connection; `connect(settings)` if omitted.
+        embedder: Embedder to use instead of that of the settings.
+        cache: File with vectors by hash of their text, so that texts embedded for files are not embedded again.
+        limits: Timeouts and pauses.
 
     Raises:
         ValidationError: `agent_id` cannot name an agent (also a ValueError).
@@ -125,7 +128,7 @@ class Server(Generic[R]):
     embedder: Embedder | None = None
     cache: Path | None = None
     limits: ServerLimits = SERVER_LIMITS
-    _line: tuple[int, QdrantClient, Wire] | None = None
+    _line: tuple[int, QdrantClient, ServerRequests] | None = None
 
     def __post_init__(self) -> None:
         check_agent_id(self.agent_id)
@@ -133,24 +136,24 @@ class Server(Generic[R]):
             _check_possible(self.settings)
 
     def backend(self) -> Backend[R]:
-        """Return what a storage of these records is made of."""
+        """Return the backend for a storage of these records."""
         return Backend(
             self.kind, self.agent_id, self.clock, self._open, close=self._close, name="server", is_remote=True
         )
 
     def _open(self, _storage: object) -> Store[R]:
-        from agent_memory.engines.server_client import Wire  # the client library takes a second
+        from agent_memory.engines.server_client import ServerRequests  # the client library takes a second
         from agent_memory.engines.server_log import ServerChangeLog, ServerLog
 
         if self._line is None or self._line[0] != os.getpid():  # a connection does not survive fork()
             client = self.client() if self.client is not None else connect(self.settings, self.limits.timeout)
             collection, tenant = self.settings.qdrant_collection, self.agent_id.lower()
-            wire = Wire(client, collection, tenant, self.kind.name, pauses=self.limits.pauses)
+            wire = ServerRequests(client, collection, tenant, self.kind.name, pauses=self.limits.pauses)
             self._line = os.getpid(), client, wire
         wire = self._line[2]
         embedder = self.embedder or make_embedder(self.settings)
-        identity, absent = _identified(embedder, self.settings)
-        absent = _checked_collection(wire, self.settings, identity) or absent
+        identity, absent = _identify(embedder, self.settings)
+        absent = _check_collection(wire, self.settings, identity) or absent
         server = ServerLog(wire, self.kind.text)
         vectors, worker = None, None
         if embedder is not None and absent is None:
@@ -184,12 +187,12 @@ def _check_possible(settings: ServiceSettings) -> None:
 
 
 def connect(settings: ServiceSettings, timeout: int = SERVER_LIMITS.timeout) -> QdrantClient:
-    """Return a client of the server in `settings`, which waits so many seconds; nothing is sent yet.
+    """Return a client of the server in `settings`; nothing is sent yet.
 
-    The key is read from the environment here and nowhere else, and handed to the client alone.
+    The key is read from the environment here and nowhere else, and passed to the client alone.
 
     Raises:
-        ConfigurationError: The client library is not installed, there is no address, or it is none.
+        ConfigurationError: The client library is not installed, or the address is missing or invalid.
     """
     _check_possible(settings)
     opt_out()  # the client imports fastembed, and that onnxruntime, where it is installed
@@ -210,8 +213,8 @@ def connect(settings: ServiceSettings, timeout: int = SERVER_LIMITS.timeout) -> 
     return Client(url=url, port=port, headers=headers, timeout=timeout, check_compatibility=False)
 
 
-def _identified(embedder: Embedder | None, settings: ServiceSettings) -> tuple[EmbedderIdentity | None, str | None]:
-    """Return which vectors the embedder makes, or why it makes none."""
+def _identify(embedder: Embedder | None, settings: ServiceSettings) -> tuple[EmbedderIdentity | None, str | None]:
+    """Return the embedder's identity, or the reason for its absence."""
     if embedder is None:
         return None, reason_without(settings)
     try:
@@ -220,8 +223,10 @@ def _identified(embedder: Embedder | None, settings: ServiceSettings) -> tuple[E
         return None, error.message
 
 
-def _checked_collection(wire: Wire, settings: ServiceSettings, identity: EmbedderIdentity | None) -> str | None:
-    """Find or create the collection; return why it takes no vectors, None if it does or none are made.
+def _check_collection(wire: ServerRequests, settings: ServiceSettings, identity: EmbedderIdentity | None) -> str | None:
+    """Find or create the collection.
+
+    Return the reason why it takes no vectors, or None.
 
     Raises:
         ConfigurationError: The server is too old, the collection is something else's, or of another embedder.
@@ -234,15 +239,15 @@ def _checked_collection(wire: Wire, settings: ServiceSettings, identity: Embedde
             code="old_server",
             recovery="Upgrade Qdrant; what is stored stays.",
         )
-    found = wire.collection()
-    if found is None:
+    collection = wire.collection()
+    if collection is None:
         metadata = {_FORMAT_KEY: 1} | ({_EMBEDDER_KEY: str(identity)} if identity else {})
         wire.create(
             identity.dimension if identity else None, metadata, settings.qdrant_shards, settings.qdrant_replicas
         )
-        found = wire.collection()
-    known = dict(found.config.metadata or {}) if found is not None else {}
-    if known.get(_FORMAT_KEY) != 1:
+        collection = wire.collection()
+    metadata_known = dict(collection.config.metadata or {}) if collection is not None else {}
+    if metadata_known.get(_FORMAT_KEY) != 1:
         raise ConfigurationError(
             f"The collection {settings.qdrant_collection!r} on the server is not one of this version's.",
             code="foreign_collection",
@@ -250,11 +255,11 @@ def _checked_collection(wire: Wire, settings: ServiceSettings, identity: Embedde
         )
     if identity is None:
         return None
-    if _EMBEDDER_KEY not in known:
+    if _EMBEDDER_KEY not in metadata_known:
         return "the collection on the server was begun without an embedder, so it has no place for vectors"
-    if known[_EMBEDDER_KEY] != str(identity):
+    if metadata_known[_EMBEDDER_KEY] != str(identity):
         raise ConfigurationError(
-            f"The vectors on the server are of {known[_EMBEDDER_KEY]}, this session embeds with {identity}.",
+            f"The vectors on the server are of {metadata_known[_EMBEDDER_KEY]}, this session embeds with {identity}.",
             code="other_embedder",
             recovery="Use that embedder, set embedder: none to search by words, or name another qdrant_collection.",
         )

@@ -1,7 +1,7 @@
-"""Embeddings on a server: the vectors are stored with the memories there, and one client's work serves all.
+"""Embeddings on a server: one client's vectors serve all clients.
 
-Owns which memories have their vector, and the thread that embeds those that have none. Candidates come from the server
-as raw cosines, so the one ranking of `agent_memory.index` judges them as it judges those of a file.
+Owns which memories have their vector, and the thread that embeds the others. Candidates come from the server as raw
+cosines, so the one ranking of `agent_memory.index` judges them as it judges those of a file.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Matrix, Vector
-    from agent_memory.engines.server_client import Payload, Wire
-    from agent_memory.index import Cosines, Scope
+    from agent_memory.engines.server_client import Payload, ServerRequests
+    from agent_memory.index import QueryCosines, SearchScope
 
 log = get_logger(__name__)
 
@@ -49,18 +49,18 @@ class ServerVectors(VectorSource):
 
     Args:
         wire: Requests about this agent.
-        rows: What the server says of each memory, kept up to date by the log.
+        rows: Payloads by memory ID, updated by the log.
         worker: Embeds texts and queries; its owner closes it.
     """
 
-    def __init__(self, wire: Wire, rows: Mapping[str, Payload], worker: EmbeddingWorker) -> None:
+    def __init__(self, wire: ServerRequests, rows: Mapping[str, Payload], worker: EmbeddingWorker) -> None:
         self._wire = wire
         self._rows = rows
         self._worker = worker
         self._lock = threading.Lock()
         self._points: dict[str, str] = {}  # point -> memory
         self._marks: dict[str, str] = {}  # memory -> which pieces stand for it
-        self._missing: dict[str, _Wanted] = {}  # memory -> what it needs
+        self._missing: dict[str, _MissingVector] = {}  # memory -> what it needs
 
     @property
     def missing(self) -> int:
@@ -69,16 +69,19 @@ class ServerVectors(VectorSource):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no memory needs a vector."""
+        """True if no memory needs a vector."""
         return not self._marks
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded and nine memories in ten have their vector."""
+        """True if the model is loaded and nine memories in ten have a vector."""
         return self._worker.ready and len(self._missing) <= (1 - _READY_SHARE) * len(self._marks)
 
     def put(self, memory_id: str, texts: Iterable[str]) -> None:
-        """Let these texts stand for a memory; if the server has no vectors of them, `fill` makes them."""
+        """Set the texts of a memory.
+
+        If the server has no vectors of them, `fill` makes them.
+        """
         pieces = tuple(texts)
         mark = hashlib.sha256(b"".join(map(text_hash, pieces))).hexdigest()
         with self._lock:
@@ -87,7 +90,7 @@ class ServerVectors(VectorSource):
             self._missing.pop(memory_id, None)
             row = self._rows[memory_id]
             if row.get("embedded") != mark:
-                self._missing[memory_id] = _Wanted(row["text"], mark, pieces)
+                self._missing[memory_id] = _MissingVector(row["text"], mark, pieces)
 
     def remove(self, memory_id: str) -> None:
         """Forget a memory; an unknown id changes nothing."""
@@ -97,27 +100,29 @@ class ServerVectors(VectorSource):
             self._missing.pop(memory_id, None)
 
     @override
-    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
+    def cosines(self, query: Vector, scope: SearchScope | None = None) -> QueryCosines:
         """Compare a query with every memory.
 
         Raises:
             StorageError: The server does not answer.
         """
         items = scope is None or scope.filters.include_items
-        found = self._wire.nearest(query, min(_MOST_CANDIDATES, max(1, len(self._marks))), items=items)
-        known = [(self._points[point], score) for point, score in found if point in self._points]
-        return _Cosines(known)
+        near = self._wire.nearest(query, min(_MOST_CANDIDATES, max(1, len(self._marks))), items=items)
+        cosines = [(self._points[point], score) for point, score in near if point in self._points]
+        return _ServerCosines(cosines)
 
     def fill(self) -> bool:
-        """Give every memory its vector; tell whether all have one and queries can be embedded.
+        """Embed every memory; return True if all have a vector.
+
+        And if queries can be embedded.
 
         Raises:
             StorageError: The server does not answer; what was written stays.
         """
         while batch := self._some_missing():
-            there = self._wire.rows(batch, ["embedded", "text"])
+            stored = self._wire.rows(batch, ["embedded", "text"])
             # Deleted, changed or embedded by another client meanwhile: nothing to do, or `put` will ask again.
-            todo = {i: wanted for i, wanted in batch.items() if wanted.is_missing_in(there.get(i))}
+            todo = {i: wanted for i, wanted in batch.items() if wanted.is_missing_in(stored.get(i))}
             self._note({i: wanted for i, wanted in batch.items() if i not in todo})
             if todo and not self._embed(todo):
                 return False
@@ -127,11 +132,11 @@ class ServerVectors(VectorSource):
         """Begin loading the model."""
         self._worker.start()
 
-    def _some_missing(self) -> dict[str, _Wanted]:
+    def _some_missing(self) -> dict[str, _MissingVector]:
         with self._lock:
             return {memory_id: self._missing[memory_id] for memory_id in list(self._missing)[:_AT_ONCE]}
 
-    def _embed(self, todo: dict[str, _Wanted]) -> bool:
+    def _embed(self, todo: dict[str, _MissingVector]) -> bool:
         self._worker.submit({text_hash(piece): piece for wanted in todo.values() for piece in wanted.pieces})
         if not self._worker.drain(_BATCH_SECONDS):
             return False
@@ -146,7 +151,7 @@ class ServerVectors(VectorSource):
         self._note(done)
         return len(done) == len(todo)
 
-    def _note(self, done: Mapping[str, _Wanted]) -> None:
+    def _note(self, done: Mapping[str, _MissingVector]) -> None:
         with self._lock:
             for memory_id, wanted in done.items():
                 if self._missing.get(memory_id) is wanted:  # else it was given other words meanwhile
@@ -154,25 +159,25 @@ class ServerVectors(VectorSource):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The vector a memory needs: of which content (a hash), under which mark, of which pieces."""
+class _MissingVector:
+    """Vector to make for a memory: hash of its content, mark, pieces."""
 
     text: str
     mark: str
     pieces: tuple[str, ...]
 
     def is_missing_in(self, row: Payload | None) -> bool:
-        """Tell whether the server has this content and no such vector of it."""
+        """Return True if the server has this content without its vector."""
         return row is not None and row.get("text") == self.text and row.get("embedded") != self.mark
 
 
 class ServerEmbeddings:
-    """Embeds in the background for one agent on a server, or says why nothing is embedded.
+    """Background embedding of one agent on a server, or the reason for none.
 
     Args:
-        vectors: What to fill; None searches by words alone.
-        worker: The embedder's thread; closed with this object.
-        absent: Why there are no vectors.
+        vectors: Vectors to make; None searches by words alone.
+        worker: Thread of the embedder, closed with this object.
+        absent: Reason for the lack of vectors.
     """
 
     def __init__(self, vectors: ServerVectors | None, worker: EmbeddingWorker | None, absent: str | None) -> None:
@@ -183,7 +188,7 @@ class ServerEmbeddings:
 
     @property
     def is_there(self) -> bool:
-        """Whether there are vectors."""
+        """True if vectors are used."""
         return self.vectors is not None
 
     @property
@@ -193,29 +198,29 @@ class ServerEmbeddings:
 
     @property
     def is_ready(self) -> bool:
-        """Whether queries can be embedded."""
+        """True if queries can be embedded."""
         return self.vectors is not None and self.vectors.ready
 
     @property
     def is_warm(self) -> bool:
-        """Return True if a search has nothing to wait for."""
+        """True if a search has nothing to wait for."""
         return self.vectors is None or (self.vectors.ready and not self.vectors.missing)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that could be found by its embedding."""
+        """True if no memory needs a vector."""
         return self.vectors is not None and self.vectors.is_empty
 
     @property
     def cost(self) -> float:
-        """0: who embeds for a server is not asked what it costs."""
+        """0: the charge of embedding for a server is unknown."""
         return 0.0
 
     def embed_texts(self, texts: Sequence[str]) -> Matrix | None:
-        """Return None: what is filed by its vectors is kept in files."""
+        """Return None: records filed by their vectors are in files."""
 
     def forget(self, texts: Iterable[str]) -> None:
-        """Do nothing: a vector goes with its record."""
+        """Do nothing: a vector is deleted with its record."""
 
     def fill_later(self) -> None:
         """Embed what is missing, without waiting for it."""
@@ -223,7 +228,9 @@ class ServerEmbeddings:
             self._filler.submit(self.vectors.fill)
 
     async def ready(self, patience: float | None) -> bool:
-        """Wait until searches go by embeddings too; tell whether they do. Arguments as in `EmbeddingService.ready`.
+        """Wait until searches use embeddings too; return True if they do.
+
+        Arguments as in `EmbeddingService.ready`.
 
         Raises:
             StorageError: The server does not answer.
@@ -267,7 +274,7 @@ class ServerEmbeddings:
         return self.vectors.missing
 
     def describe(self) -> dict[str, Any]:
-        """Return how embedding stands, for people."""
+        """Return the state of embedding, for people."""
         if self.vectors is None or self._worker is None:
             return without_embedder(self._absent)
         status = self._worker.status
@@ -275,7 +282,7 @@ class ServerEmbeddings:
         return {**report, "status": "failing", "problem": status.problem} if status.problem else report
 
     def close(self) -> None:
-        """Stop embedding; what has no vector yet gets it from the next client."""
+        """Stop embedding; the next client embeds the rest."""
         if self._worker is not None:
             self._worker.close()
         self._filler.close()
@@ -287,7 +294,7 @@ def _log_failure(done: asyncio.Future[bool]) -> None:
         log.warning("background_work_failed", code=error.code, error=error.message)
 
 
-class _Cosines:
+class _ServerCosines:
     """Cosines as the server gave them, best first."""
 
     has_scope = True

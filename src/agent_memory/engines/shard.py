@@ -1,7 +1,8 @@
-"""`Shard`: one folder of the embedded engine. The only file that imports `qdrant_edge` and uses its names.
+"""One folder of the embedded engine.
 
-Runs in child processes only: each call holds the interpreter lock, up to minutes (`optimize` of 100,000 points), and a
-file cut short under the engine's memory map ends the process. Holds points and payloads, not memories.
+The only file that imports `qdrant_edge` and uses its names. Runs in child processes only: each call holds the
+interpreter lock, up to minutes (`optimize` of 100,000 points), and a file cut short under the engine's memory map ends
+the process. Holds points and payloads, not memories.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ import qdrant_edge as edge
 from agent_memory.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from agent_memory.engines.shard_client import Conditions
 
 _GRAPH_FROM: Final = 10_000
 """Points from which a graph is built. Scanning fewer takes as long as asking the graph (1 ms), and building it half a
@@ -35,10 +35,10 @@ _RECOVERY: Final = "Nothing to do: the index is derived and is built anew; searc
 
 
 class Shard:
-    """An open shard. Held by one process at a time; the engine's own lock sees to that.
+    """An open shard. The engine's lock admits one process at a time.
 
     Args:
-        raw: The engine's handle.
+        raw: Handle of the engine.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -46,7 +46,7 @@ class Shard:
 
     @classmethod
     def create(cls, path: Path, dimension: int) -> Shard:
-        """Create an empty shard in the folder `path`, which exists and is empty.
+        """Create an empty shard in an existing, empty folder.
 
         Raises:
             StorageError: The engine refuses, for want of room for instance.
@@ -65,7 +65,7 @@ class Shard:
             max_search_threads=1,
             wal_enabled=True,  # without it there is no lock, and what was not flushed vanishes in silence
         )
-        with _translated("create"):
+        with _translate_errors("create"):
             return cls(edge.EdgeShard.create(str(path), config))
 
     @classmethod
@@ -75,23 +75,23 @@ class Shard:
         Raises:
             StorageError: It is missing, damaged, of another version, or held by another process.
         """
-        with _translated("open"):
+        with _translate_errors("open"):
             return cls(edge.EdgeShard.load(str(path)))
 
     def upsert(self, first: int, payloads: Sequence[dict[str, Any]], vectors: Sequence[Sequence[float]]) -> None:
-        """Write points numbered from `first` on; one of the same number is replaced.
+        """Write points numbered from `first`; existing ones are replaced.
 
         Args:
-            first: Number of the first.
-            payloads: What to keep with each vector.
-            vectors: One unit vector for each.
+            first: Number of the first point.
+            payloads: Payload of each vector.
+            vectors: One unit vector for each payload.
 
         Raises:
             StorageError: Nothing of this call may be relied upon.
         """
-        each = enumerate(zip(payloads, vectors, strict=True), first)
-        raw = [edge.Point(number, list(vector), payload) for number, (payload, vector) in each]
-        with _translated("write to"):
+        numbered = enumerate(zip(payloads, vectors, strict=True), first)
+        raw = [edge.Point(number, list(vector), payload) for number, (payload, vector) in numbered]
+        with _translate_errors("write to"):
             self._raw.update(edge.UpdateOperation.upsert_points(raw))
 
     def nearest(
@@ -100,17 +100,19 @@ class Shard:
         limit: int,
         *,
         floor: float | None = None,
-        where: Conditions | None = None,
+        where: Mapping[str, Any] | None = None,
         exact: bool = False,
     ) -> list[tuple[int, float]]:
-        """Return the points nearest to a unit vector, best first, as (number, cosine).
+        """Return the points nearest to a unit vector, as (number, cosine).
+
+        Best first.
 
         Args:
-            vector: What is looked for.
-            limit: Points at most.
-            floor: Least cosine.
-            where: Conditions on payloads.
-            exact: Look at every point instead of asking the graph.
+            vector: Unit vector to compare with.
+            limit: Maximum number of points.
+            floor: Least cosine, if any.
+            where: Conditions on payloads, see `shard_process.PayloadConditions`.
+            exact: Compare every point instead of asking the graph.
 
         Raises:
             StorageError: The engine cannot answer.
@@ -124,19 +126,19 @@ class Shard:
             with_payload=False,
             with_vector=False,
         )
-        with _translated("search"):
+        with _translate_errors("search"):
             return [(int(point.id), float(point.score)) for point in self._raw.query(request)]
 
     def vectors(self, numbers: Sequence[int]) -> dict[int, list[float]]:
-        """Return the vectors of points by number; unknown numbers are left out.
+        """Return the vectors of existing points, by number.
 
         Raises:
             StorageError: The engine cannot answer.
         """
-        with _translated("read"):
+        with _translate_errors("read"):
             return {
-                int(each.id): list(each.vector)
-                for each in self._raw.retrieve(list(numbers), with_payload=False, with_vector=True)
+                int(point.id): list(point.vector)
+                for point in self._raw.retrieve(list(numbers), with_payload=False, with_vector=True)
             }
 
     def owners(self) -> Iterator[tuple[int, str]]:
@@ -148,7 +150,7 @@ class Shard:
         offset = None
         while True:
             request = edge.ScrollRequest(limit=_PAGE, offset=offset, with_payload=["id"], with_vector=False)
-            with _translated("read"):
+            with _translate_errors("read"):
                 records, offset = self._raw.scroll(request)
             for record in records:
                 yield int(record.id), str(record.payload["id"])
@@ -156,34 +158,35 @@ class Shard:
                 return
 
     def count(self) -> int:
-        """Return how many points there are.
+        """Return the number of points.
 
         Raises:
             StorageError: The engine cannot answer.
         """
-        with _translated("read"):
+        with _translate_errors("read"):
             return int(self._raw.count(edge.CountRequest(exact=True)))
 
     def optimize(self) -> None:
-        """Index the payloads' fields, build the graph and tidy up: minutes for 100,000 points.
+        """Index the payload fields and build the graph.
 
-        After the load: with indexes of payloads from the beginning it takes eight times as long.
+        Takes minutes for 100,000 points. Comes after the load: with payload indexes from the beginning it takes eight
+        times as long.
 
         Raises:
             StorageError: No room, for instance; the shard is to be thrown away.
         """
-        with _translated("optimise"):
+        with _translate_errors("optimise"):
             for field, schema in _FIELDS:
                 self._raw.update(edge.UpdateOperation.create_field_index(field, schema))
             self._raw.optimize()
 
     def flush(self) -> None:
-        """Bring everything written so far onto the disk.
+        """Write everything to the disk.
 
         Raises:
             StorageError: No room, for instance.
         """
-        with _translated("flush"):
+        with _translate_errors("flush"):
             self._raw.flush()
 
     def close(self) -> None:
@@ -192,16 +195,16 @@ class Shard:
         Raises:
             StorageError: What was written since the last flush may be lost.
         """
-        with _translated("close"):
+        with _translate_errors("close"):
             self._raw.close()
 
 
 def _kilobytes(points: int, dimension: int) -> int:
-    """Return what the engine calls a threshold: the vectors' size in KB, at four bytes a number."""
+    """Return the size of vectors in KB, the engine's unit of thresholds."""
     return max(1, points * dimension * 4 // 1024)
 
 
-def _filter(where: Conditions) -> Any:
+def _filter(where: Mapping[str, Any]) -> Any:
     conditions = list(_conditions(where))
     none: list[Any] = [_having(facet) for facet in where.get("no_facets", ())]
     return edge.Filter(must=conditions, must_not=none) if conditions or none else None
@@ -211,20 +214,20 @@ def _having(facet: str) -> Any:
     return edge.FieldCondition(key="facets", match=edge.MatchValue(facet))
 
 
-def _conditions(where: Conditions) -> Iterable[Any]:
+def _conditions(where: Mapping[str, Any]) -> Iterable[Any]:
     yield from map(_having, where.get("facets", ()))
-    if some := where.get("any_facets"):
-        yield edge.FieldCondition(key="facets", match=edge.MatchAny(some))
+    if any_facets := where.get("any_facets"):
+        yield edge.FieldCondition(key="facets", match=edge.MatchAny(any_facets))
     if "group" in where:
-        own, any_group = where["group"]
-        yield edge.Filter(should=[_having(own), edge.Filter(must_not=[_having(any_group)])])
+        own_group, any_group = where["group"]
+        yield edge.Filter(should=[_having(own_group), edge.Filter(must_not=[_having(any_group)])])
     if "since" in where or "until" in where:
         between = edge.RangeFloat(gte=where.get("since"), lte=where.get("until"))
         yield edge.FieldCondition(key="timestamp", range=between)
 
 
 @contextlib.contextmanager
-def _translated(doing: str) -> Iterator[None]:
+def _translate_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the engine raises the bare class for all that goes wrong

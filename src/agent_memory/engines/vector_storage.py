@@ -1,6 +1,6 @@
-"""`VectorStorage`: a `FileStorage` whose candidates come from the embedded vector engine once there are many memories.
+"""Memories in files with candidates from the embedded vector engine.
 
-The journal stays the truth and the ranking stays the same; only who names the nearest memories differs.
+The journal stays the source of truth and the ranking stays the same; only the search for the nearest memories differs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, cast
 from agent_memory.encryption import is_encrypted
 from agent_memory.engines.ann_index import AnnIndex
 from agent_memory.engines.index_maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
-from agent_memory.engines.index_sync import Indexed
+from agent_memory.engines.index_sync import IndexSources
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import folder_of
 from agent_memory.index import SearchIndex
@@ -35,18 +35,18 @@ _SAMPLED: Final = 1_000
 
 
 class MigratableStorage(FileStorage):
-    """A `FileStorage` that can be moved to the vector engine and back while it is in use.
+    """A `FileStorage` that can move to the vector engine and back in use.
 
     Args:
-        agent_id: Whose memories.
-        storage_root: Folder of all agents; that of `settings` when omitted.
+        agent_id: ID of the agent.
+        storage_root: Folder of all agents; that of `settings` if omitted.
         settings: Ranking, embedder and backend settings; the defaults when omitted.
         clock: Source of the present.
-        embedder: One of the caller's own, instead of that of `settings`.
-        grace: How long what was forgotten or replaced can be brought back.
+        embedder: Embedder to use instead of that of `settings`.
+        grace: How long deleted or replaced memories can be restored.
         patience: As in `FileStorage`.
-        embedding_model: Another model than that of `settings`; one of OpenAI's by its name.
-        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+        embedding_model: Model to use instead of that of `settings`; one of OpenAI's by its name.
+        wanted: True to use an index, and to build a missing one, whatever `metadata.json` says; otherwise that decides.
         options: How the engine is run.
 
     Raises:
@@ -88,19 +88,21 @@ class MigratableStorage(FileStorage):
 
 
 class VectorStorage(MigratableStorage):
-    """Memories in one YAML journal, with candidates for a search from Qdrant's engine.
+    """Memories in one journal, with candidates from Qdrant's engine.
 
-    Where there is no index yet it is built in the background, and searches look at every memory until then, unless
-    `wanted` is False. As `MigratableStorage` for everything else.
+    A missing index is built in the background, and searches compare every memory until then, unless `wanted` is False.
+    As `MigratableStorage` for everything else.
     """
 
     _wanted = True
 
     async def migrate_from_file(self, source: FileStorage) -> MigrationProgress:
-        """Take over what another storage of this agent holds, build an index of all, and use it; nothing is removed.
+        """Copy another storage of this agent, build an index, and use it.
+
+        Nothing is removed.
 
         Args:
-            source: Of the same folder, as a rule: then there is nothing to copy.
+            source: Storage of the same folder, as a rule: then there is nothing to copy.
 
         Raises:
             MigrationError: It failed; the memories are where they were, and found. See `MigratableStorage.migrate`.
@@ -116,8 +118,8 @@ class IndexedFiles(Generic[R]):
     """Files with an index.
 
     Args:
-        files: Where the records lie, and how they are searched.
-        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+        files: Files of the records, and their search.
+        wanted: True to use an index, and to build a missing one, whatever `metadata.json` says; otherwise that decides.
         options: How the engine is run.
     """
 
@@ -159,7 +161,7 @@ class IndexedFiles(Generic[R]):
             whole.refresh()
             return whole
 
-        indexed = Indexed(
+        indexed = IndexSources(
             files.folder, store, candidates, embeddings, storage.worker, storage.prepare, sizes, read_whole, sealing
         )
         batch = files.settings.migration_batch_size

@@ -1,8 +1,6 @@
 """Ranked retrieval over the documents of one agent.
 
 Knows neither files nor processes nor the journal. Each name is loaded at its first use.
-
-Each name loads what it needs when it is first asked for.
 """
 
 from typing import TYPE_CHECKING
@@ -10,9 +8,9 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.index.dense_index import Cosines, DenseIndex, ExactCosines, VectorSource
-    from agent_memory.index.facets import Scope
-    from agent_memory.index.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
+    from agent_memory.index.dense_index import DenseIndex, ExactCosines, QueryCosines, VectorSource
+    from agent_memory.index.facets import SearchScope
+    from agent_memory.index.results import Hit, Question, Ranking, RankingSettings, RejectedHit, SearchLimits
     from agent_memory.index.search_index import SearchIndex
     from agent_memory.index.terms import read_question
     from agent_memory.language.text_forms import GAP, embedded_texts, excerpt
@@ -20,17 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GAP",
-    "Cosines",
     "DenseIndex",
     "ExactCosines",
     "Hit",
+    "QueryCosines",
     "Question",
     "Ranking",
     "RankingSettings",
-    "Rejected",
-    "Scope",
+    "RejectedHit",
     "SearchIndex",
     "SearchLimits",
+    "SearchScope",
     "VectorSource",
     "embedded_texts",
     "excerpt",

@@ -2,9 +2,6 @@
 
 Rows are appended and marked dead, never renumbered. Plain Python, so that a search by words works without numpy; with
 numpy, long word lists and filters are read as arrays.
-
-It is a segment under construction: rows are appended and marked dead, never renumbered. Plain Python, so that a search
-by words works without numpy; with numpy, long word lists and filters are read as arrays.
 """
 
 from __future__ import annotations
@@ -19,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index import fusion
 from agent_memory.index.facets import meeting, numpy_if_there
-from agent_memory.index.results import UNREAD, SearchLimits, Statistics
-from agent_memory.index.terms import NO_SESSION, Said, Standing, document_terms, said_by
+from agent_memory.index.results import UNREAD, RowStatistics, SearchLimits
+from agent_memory.index.terms import NO_SESSION, DocumentTurn, SessionRow, document_terms, read_turn
 from agent_memory.language.text_forms import tells_time
 from agent_memory.models import ITEM
 
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.index.results import IndexedDocument, Norm
+    from agent_memory.index.results import IndexedDocument, LengthNorm
     from agent_memory.index.word_lists import WordLists
     from agent_memory.models import Document, Facet, SearchFilters
 
@@ -40,7 +37,7 @@ _SCARCE: Final = 16
 """Postings for one wanted row from which each row is looked up instead of reading all postings."""
 
 
-class Postings:
+class PostingLists:
     """Rows by their words: `WordLists` that grow and shrink.
 
     Args:
@@ -87,18 +84,20 @@ class Postings:
         """Return the number of rows that hold a term."""
         return len(self._terms[term][0]) if term in self._terms else 0
 
-    def best(self, gains: Mapping[str, float], norm: Norm, count: int, among: bytearray) -> list[tuple[float, int]]:
+    def best(
+        self, gains: Mapping[str, float], norm: LengthNorm, count: int, among: bytearray
+    ) -> list[tuple[float, int]]:
         """Return the best rows: see `WordLists.best`."""
         np = self._numpy_for(gains)
         if np is not None:
             return self._as_arrays().best(gains, norm, count, np.frombuffer(among, bool))
         return nlargest(count, [(score, row) for row, score in self._score(gains, norm).items() if among[row]])
 
-    def scores_of(self, gains: Mapping[str, float], norm: Norm, rows: Sequence[int]) -> list[float]:
+    def compute_scores(self, gains: Mapping[str, float], norm: LengthNorm, rows: Sequence[int]) -> list[float]:
         """Return the score of each of `rows`, 0 without a term."""
         np = self._numpy_for(gains)
         if np is not None:
-            return self._as_arrays().scores_of(gains, norm, rows)
+            return self._as_arrays().compute_scores(gains, norm, rows)
         scores = self._score(gains, norm)
         return [scores.get(row, 0.0) for row in rows]
 
@@ -115,7 +114,7 @@ class Postings:
         rows = (self._terms[term][0][::step] for term in terms if term in self._terms)
         return sorted(row for row in set[int]().union(*rows) if among[row])
 
-    def counts_of(self, term: str, rows: Collection[int]) -> Iterator[tuple[int, int]]:
+    def find_counts(self, term: str, rows: Collection[int]) -> Iterator[tuple[int, int]]:
         """Yield the rows that hold a term, with its frequency."""
         holding, frequencies = self._terms.get(term, ((), ()))
         if len(holding) < _SCARCE * len(rows):
@@ -137,7 +136,7 @@ class Postings:
 
         return read_arrays(self._terms, self.lengths)
 
-    def _score(self, gains: Mapping[str, float], norm: Norm) -> dict[int, float]:
+    def _score(self, gains: Mapping[str, float], norm: LengthNorm) -> dict[int, float]:
         """Return the score of each row that holds a term.
 
         Adds in the order of `WordLists`, so that equal rows have equal scores.
@@ -159,7 +158,7 @@ class RowSums:
     """Sums over rows of a buffer, updated as rows come and go.
 
     Attributes:
-        documents, length, asking: As in `Statistics`.
+        documents, length, asking: As in `RowStatistics`.
         called: Number of rows that call a word.
     """
 
@@ -168,7 +167,7 @@ class RowSums:
     asking: int = 0
     called: Counter[str] = field(default_factory=Counter)
 
-    def add(self, length: int, turn: Said, by: int) -> None:
+    def add(self, length: int, turn: DocumentTurn, by: int) -> None:
         """Add a row (`by` 1) or subtract it (-1)."""
         self.documents += by
         self.length += by * length
@@ -203,14 +202,14 @@ class BufferPart:
             "access_count": array("I"),
         }
         self.changes = 0
-        self.words = Postings(arrays_from)
+        self.words = PostingLists(arrays_from)
         self._alive = bytearray()
         self._low = bytearray()
         self._facets: dict[Facet, array[int]] = {}
-        self._said: dict[int, Said] = {}
+        self._said: dict[int, DocumentTurn] = {}
         self._items: set[int] = set()
         self._item_terms: Counter[str] = Counter()
-        self._sessions: dict[int, dict[int, Standing]] = {}
+        self._sessions: dict[int, dict[int, SessionRow]] = {}
         self._sums = {True: RowSums(), False: RowSums()}
 
     def __len__(self) -> int:
@@ -219,10 +218,10 @@ class BufferPart:
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
-    def add(self, entry: IndexedDocument) -> Said:
+    def add(self, entry: IndexedDocument) -> DocumentTurn:
         """Add a document as a new row; return its turn."""
         document = entry.document
-        terms, turn, is_item = document_terms(document), said_by(document), ITEM in document.facets
+        terms, turn, is_item = document_terms(document), read_turn(document), ITEM in document.facets
         counts = Counter(terms)
         row = self.words.add(counts)
         entry.number, entry.length, entry.moment = self.first + row, len(terms), document.moment.timestamp()
@@ -236,7 +235,7 @@ class BufferPart:
         for facet in document.facets:
             self._facets.setdefault(facet, array("I")).append(row)
         if turn.session != NO_SESSION:
-            self._sessions.setdefault(turn.session, {})[row] = Standing(entry.moment, entry.arrival, entry.number)
+            self._sessions.setdefault(turn.session, {})[row] = SessionRow(entry.moment, entry.arrival, entry.number)
         if is_item:
             self._items.add(row)
             self._item_terms.update(counts.keys())
@@ -253,7 +252,7 @@ class BufferPart:
             self._low[row] = document.trust == "low"
             self.columns["access_count"][row] = min(document.access_count, _MAX_COUNT)
 
-    def drop(self, entry: IndexedDocument) -> Said:
+    def drop(self, entry: IndexedDocument) -> DocumentTurn:
         """Mark the row of a document dead; return its turn."""
         document, row = entry.document, entry.number - self.first
         counts, turn = Counter(document_terms(document)), self._said.pop(row)
@@ -335,10 +334,10 @@ class BufferPart:
 
     # -- sums ---------------------------------------------------------------------------------------------------------
 
-    def statistics(self, *, items: bool) -> Statistics:
+    def statistics(self, *, items: bool) -> RowStatistics:
         """Return the sums over all rows, or over those without items."""
         notes, items_sums = self._sums[False], self._sums[True] if items else RowSums()
-        return Statistics(
+        return RowStatistics(
             notes.documents + items_sums.documents, notes.length + items_sums.length, notes.asking + items_sums.asking
         )
 
@@ -362,11 +361,11 @@ class BufferPart:
         """Return the number of rows that call a word."""
         return self._sums[False].called[word] + (self._sums[True].called[word] if items else 0)
 
-    def sessions_of(self, rows: Iterable[int]) -> list[int]:
+    def get_sessions(self, rows: Iterable[int]) -> list[int]:
         """Return the session of each row."""
         return [self._said[row].session for row in rows]
 
-    def standing_in(self, sessions: Iterable[int], at_most: int, *, items: bool) -> dict[int, list[Standing]]:
+    def list_session_rows(self, sessions: Iterable[int], at_most: int, *, items: bool) -> dict[int, list[SessionRow]]:
         """Return the rows of sessions, at most `at_most` + 1 of each."""
         hidden: set[int] = set() if items else self._items
         standing = ((session, self._sessions.get(session, {})) for session in sessions)

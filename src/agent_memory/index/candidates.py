@@ -2,9 +2,6 @@
 
 Reads as few rows as it can: with 100,000 of them half may hold a word of the query. So counts are exact while they are
 small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranking` orders them.
-
-Reads as few rows as it can: with 100,000 of them half may hold a word of the query. So counts are exact while they are
-small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranking` orders them.
 """
 
 from __future__ import annotations
@@ -14,16 +11,16 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_memory.index.dense_index import ExactCosines
-from agent_memory.index.facets import Scope
+from agent_memory.index.facets import SearchScope
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from agent_memory.index.dense_index import Cosines
+    from agent_memory.index.dense_index import QueryCosines
     from agent_memory.index.parts import PartList, PartMasks, WordScorer
     from agent_memory.index.results import Question, RankingSettings, SearchLimits
-    from agent_memory.index.talks import Talks
+    from agent_memory.index.talks import TalkIndex
     from agent_memory.models import SearchRequest
 
 Near = tuple[str, float]
@@ -31,12 +28,12 @@ Near = tuple[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class SearchCorpus:
     """Rows that a search reads, their word weights, and their talks."""
 
     parts: PartList
     words: WordScorer
-    talks: Talks
+    talks: TalkIndex
 
     def is_listener(self, word: str) -> bool:
         """Return True if a word names a person who is only called."""
@@ -59,7 +56,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchContext:
     """One search: question, filters, limits, and the corpus.
 
     Attributes:
@@ -78,24 +75,24 @@ class Search:
         within: The same search for each period that is asked about, of what was stored in it.
     """
 
-    corpus: Corpus
+    corpus: SearchCorpus
     request: SearchRequest
     question: Question
     settings: RankingSettings
     limits: SearchLimits
     masks: PartMasks
-    cosines: Cosines | None = None
+    cosines: QueryCosines | None = None
     least: float = 0.0
     floor: float = 0.0
     latin_alone: bool = False
-    scope: Scope | None = None
+    scope: SearchScope | None = None
     at_most: int | None = None
-    within: tuple[Search, ...] = ()
+    within: tuple[SearchContext, ...] = ()
 
-    def above_low_trust(self) -> Search:
+    def above_low_trust(self) -> SearchContext:
         """Return the same search without documents of low trust."""
         masks, parts = self.corpus.parts.above_low_trust(self.masks), self.corpus.parts
-        scope = Scope(self.request.filters, lambda record_id: parts.admits(parts[record_id].number, masks))
+        scope = SearchScope(self.request.filters, lambda record_id: parts.admits(parts[record_id].number, masks))
         return replace(self, scope=scope, masks=masks, at_most=self.limits.doubtful)
 
     @property
@@ -108,13 +105,13 @@ class Search:
         parts = self.corpus.parts
         return parts.admits(parts[record_id].number, self.masks)
 
-    def bm25_of(self, record_ids: Iterable[str]) -> dict[str, float]:
+    def compute_bm25(self, record_ids: Iterable[str]) -> dict[str, float]:
         """Return the BM25 score of each document."""
         numbers = {self.corpus.parts[record_id].number: record_id for record_id in record_ids}
-        scores = self.corpus.words.scores_of(self.question.weights, numbers)
+        scores = self.corpus.words.compute_scores(self.question.weights, numbers)
         return {record_id: scores[number] for number, record_id in numbers.items()}
 
-    def cosines_of(self, record_ids: Iterable[str]) -> dict[str, float]:
+    def compute_cosines(self, record_ids: Iterable[str]) -> dict[str, float]:
         """Return the cosines of documents, without those that have no vector yet."""
         if self.cosines is None:
             return {}
@@ -122,19 +119,19 @@ class Search:
         cosines = self.cosines.of(wanted)
         if parts.segments and vector is not None:
             numbers = {parts[record_id].number: record_id for record_id in wanted if record_id not in cosines}
-            cosines |= {numbers[number]: cosine for number, cosine in parts.cosines_of(vector, numbers).items()}
+            cosines |= {numbers[number]: cosine for number, cosine in parts.compute_cosines(vector, numbers).items()}
         return cosines
 
-    def pieces_of(self, record_id: str) -> tuple[float, ...]:
+    def get_pieces(self, record_id: str) -> tuple[float, ...]:
         """Return the cosine of each piece of a text with several.
 
         Empty if they are unknown.
         """
         if not isinstance(self.cosines, ExactCosines):  # an engine returns the best piece alone
             return ()
-        pieces, vector = self.cosines.pieces_of(record_id), self.question.vector
+        pieces, vector = self.cosines.get_pieces(record_id), self.question.vector
         if not pieces and vector is not None:
-            pieces = self.corpus.parts.pieces_of(vector, self.corpus.parts[record_id].number)
+            pieces = self.corpus.parts.get_pieces(vector, self.corpus.parts[record_id].number)
         return tuple(pieces) if len(pieces) > 1 else ()
 
 
@@ -164,35 +161,37 @@ class SiftedList(NamedTuple):
     left_out: list[Near]
 
 
-def find(search: Search) -> CandidateLists:
+def find(search: SearchContext) -> CandidateLists:
     """Return at least the best `search.size` of each list, and their total."""
     parts, scorer, limits = search.corpus.parts, search.corpus.words, search.limits
     gains, norm = scorer.gains(search.question.weights), scorer.norm
     total = parts.how_many(gains, search.masks)
     is_counted = search.cosines is not None and total <= limits.counted
     count = max(total, search.size) if is_counted else search.size
-    words = [parts.id_of(number) for _, number in parts.best(gains, norm, count, search.masks)]
+    words = [parts.get_id(number) for _, number in parts.best(gains, norm, count, search.masks)]
     near, cosines, both = SiftedList([], 0, []), dict[str, float](), 0
     if search.cosines is not None:
         near = _find_near(search, search.cosines)
         if near.total == len(near.admitted):
-            both = sum(score > 0 for score in search.bm25_of([record_id for record_id, _ in near.admitted]).values())
+            both = sum(
+                score > 0 for score in search.compute_bm25([record_id for record_id, _ in near.admitted]).values()
+            )
         else:
             step = max(1, sum(map(scorer.frequency, gains)) // limits.sampled)
-            sample = words if len(words) >= total else list(map(parts.id_of, parts.sample(gains, search.masks, step)))
-            cosines = search.cosines_of(sample)
+            sample = words if len(words) >= total else list(map(parts.get_id, parts.sample(gains, search.masks, step)))
+            cosines = search.compute_cosines(sample)
             both = round(total * sum(cosine >= search.floor for cosine in cosines.values()) / max(1, len(sample)))
     filtered = []
     if search.request.explain:
         reach = parts.masks(search.request.filters.reach)
         hidden = parts.best(gains, norm, limits.rejections, parts.without(reach, search.masks))
         near_hidden = [record_id for record_id, _ in near.left_out if parts.admits(parts[record_id].number, reach)]
-        filtered = list(dict.fromkeys([*(parts.id_of(number) for _, number in hidden), *near_hidden]))
+        filtered = list(dict.fromkeys([*(parts.get_id(number) for _, number in hidden), *near_hidden]))
     total_found = max(total + near.total - both, len(words), len(near.admitted))
     return CandidateLists(words, near.admitted, filtered, total_found, cosines)
 
 
-def _find_near(search: Search, cosines: Cosines) -> SiftedList:
+def _find_near(search: SearchContext, cosines: QueryCosines) -> SiftedList:
     """Return the nearest documents, in memory and in segments.
 
     The later first among equals.
@@ -202,14 +201,14 @@ def _find_near(search: Search, cosines: Cosines) -> SiftedList:
     if parts.segments and vector is not None:
         near = parts.nearest(vector, size, floor, search.masks)
         total += parts.how_many_near(vector, floor, search.masks)
-        admitted = [*admitted, *((parts.id_of(number), cosine) for cosine, number in near)]
+        admitted = [*admitted, *((parts.get_id(number), cosine) for cosine, number in near)]
         admitted.sort(key=itemgetter(1), reverse=True)
     if len({cosine for _, cosine in admitted}) < len(admitted):
         admitted = sorted(admitted, key=lambda pair: (pair[1], parts[pair[0]].arrival), reverse=True)
     return SiftedList(admitted, max(total, len(admitted)), left_out)
 
 
-def _sift_cosines(search: Search, cosines: Cosines) -> SiftedList:
+def _sift_cosines(search: SearchContext, cosines: QueryCosines) -> SiftedList:
     """Return the nearest documents whose vectors are in memory."""
     parts, floor, scope, limits = search.corpus.parts, search.floor, search.scope, search.limits
     if scope is None:

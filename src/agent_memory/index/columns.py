@@ -49,7 +49,7 @@ _AT_ONCE: Final = 1 << 22
 _STRINGS_AT_ONCE: Final = 10_000
 
 
-class Columns:
+class ColumnFolder:
     """Arrays of a folder by name, read-only.
 
     Shared by all processes that map them.
@@ -65,7 +65,7 @@ class Columns:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         paths = check_sums(folder)
-        self._arrays = {path.name.removesuffix(_SUFFIX): _opened(path) for path in paths}
+        self._arrays = {path.name.removesuffix(_SUFFIX): _open_array(path) for path in paths}
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
@@ -154,20 +154,20 @@ def finish_columns(folder: Path) -> None:
     write_sums(folder, _SUFFIX)
 
 
-def column_of(folder: Path, name: str) -> NDArray[Any]:
+def read_column(folder: Path, name: str) -> NDArray[Any]:
     """Read one array of a folder that is still being written.
 
     Raises:
         StorageError: It cannot be read.
     """
-    return _opened(_path(folder, name))
+    return _open_array(_path(folder, name))
 
 
 def _path(folder: Path, name: str) -> Path:
     return folder / f"{name}{_SUFFIX}"
 
 
-def _opened(path: Path) -> NDArray[Any]:
+def _open_array(path: Path) -> NDArray[Any]:
     with translated(path, "read"):
         descriptor = open_private(path, os.O_RDONLY)
     with os.fdopen(descriptor, "rb") as file:
@@ -188,7 +188,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-class Sum(NamedTuple):
+class FileSum(NamedTuple):
     """Size and checksums of a file.
 
     Attributes:
@@ -209,14 +209,14 @@ def write_sums(folder: Path, suffix: str) -> None:
         StorageError: No room, for instance.
     """
     with translated(folder, "read"):
-        sums = {path.name: _sum_of(path) for path in sorted(folder.iterdir()) if path.suffix == suffix}
+        sums = {path.name: _compute_sum(path) for path in sorted(folder.iterdir()) if path.suffix == suffix}
     encoded = json.dumps(sums)
     with translated(folder / _SUMS, "write"):
         content = json.dumps({"files": sums, "crc": zlib.crc32(encoded.encode())}).encode()
         replace_file(folder / _SUMS, content, durable=True)
 
 
-def known_sums(folder: Path) -> dict[str, Sum]:
+def read_sums(folder: Path) -> dict[str, FileSum]:
     """Read the checksum manifest of a folder, by file name.
 
     Raises:
@@ -226,7 +226,7 @@ def known_sums(folder: Path) -> dict[str, Sum]:
     files = said.get("files")
     if not isinstance(files, dict) or zlib.crc32(json.dumps(files).encode()) != said.get("crc"):
         raise StorageError(f"{_SUMS} of the index {folder.name} is damaged or missing.")
-    return {str(name): Sum(*values) for name, values in files.items()}
+    return {str(name): FileSum(*values) for name, values in files.items()}
 
 
 def check_sums(folder: Path, *, thorough: bool = False) -> list[Path]:
@@ -239,7 +239,7 @@ def check_sums(folder: Path, *, thorough: bool = False) -> list[Path]:
     Raises:
         StorageError: One of them is damaged or missing.
     """
-    sums = known_sums(folder)
+    sums = read_sums(folder)
     all_of_it = thorough or sum(entry.size for entry in sums.values()) <= _SMALL_BYTES
     for name, expected in sums.items():
         with translated(folder / name, "read"):
@@ -249,23 +249,23 @@ def check_sums(folder: Path, *, thorough: bool = False) -> list[Path]:
     return [folder / name for name in sums]
 
 
-def _is_same(path: Path, expected: Sum, *, all_of_it: bool) -> bool:
+def _is_same(path: Path, expected: FileSum, *, all_of_it: bool) -> bool:
     if all_of_it:
-        return _sum_of(path) == expected
+        return _compute_sum(path) == expected
     with opened(path, os.O_RDONLY) as descriptor:
         is_whole = os.fstat(descriptor).st_size == expected.size
         return is_whole and zlib.crc32(read_at(descriptor, 0, _HEAD_BYTES)) == expected.head
 
 
-def _sum_of(path: Path) -> Sum:
+def _compute_sum(path: Path) -> FileSum:
     with opened(path, os.O_RDONLY) as descriptor:
         size, whole = os.fstat(descriptor).st_size, 0
         for block in iter_blocks(descriptor, 0, size):
             whole = zlib.crc32(block, whole)
-        return Sum(size, zlib.crc32(read_at(descriptor, 0, _HEAD_BYTES)), whole)
+        return FileSum(size, zlib.crc32(read_at(descriptor, 0, _HEAD_BYTES)), whole)
 
 
-class Strings:
+class StringColumn:
     """Byte strings by number: all their bytes, and the end of each.
 
     Args:
@@ -273,7 +273,7 @@ class Strings:
         name: Name of the two arrays `<name>` and `<name>.ends`.
     """
 
-    def __init__(self, columns: Columns, name: str) -> None:
+    def __init__(self, columns: ColumnFolder, name: str) -> None:
         self.content: NDArray[np.uint8] = columns[name]
         self.ends: NDArray[np.int64] = columns[f"{name}.ends"]
 
@@ -324,7 +324,7 @@ class StringsFile:
 
     Args:
         folder: Folder of the arrays.
-        name: As in `Strings`.
+        name: As in `StringColumn`.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -337,7 +337,7 @@ class StringsFile:
         texts = list(strings)
         self._put(np.frombuffer(b"".join(texts), np.uint8), np.array([len(text) for text in texts], np.int64))
 
-    def append_from(self, source: Strings, numbers: NDArray[np.integer[Any]]) -> None:
+    def append_from(self, source: StringColumn, numbers: NDArray[np.integer[Any]]) -> None:
         """Append strings of another column, in the order given.
 
         Holds a few megabytes at a time.

@@ -3,9 +3,6 @@
 Also the protocol of other sources of cosines, such as an engine. Owns which texts belong to which record. Knows neither
 text forms nor scores nor files. Not thread-safe, like the index that owns it; vectors arrive from the embedding thread
 through the worker's own queue.
-
-Owns which texts stand for which record. Must not know text forms, scores or files. Like the index that owns it, not
-thread-safe; vectors arrive from the embedding thread through the worker's own queue.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Matrix, Vector
-    from agent_memory.index.facets import Scope
+    from agent_memory.index.facets import SearchScope
 
 _READY_SHARE: Final = 0.9
 """Share of texts that need a vector before cosines take part: below it, records with one would outrank the others.
@@ -41,7 +38,7 @@ GIVEN_UP: Final = -2.0
 _FIRST_ROWS: Final = 256
 
 
-class Cosines(Protocol):
+class QueryCosines(Protocol):
     """Raw cosines between one query and the records.
 
     Attributes:
@@ -99,11 +96,11 @@ class VectorSource(Protocol):
         """Return a query's vector, or None if the model is missing."""
         return self._worker.embed_query(text)
 
-    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
+    def cosines(self, query: Vector, scope: SearchScope | None = None) -> QueryCosines:
         """Compare a query with every record; those outside the scope may be missing."""
 
 
-class Elsewhere(Protocol):
+class OtherTexts(Protocol):
     """Texts whose vectors are stored in segments."""
 
     def __len__(self) -> int:
@@ -131,8 +128,8 @@ class DenseIndex(VectorSource):
     def __init__(self, worker: EmbeddingWorker) -> None:
         self._worker = worker
         self.texts: dict[str, tuple[bytes, ...]] = {}
-        self.rows = Rows()
-        self.elsewhere: Elsewhere | None = None
+        self.rows = VectorRows()
+        self.elsewhere: OtherTexts | None = None
         self._several: dict[str, None] = {}  # records of several texts
 
     @property
@@ -176,17 +173,17 @@ class DenseIndex(VectorSource):
         self._several.pop(record_id, None)
 
     @override
-    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
+    def cosines(self, query: Vector, scope: SearchScope | None = None) -> QueryCosines:
         """Compare a query, shape (dimension,), with every record that has a vector."""
         self._absorb()
         return ExactCosines(self, query)
 
-    def scored(self, record_ids: Iterable[str], query: Vector) -> dict[str, float]:
+    def compute_cosines(self, record_ids: Iterable[str], query: Vector) -> dict[str, float]:
         """Return the cosines of some records."""
-        owners, rows = self.pairs_of(record_ids)
-        return _best_of(owners, self.rows.cosines_of(rows, query))
+        owners, rows = self.find_rows(record_ids)
+        return _keep_best(owners, self.rows.compute_cosines(rows, query))
 
-    def pairs_of(self, record_ids: Iterable[str]) -> tuple[list[str], list[int]]:
+    def find_rows(self, record_ids: Iterable[str]) -> tuple[list[str], list[int]]:
         """Return the rows of records, and the record of each."""
         owners: list[str] = []
         rows: list[int] = []
@@ -209,7 +206,7 @@ class DenseIndex(VectorSource):
         """
         step = max(1, len(self._several) // _SAMPLED)
         sample = islice(self._several, None, None, step)
-        repeats = sum(max(0, int(chosen[self.pairs_of([record_id])[1]].sum()) - 1) for record_id in sample)
+        repeats = sum(max(0, int(chosen[self.find_rows([record_id])[1]].sum()) - 1) for record_id in sample)
         return self.rows.how_many(chosen) - step * repeats
 
     def prune(self) -> int:
@@ -257,13 +254,13 @@ class ExactCosines:
         return self._all
 
     def of(self, record_ids: Iterable[str]) -> dict[str, float]:
-        """See `Cosines`."""
+        """See `QueryCosines`."""
         if self._all is None:
-            return self._index.scored(record_ids, self._query)
-        owners, rows = self._index.pairs_of(record_ids) if len(self._all) else ([], [])
-        return _best_of(owners, self._all[rows].tolist() if rows else [])
+            return self._index.compute_cosines(record_ids, self._query)
+        owners, rows = self._index.find_rows(record_ids) if len(self._all) else ([], [])
+        return _keep_best(owners, self._all[rows].tolist() if rows else [])
 
-    def pieces_of(self, record_id: str) -> list[float]:
+    def get_pieces(self, record_id: str) -> list[float]:
         """Return the cosine of each text of a record, in order.
 
         Nothing for a single one, or while one has no vector.
@@ -272,10 +269,10 @@ class ExactCosines:
         if len(keys) == 1:  # as with most
             return []
         rows = [row_of[key] for key in keys if key in row_of]
-        return self._index.rows.cosines_of(rows, self._query) if len(rows) == len(keys) else []
+        return self._index.rows.compute_cosines(rows, self._query) if len(rows) == len(keys) else []
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
-        """See `Cosines`."""
+        """See `QueryCosines`."""
         chosen = (self._values >= floor).nonzero()[0]
         wanted = len(chosen) if count is None else count
         while wanted < len(chosen):  # sorting all would cost more than the rest of a search
@@ -286,11 +283,11 @@ class ExactCosines:
         return self._owners(chosen)[:count]
 
     def how_many(self, floor: float) -> int:
-        """See `Cosines`."""
+        """See `QueryCosines`."""
         return self._index.how_many(self._values >= floor) if len(self._values) else 0
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
-        """See `Cosines`."""
+        """See `QueryCosines`."""
         owners = self._owners(((self._values < floor) & (self._values > GIVEN_UP)).nonzero()[0])
         return [pair for pair in owners if self.of([pair[0]])[pair[0]] < floor][:count]
 
@@ -304,7 +301,7 @@ class ExactCosines:
         return list(best.items())
 
 
-def _best_of(owners: Iterable[str], values: Iterable[float]) -> dict[str, float]:
+def _keep_best(owners: Iterable[str], values: Iterable[float]) -> dict[str, float]:
     """Return the highest value of each owner."""
     best: dict[str, float] = {}
     for record_id, value in zip(owners, values, strict=False):
@@ -326,7 +323,7 @@ def _best(rows: NDArray[np.intp], values: NDArray[np.float32], count: int) -> ND
     return np.sort(np.concatenate([above, equal[: count - len(above)]]))
 
 
-class Rows:
+class VectorRows:
     """Vectors by the hash of their text, a row each.
 
     Rows of deleted texts are reused.
@@ -389,7 +386,7 @@ class Rows:
             values[self._shared[: len(self.texts) : step] == 0] = GIVEN_UP
         return values
 
-    def cosines_of(self, rows: list[int], query: Vector) -> list[float]:
+    def compute_cosines(self, rows: list[int], query: Vector) -> list[float]:
         """Return the cosines of some rows.
 
         None for a query of another dimension.

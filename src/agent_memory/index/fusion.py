@@ -4,10 +4,6 @@ Pure functions, without an index or a clock. Constants that decide an order are 
 `results.RankingSettings`. Figures are frac@10 / MRR over the 760 questions of the five tuning conversations (standard
 error .016); reproduce the end result with `python -m benchmarks.retrieval`. The ranking profile `weighted` is here,
 too.
-
-Constants that decide an order stand here; those that a user may set, in `results.RankingSettings`. Figures are frac@10
-/ MRR over the 760 questions of the five tuning conversations (standard error .016); reproduce the end result with
-`python -m benchmarks.retrieval`.
 """
 
 from __future__ import annotations
@@ -88,7 +84,7 @@ _ALL: Final = WORDS + DENSE + sum(TALK)
 
 
 @dataclass(slots=True)
-class Evidence:
+class RankEvidence:
     """Evidence of one document for one question.
 
     All but the raw parts are in 0..1.
@@ -115,7 +111,7 @@ class Evidence:
     alone: bool = False
 
 
-def similarity(evidence: Evidence) -> float:
+def similarity(evidence: RankEvidence) -> float:
     """Return the similarity of a document to the question, 0..1.
 
     The time that the question names is included.
@@ -124,7 +120,7 @@ def similarity(evidence: Evidence) -> float:
     return timeless if evidence.place is None else in_period(timeless, evidence.place, alone=evidence.alone)
 
 
-def _whatever_the_time(evidence: Evidence) -> float:
+def _whatever_the_time(evidence: RankEvidence) -> float:
     """Return the similarity of a document without its time, 0..1.
 
     Without an embedder its cosine does not count.
@@ -138,7 +134,7 @@ def _whatever_the_time(evidence: Evidence) -> float:
     return score / (_ALL - DENSE) if evidence.dense is None else (score + DENSE * evidence.dense) / _ALL
 
 
-def base(evidence: Evidence) -> float:
+def base(evidence: RankEvidence) -> float:
     """Return the similarity of a turn without its talk, 0..1.
 
     The mean of its two lists.
@@ -174,7 +170,7 @@ def speaker_share(speaker: str | None, named: frozenset[str]) -> float:
     return 1.0 if speaker in named else 0.0
 
 
-def scaled(score: float, least: float, greatest: float) -> float:
+def scale(score: float, least: float, greatest: float) -> float:
     """Return the place of `score` between two bounds, 0..1.
 
     Equal bounds give 1 at or above them.
@@ -194,7 +190,7 @@ def freshness(age_seconds: float, settings: RankingSettings) -> float:
     return floor + (1 - floor) / (1 + settings.freshness_decay_rate * days)
 
 
-def trusted(trust: str) -> float:
+def weigh_trust(trust: str) -> float:
     """Return the factor of a trust."""
     return LOW_TRUST if trust == "low" else 1.0
 
@@ -212,7 +208,7 @@ def in_period(similarity: float, place: Place, *, alone: bool) -> float:
     return similarity * PLACES[place]
 
 
-def place_of(moment: float, periods: Collection[Period], now: float) -> Place:
+def classify_time(moment: float, periods: Collection[Period], now: float) -> Place:
     """Return the place of a moment in the periods of a question.
 
     Args:
@@ -237,7 +233,7 @@ def access(count: int, settings: RankingSettings) -> float:
     return 1 + settings.access_boost_rate * min(count, settings.access_cap)
 
 
-class Weighed(NamedTuple):
+class WeightedScore(NamedTuple):
     """Weighted values of one hit, each in 0..1.
 
     Attributes:
@@ -265,7 +261,7 @@ class Weighed(NamedTuple):
         return float(self.raw**EXPONENT)
 
 
-class Asked:
+class WeightedQuestion:
     """A question of the ranking profile `weighted`.
 
     The profile orders hits by raw evidence, each kind with a fixed weight, on one scale for all questions and kinds of
@@ -284,7 +280,7 @@ class Asked:
         self._now = now.timestamp()
         self.periods: tuple[Period, ...] = read_periods(query, now).periods
 
-    def weigh(self, text: str, parts: Mapping[str, float], moment: datetime, importance: float) -> Weighed:
+    def weigh(self, text: str, parts: Mapping[str, float], moment: datetime, importance: float) -> WeightedScore:
         """Return the weighted values of a hit.
 
         Args:
@@ -297,7 +293,7 @@ class Asked:
         keyword = sum(self._words[term] for term in held) / self._all if self._all > 0 else 0.0
         temporal = None
         if self.periods:
-            temporal = float(place_of(moment.timestamp(), self.periods, self._now) == "within")
+            temporal = float(classify_time(moment.timestamp(), self.periods, self._now) == "within")
         cosine = parts.get("cosine")
         semantic = None if cosine is None else max(0.0, min(1.0, cosine))
-        return Weighed(semantic, min(1.0, keyword), temporal, importance)
+        return WeightedScore(semantic, min(1.0, keyword), temporal, importance)

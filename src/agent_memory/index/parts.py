@@ -1,8 +1,6 @@
 """All rows of an agent's index under one numbering, and their word scores.
 
 The segments come first, oldest first, then the buffer: of equal rows the one with the higher number is the later.
-
-The segments come first, oldest first, then the buffer: of equal rows the one with the higher number is the later.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index.buffer_part import BufferPart
-from agent_memory.index.results import Norm
+from agent_memory.index.results import LengthNorm
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -94,7 +92,7 @@ class PartList:
             entry = self._entries.setdefault(entry.document.id, entry)
         return entry
 
-    def id_of(self, number: int) -> str:
+    def get_id(self, number: int) -> str:
         """Return the ID of a row."""
         return self.entry(number).document.id
 
@@ -164,7 +162,9 @@ class PartList:
 
     # -- words and vectors --------------------------------------------------------------------------------------------
 
-    def best(self, gains: Mapping[str, float], norm: Norm, count: int, masks: PartMasks) -> list[tuple[float, int]]:
+    def best(
+        self, gains: Mapping[str, float], norm: LengthNorm, count: int, masks: PartMasks
+    ) -> list[tuple[float, int]]:
         """Return the best masked rows by words: scores and numbers.
 
         Best first, the later first among equals.
@@ -205,21 +205,21 @@ class PartList:
         pairs = zip(self.segments, masks, strict=False)
         return sum(part.vectors.how_many(query, floor, mask) for part, mask in pairs if part.vectors is not None)
 
-    def cosines_of(self, query: Vector, numbers: Iterable[int]) -> dict[int, float]:
+    def compute_cosines(self, query: Vector, numbers: Iterable[int]) -> dict[int, float]:
         """Return the cosines of rows with a vector in their segment."""
         cosines: dict[int, float] = {}
         for part, rows in self.by_part(numbers):
             if part is not self.buffer and part.vectors is not None:
-                pairs = zip(rows, part.vectors.cosines_of(query, rows).tolist(), strict=True)
+                pairs = zip(rows, part.vectors.compute_cosines(query, rows).tolist(), strict=True)
                 cosines.update((part.first + row, cosine) for row, cosine in pairs if cosine > -math.inf)
         return cosines
 
-    def pieces_of(self, query: Vector, number: int) -> list[float]:
+    def get_pieces(self, query: Vector, number: int) -> list[float]:
         """Return the cosine of each piece of a row in a segment."""
         part, row = self.place(number)
         if part is self.buffer or part.vectors is None:
             return []
-        pieces: list[float] = part.vectors.pieces_of(query, row)
+        pieces: list[float] = part.vectors.get_pieces(query, row)
         return pieces
 
 
@@ -253,10 +253,10 @@ class WordScorer:
         return self._count()[0]
 
     @property
-    def norm(self) -> Norm:
+    def norm(self) -> LengthNorm:
         """Weights of a row's length."""
         documents, length = self._count()
-        return Norm(self._k1 * (1 - self._b), self._k1 * self._b * documents / max(1, length))
+        return LengthNorm(self._k1 * (1 - self._b), self._k1 * self._b * documents / max(1, length))
 
     def frequency(self, term: str) -> int:
         """Return the number of rows with a term, estimated if many."""
@@ -300,12 +300,12 @@ class WordScorer:
         # All parts add in this order, so that equal rows have equal scores.
         return {term: gain for gain, term in sorted(gains, key=lambda pair: -pair[0]) if gain > 0}
 
-    def scores_of(self, weights: Mapping[str, float], numbers: Iterable[int]) -> dict[int, float]:
+    def compute_scores(self, weights: Mapping[str, float], numbers: Iterable[int]) -> dict[int, float]:
         """Return the BM25 score of each row, 0 without a term."""
         gains, norm = self.gains(weights), self.norm
         scores: dict[int, float] = {}
         for part, rows in self.parts.by_part(numbers):
-            pairs = zip(rows, part.words.scores_of(gains, norm, rows), strict=True)
+            pairs = zip(rows, part.words.compute_scores(gains, norm, rows), strict=True)
             scores.update((part.first + row, score) for row, score in pairs)
         return scores
 
@@ -319,8 +319,6 @@ class WordScorer:
 
     def window_scores(self, weights: Mapping[str, float], windows: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
         """Return BM25 scores of windows, each read as one row.
-
-        The length of a window is the mean of its rows, so that a row at the edge of a talk is not favoured.
 
         The length of a window is the mean of its rows, so that a row at the edge of a talk is not favoured.
 
@@ -357,5 +355,5 @@ class WordScorer:
         held: dict[str, list[tuple[int, int]]] = {term: [] for term in terms}
         for part, rows in self.parts.by_part(numbers):
             for term, pairs in held.items():
-                pairs += [(part.first + row, frequency) for row, frequency in part.words.counts_of(term, rows)]
+                pairs += [(part.first + row, frequency) for row, frequency in part.words.find_counts(term, rows)]
         return held

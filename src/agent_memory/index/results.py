@@ -21,7 +21,7 @@ RejectionReason = Literal["below_floor", "filtered", "beyond_limit"]
 """Why a document that was looked at is not in the answer."""
 
 
-class Statistics(NamedTuple):
+class RowStatistics(NamedTuple):
     """Sums over the rows of a part that are alive.
 
     Attributes:
@@ -35,7 +35,7 @@ class Statistics(NamedTuple):
     asking: int
 
 
-class Norm(NamedTuple):
+class LengthNorm(NamedTuple):
     """Weights of a document's length: a constant, and one for each term."""
 
     flat: float
@@ -203,7 +203,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedHit:
     """One document that was looked at and left out, and why."""
 
     id: str
@@ -228,7 +228,7 @@ class Ranking:
     hits: tuple[Hit, ...]
     total_found: int
     mode: SearchMode
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[RejectedHit, ...] = ()
     match: Match | None = None
     strength: float | None = None
     words: Mapping[str, float] = field(default_factory=dict)

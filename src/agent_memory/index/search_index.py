@@ -2,9 +2,6 @@
 
 Owns what is indexed, and when. Neither reads files nor starts threads nor reads the clock. Not thread-safe: its owner
 lets one caller in at a time.
-
-Owns what is indexed, and when. Must not read or write files, start threads or read the clock. Not thread-safe: its
-owner lets one caller in at a time.
 """
 
 from __future__ import annotations
@@ -14,12 +11,12 @@ from datetime import timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.index.candidates import Corpus, Search
-from agent_memory.index.facets import Scope
+from agent_memory.index.candidates import SearchContext, SearchCorpus
+from agent_memory.index.facets import SearchScope
 from agent_memory.index.parts import PartList, WordScorer
-from agent_memory.index.ranking import rank, rank_recent
+from agent_memory.index.ranker import rank, rank_recent
 from agent_memory.index.results import UNREAD, IndexedDocument, Question, Ranking, RankingSettings, SearchLimits
-from agent_memory.index.talks import Talks
+from agent_memory.index.talks import TalkIndex
 from agent_memory.index.terms import read_question
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.language.words import query_terms
@@ -72,7 +69,7 @@ class SearchIndex:
         self._arrivals = _AFTER_SEALED
         self.parts = PartList(sealed, limits.arrays_from)
         self.corpus, self.notes = (
-            Corpus(self.parts, WordScorer(self.parts, settings, items=items), Talks(self.parts, items=items))
+            SearchCorpus(self.parts, WordScorer(self.parts, settings, items=items), TalkIndex(self.parts, items=items))
             for items in (True, False)
         )
         self._unread: dict[str, None] = {}
@@ -154,8 +151,6 @@ class SearchIndex:
         """Delete vectors of texts without a document; return their number.
 
         Reads everything first: a document not read yet must not lose its vector.
-
-        Reads everything first: a document not read yet must not lose its vector.
         """
         self.warm()
         return self.vectors.prune() if self.vectors is not None else 0
@@ -166,7 +161,7 @@ class SearchIndex:
         The text is not embedded yet.
         """
         self.warm()
-        corpus = self._corpus_of(request.filters)
+        corpus = self._get_corpus(request.filters)
         return read_question(request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger)
 
     def embed_question(self, question: Question) -> Question:
@@ -218,22 +213,20 @@ class SearchIndex:
         Best first, without items. By words alone, and by the rarest of them: a store has no time for the cost of a
         search by meaning.
 
-        By words alone, and by the rarest of them: a store has no time for the cost of a search by meaning.
-
         Args:
             text: Text to compare with.
             count: Maximum number of documents.
             among: Rows of segments that may be found; None finds all.
         """
         self.warm()
-        words = self._corpus_of(_NOTES).words
+        words = self._get_corpus(_NOTES).words
         idfs = {term: words.idf(term) for term in dict.fromkeys(query_terms(text[:_COMPARED_CHARS]))}
         rarest = nlargest(_RAREST_WORDS, (term for term in idfs if idfs[term]), key=idfs.__getitem__)
         weights = dict.fromkeys(_affordable(rarest, words.frequency, self.limits.compared), 1.0)
         best = self.parts.best(words.gains(weights), words.norm, count, self.parts.masks(_NOTES, among))
-        return [self.parts.id_of(number) for _, number in best]
+        return [self.parts.get_id(number) for _, number in best]
 
-    def _corpus_of(self, filters: SearchFilters) -> Corpus:
+    def _get_corpus(self, filters: SearchFilters) -> SearchCorpus:
         return self.corpus if filters.include_items or not self.parts.has_items else self.notes
 
     def _search(
@@ -242,17 +235,17 @@ class SearchIndex:
         question: Question,
         hidden: Collection[str],
         among: Masks | None,
-        main: Search | None = None,
-    ) -> Search:
+        main: SearchContext | None = None,
+    ) -> SearchContext:
         """Prepare a search, or that of a period of `whole`.
 
         Of a period any cosine will do.
         """
         parts = self.parts
         masks = parts.masks(request.filters, among, hidden)
-        scope = Scope(request.filters, lambda record_id: parts.admits(parts[record_id].number, masks))
+        scope = SearchScope(request.filters, lambda record_id: parts.admits(parts[record_id].number, masks))
         is_limited = parts.segments or hidden or not request.filters.admits_all
-        search = Search(self._corpus_of(request.filters), request, question, self._settings, self.limits, masks)
+        search = SearchContext(self._get_corpus(request.filters), request, question, self._settings, self.limits, masks)
         search = replace(search, scope=scope if is_limited else None)
         if self.vectors is not None and question.vector is not None and self.vectors.ready:
             cosines = main.cosines if main is not None else None

@@ -16,8 +16,8 @@ import numpy as np
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_json, replace_file, sync_folder, translated
 from agent_memory.files.names import SEGMENTS
-from agent_memory.index.columns import Columns, Strings, check_sums, finish_columns
-from agent_memory.index.word_lists import Lists
+from agent_memory.index.columns import ColumnFolder, StringColumn, check_sums, finish_columns
+from agent_memory.index.word_lists import ListColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ ARRAYS: Final = frozenset(
 """Of every segment."""
 
 
-class About(NamedTuple):
+class SegmentInfo(NamedTuple):
     """Description of a segment.
 
     Attributes:
@@ -66,7 +66,7 @@ class Segment:
     """Reader of one segment.
 
     Args:
-        folder: Folder of the segment; `Columns` says what happens if it is removed.
+        folder: Folder of the segment; `ColumnFolder` says what happens if it is removed.
 
     Attributes:
         about: Description of the segment.
@@ -80,16 +80,16 @@ class Segment:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.about = read_about(folder)
-        self.columns = Columns(folder)
+        self.columns = ColumnFolder(folder)
         if missing := [name for name in sorted(ARRAYS) if name not in self.columns]:
             raise StorageError(f"{missing[0]} of the segment {folder.name} is missing.")
-        self._strings: dict[str, Strings] = {}
-        self._lists: dict[str, Lists] = {}
+        self._strings: dict[str, StringColumn] = {}
+        self._lists: dict[str, ListColumn] = {}
 
     def __len__(self) -> int:
         return self.about.rows
 
-    def strings(self, name: str) -> Strings:
+    def strings(self, name: str) -> StringColumn:
         """Return a column of strings.
 
         `ids` and `data` are by row; `forgotten`, `speakers` and `people` in order.
@@ -98,10 +98,10 @@ class Segment:
         """
         strings = self._strings.get(name)
         if strings is None:
-            strings = self._strings[name] = Strings(self.columns, name)
+            strings = self._strings[name] = StringColumn(self.columns, name)
         return strings
 
-    def lists(self, name: str) -> Lists:
+    def lists(self, name: str) -> ListColumn:
         """Return rows by key.
 
         Keys are `terms` (with counts), `facets` (see `facet_key`), `talkers` and `called`.
@@ -110,7 +110,7 @@ class Segment:
         """
         lists = self._lists.get(name)
         if lists is None:
-            lists = self._lists[name] = Lists(self.columns, name, counted=name == "terms")
+            lists = self._lists[name] = ListColumn(self.columns, name, counted=name == "terms")
         return lists
 
     def rows_with(self, facet: tuple[str, str]) -> NDArray[np.uint32]:
@@ -121,13 +121,13 @@ class Segment:
         """Return the id of a row."""
         return self.strings("ids")[row].decode()
 
-    def row_of(self, record_id: str) -> int | None:
+    def find_row(self, record_id: str) -> int | None:
         """Return the row of a record, or None."""
         wanted = record_id.encode("utf-8", "surrogatepass")
-        rows = _rows_at(self.columns["id.hash"], self.columns["id.row"], hash_of(wanted))
+        rows = _rows_at(self.columns["id.hash"], self.columns["id.row"], hash_id(wanted))
         return next((row for row in rows if self.strings("ids")[row] == wanted), None)
 
-    def rows_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def find_rows(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the row for each hash of an ID, or -1."""
         hashes_known, rows = self.columns["id.hash"], self.columns["id.row"]
         if not len(hashes_known):
@@ -172,13 +172,13 @@ class Segment:
         return self.strings("forgotten").find(text_hash) is not None
 
 
-def write_about(folder: Path, about: About) -> None:
+def write_about(folder: Path, about: SegmentInfo) -> None:
     """Write the manifest and the description, the last files of a segment."""
     finish_columns(folder)
-    replace_file(folder / _ABOUT, json.dumps({**_said(about), "crc": _crc(about)}).encode(), durable=True)
+    replace_file(folder / _ABOUT, json.dumps({**_describe(about), "crc": _crc(about)}).encode(), durable=True)
 
 
-def read_about(folder: Path) -> About:
+def read_about(folder: Path) -> SegmentInfo:
     """Read the description of a segment.
 
     Raises:
@@ -189,7 +189,7 @@ def read_about(folder: Path) -> About:
         raise StorageError(f"{folder.name} is no segment of this version.")
     crc = content.pop("crc", None)
     try:
-        about = About(**content)
+        about = SegmentInfo(**content)
     except TypeError as error:
         raise StorageError(f"{folder.name} does not say what is in it: {error}.") from error
     if crc != _crc(about):
@@ -197,15 +197,15 @@ def read_about(folder: Path) -> About:
     return about
 
 
-def _said(about: About) -> dict[str, Any]:
+def _describe(about: SegmentInfo) -> dict[str, Any]:
     return {"version": VERSION, **about._asdict()}
 
 
-def _crc(about: About) -> int:
-    return zlib.crc32(json.dumps(_said(about)).encode())
+def _crc(about: SegmentInfo) -> int:
+    return zlib.crc32(json.dumps(_describe(about)).encode())
 
 
-def hash_of(record_id: bytes) -> int:
+def hash_id(record_id: bytes) -> int:
     """Return 64 bits of an id's hash."""
     return int.from_bytes(blake2b(record_id, digest_size=8).digest(), "little")
 
@@ -267,7 +267,7 @@ class Chain:
         """Return the number of rows that are alive."""
         return self.firsts[-1] - self._hidden
 
-    def place_of(self, number: int) -> tuple[int, int]:
+    def locate(self, number: int) -> tuple[int, int]:
         """Return the segment of a row, and its place in that."""
         place = bisect_right(self.firsts, number) - 1
         return place, number - self.firsts[place]
@@ -275,17 +275,17 @@ class Chain:
     def find(self, record_id: str) -> int | None:
         """Return the number of a record's row, or None if it is dead."""
         for place in range(len(self.segments) - 1, -1, -1):
-            row = self.segments[place].row_of(record_id)
+            row = self.segments[place].find_row(record_id)
             if row is not None and self.alive[place][row]:
                 return self.firsts[place] + row
         return None
 
-    def numbers_of(self, ids: Sequence[bytes]) -> list[int | None]:
+    def find_numbers(self, ids: Sequence[bytes]) -> list[int | None]:
         """Return the number of each record's row, or None if it is dead."""
-        hashes = np.array([hash_of(record_id) for record_id in ids], np.uint64)
+        hashes = np.array([hash_id(record_id) for record_id in ids], np.uint64)
         numbers = np.full(len(ids), -1, np.int64)
         for first, segment, alive in zip(self.firsts, self.segments, self.alive, strict=False):
-            rows = segment.rows_of(hashes)
+            rows = segment.find_rows(hashes)
             here = rows >= 0
             here[here] = alive[rows[here]]
             numbers[here] = rows[here] + first
@@ -295,14 +295,12 @@ class Chain:
         """Return the IDs that have a row, dead or alive.
 
         By their hashes, in a tenth of the time of `find` for each.
-
-        Takes a tenth of the time of `find` for each.
         """
         listed_ids = list(ids)
-        hashes = np.array([hash_of(record_id.encode("utf-8", "surrogatepass")) for record_id in listed_ids], np.uint64)
+        hashes = np.array([hash_id(record_id.encode("utf-8", "surrogatepass")) for record_id in listed_ids], np.uint64)
         mask = np.zeros(len(hashes), bool)
         for segment in self.segments:
-            mask |= segment.rows_of(hashes) >= 0
+            mask |= segment.find_rows(hashes) >= 0
         return set(compress(listed_ids, mask.tolist()))
 
     def hide(self, hashes: NDArray[np.uint64]) -> None:
@@ -329,7 +327,7 @@ class Chain:
 
     def record(self, number: int) -> tuple[str, dict[str, Any]]:
         """Return the ID of a row, and its record."""
-        place, row = self.place_of(number)
+        place, row = self.locate(number)
         segment = self.segments[place]
         return segment.id(row), segment.record(row)
 
@@ -349,7 +347,7 @@ class Chain:
 
     def _hide(self, hashes: NDArray[np.uint64], before: int) -> None:
         for segment, alive in zip(self.segments[:before], self.alive[:before], strict=True):
-            rows = segment.rows_of(hashes)
+            rows = segment.find_rows(hashes)
             rows = rows[rows >= 0]
             self._hidden += int(alive[rows].sum())
             alive[rows] = False
@@ -357,10 +355,10 @@ class Chain:
 
 def arrivals(chain: Chain, ids: Iterable[bytes]) -> NDArray[np.int64]:
     """Return the place of each ID in the order of storing, or -1."""
-    hashes = np.array([hash_of(record_id) for record_id in ids], np.uint64)
+    hashes = np.array([hash_id(record_id) for record_id in ids], np.uint64)
     places = np.full(len(hashes), -1, np.int64)
     for segment in chain.segments:
-        rows = segment.rows_of(hashes)
+        rows = segment.find_rows(hashes)
         places[rows >= 0] = segment.arrivals[rows[rows >= 0]]
     return places
 
@@ -370,7 +368,7 @@ def next_arrival(chain: Chain) -> int:
     return max((int(segment.arrivals.max()) + 1 for segment in chain.segments if len(segment)), default=0)
 
 
-def listed(folder: Path) -> tuple[list[str], dict[str, Any]]:
+def read_listing(folder: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the listed segments, oldest first, and their notes."""
     content = read_json(folder / SEGMENTS) or {}
     names, notes = content.get("segments"), content.get("notes")
@@ -383,7 +381,7 @@ def open_chain(folder: Path, kind: str) -> Chain:
     Raises:
         StorageError: One of them is damaged, missing or of another kind or version: all are to be rebuilt.
     """
-    names = [str(name) for name in listed(folder)[0]]
+    names = [str(name) for name in read_listing(folder)[0]]
     if any(not _is_inside(folder, name) for name in names):
         raise StorageError(f"{SEGMENTS} of {folder.name} lists what is not a folder beside it.")
     segments = [Segment(folder / name) for name in names]
@@ -445,7 +443,7 @@ def unlist_segments(folder: Path) -> None:
         sync_folder(folder)
 
 
-class Part:
+class ChainPart:
     """Rows of a chain without a facet; hidden rows are hidden here, too.
 
     Args:

@@ -8,10 +8,10 @@ import numpy as np
 
 from agent_memory.index import fusion
 from agent_memory.index.facets import meeting
-from agent_memory.index.results import IndexedDocument, Statistics
-from agent_memory.index.segment import NONE, Part, arrivals
+from agent_memory.index.results import IndexedDocument, RowStatistics
+from agent_memory.index.segment import NONE, ChainPart, arrivals
 from agent_memory.index.segment_writer import ASKS, TELLS_TIME, TRUSTS
-from agent_memory.index.terms import NO_SESSION, Standing, talking
+from agent_memory.index.terms import NO_SESSION, SessionRow, find_talkers
 from agent_memory.index.word_lists import WordLists
 from agent_memory.models import ITEM, Document, from_seconds
 
@@ -43,14 +43,14 @@ class SegmentPart:
         vectors: As given.
     """
 
-    def __init__(self, chain: Chain, place: int, notes: Part, vectors: SealedVectors | None) -> None:
+    def __init__(self, chain: Chain, place: int, notes: ChainPart, vectors: SealedVectors | None) -> None:
         self.first = chain.firsts[place]
         self.vectors = vectors
         self._segment = chain.segments[place]
         self._chain, self._notes, self._place = chain, notes, place
         self._columns = tuple(self._segment.columns[name] for name in _READ)
         self.words = WordLists(self._segment.lists("terms").of, self._segment.columns["length"])
-        self._statistics: dict[bool, tuple[int, Statistics]] = {}
+        self._statistics: dict[bool, tuple[int, RowStatistics]] = {}
         self._people: dict[bool, frozenset[str]] = {}
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -118,14 +118,14 @@ class SegmentPart:
 
     # -- sums ---------------------------------------------------------------------------------------------------------
 
-    def statistics(self, *, items: bool) -> Statistics:
+    def statistics(self, *, items: bool) -> RowStatistics:
         """Return the sums over all alive rows, or over those without items."""
-        size, statistics = self._statistics.get(items, (-1, Statistics(0, 0, 0)))
+        size, statistics = self._statistics.get(items, (-1, RowStatistics(0, 0, 0)))
         if size != len(self._chain):  # rows die and never come back
             alive, columns = self.alive(items=items), self._segment.columns
             length = self._segment.about.terms - int(columns["length"][~alive].sum())
             asking = int(np.count_nonzero(columns["flags"][alive] & ASKS))
-            statistics = Statistics(int(np.count_nonzero(alive)), length, asking)
+            statistics = RowStatistics(int(np.count_nonzero(alive)), length, asking)
             self._statistics[items] = len(self._chain), statistics
         return statistics
 
@@ -150,7 +150,7 @@ class SegmentPart:
                 session, speaker = segment.columns["session"], segment.columns["speaker"]
                 turns = np.flatnonzero(no_items & (session != NO_SESSION) & (speaker != NONE))
                 speakers = segment.strings("speakers")
-                names.update(speakers[place] for place in talking(session[turns], speaker[turns]).tolist())
+                names.update(speakers[place] for place in find_talkers(session[turns], speaker[turns]).tolist())
             self._people[items] = frozenset(map(bytes.decode, names))
         return self._people[items]
 
@@ -158,12 +158,12 @@ class SegmentPart:
         """Return the number of rows that are alive and call a word."""
         return int(np.count_nonzero(self.alive(items=items)[self._segment.lists("called").of(word).rows]))
 
-    def sessions_of(self, rows: Sequence[int]) -> list[int]:
+    def get_sessions(self, rows: Sequence[int]) -> list[int]:
         """Return the session of each row."""
         sessions: list[int] = self._segment.columns["session"][list(rows)].tolist()
         return sessions
 
-    def standing_in(self, sessions: Sequence[int], at_most: int, *, items: bool) -> dict[int, list[Standing]]:
+    def list_session_rows(self, sessions: Sequence[int], at_most: int, *, items: bool) -> dict[int, list[SessionRow]]:
         """Return the alive rows of sessions, at most `at_most` + 1 of each."""
         wanted, columns, alive = np.array(sessions, np.uint64), self._segment.columns, self.alive(items=items)
         bounds = (np.searchsorted(columns["session.hash"], wanted, side=side).tolist() for side in ("left", "right"))
@@ -173,7 +173,7 @@ class SegmentPart:
             rows = rows[alive[rows]][: at_most + 1]
             numbers = (rows.astype(np.int64) + self.first).tolist()
             moments, arrivals = columns["moment"][rows].tolist(), self._segment.arrivals[rows].tolist()
-            standing[session] = list(map(Standing, moments, arrivals, numbers))
+            standing[session] = list(map(SessionRow, moments, arrivals, numbers))
         return standing
 
     def speaker(self, row: int) -> str:
@@ -197,7 +197,7 @@ class SealedCorpus:
     def __init__(self, chain: Chain, vectors: Sequence[SealedVectors | None]) -> None:
         self.chain = chain
         self.vectors = vectors
-        self._notes = Part(chain, ITEM)
+        self._notes = ChainPart(chain, ITEM)
         self.parts = [
             SegmentPart(chain, place, self._notes, segment_vectors) for place, segment_vectors in enumerate(vectors)
         ]
@@ -214,7 +214,7 @@ class SealedCorpus:
     def has_vectors(self, record_id: str) -> bool:
         """Return True if a document's segment has its vectors."""
         number = self.chain.find(record_id)
-        return number is not None and self.vectors[self.chain.place_of(number)[0]] is not None
+        return number is not None and self.vectors[self.chain.locate(number)[0]] is not None
 
     def arrivals(self, record_ids: Sequence[str]) -> dict[str, int]:
         """Return places in the order of storing, of documents with a row."""

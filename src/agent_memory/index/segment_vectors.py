@@ -4,9 +4,6 @@ A sign code takes a bit a dimension. Two codes differ in about as many bits as t
 (Charikar, 2002), so a few hundred nearest by code hold the nearest by cosine, which are then compared exactly. Measured
 on one core with 384 dimensions: comparing codes and cutting takes 0.6 ms at 100,000 pieces and 8 ms at a million;
 comparing all vectors takes 17 and 158 ms (`python -m benchmarks.scale`).
-
-A sign code takes a bit a dimension. Two codes differ in about as many bits as the angle between their vectors is wide
-(Charikar, 2002), so a few hundred nearest by code hold the nearest by cosine, which are then compared exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ import numpy as np
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import sync_folder, translated
 from agent_memory.files.vectors import pack_vectors, unpack_vectors
-from agent_memory.index.columns import ColumnFile, Columns, finish_columns, write_columns
+from agent_memory.index.columns import ColumnFile, ColumnFolder, finish_columns, write_columns
 from agent_memory.index.dense_index import products
 
 if TYPE_CHECKING:
@@ -44,7 +41,7 @@ _SAMPLE: Final = 1_024
 """Pieces whose cosines tell about how many reach a floor."""
 
 
-class Vectors:
+class PieceVectors:
     """Vectors by piece, in the order of their segment's pieces.
 
     Args:
@@ -61,7 +58,7 @@ class Vectors:
     """
 
     def __init__(self, folder: Path) -> None:
-        columns = Columns(folder)
+        columns = ColumnFolder(folder)
         self.kept: NDArray[Any] = columns[_KEPT if _KEPT in columns else _HALVES]
         self.codes: NDArray[np.uint64] = columns["codes"]
         if self.codes.shape != (_words(self.dimension), len(self.kept)):
@@ -77,7 +74,7 @@ class Vectors:
 
     def distances(self, query: NDArray[np.float32]) -> NDArray[np.uint16]:
         """Return the number of signs in which each piece differs from a query."""
-        wanted = codes_of(query[np.newaxis])[:, 0]
+        wanted = compute_codes(query[np.newaxis])[:, 0]
         distances = np.zeros(len(self), np.uint16)
         for word, of_query in zip(self.codes, wanted, strict=True):
             distances += np.bitwise_count(word ^ of_query)
@@ -87,7 +84,7 @@ class Vectors:
         """Return vectors of pieces as floats of unit length."""
         return unpack_vectors(self.kept[pieces])
 
-    def packed(self, pieces: NDArray[Any]) -> NDArray[Any]:
+    def pack(self, pieces: NDArray[Any]) -> NDArray[Any]:
         """Return vectors of pieces in their stored form."""
         stored = self.kept[pieces]
         return stored if stored.dtype == np.int8 else pack_vectors(stored)
@@ -120,7 +117,7 @@ def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[
         with contextlib.closing(file):
             for batch in vectors:
                 file.append(pack_vectors(batch))
-                codes.append(codes_of(batch))
+                codes.append(compute_codes(batch))
         write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
         finish_columns(unfinished)
         with translated(place, "write"):
@@ -131,7 +128,7 @@ def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def vectors_within(segment: Path) -> dict[str, Vectors]:
+def open_vectors(segment: Path) -> dict[str, PieceVectors]:
     """Open the vectors in a segment's folder, by folder name.
 
     Damaged ones are left out.
@@ -141,7 +138,7 @@ def vectors_within(segment: Path) -> dict[str, Vectors]:
         names = [path.name for path in segment.iterdir() if path.name.startswith(_PREFIX)]
     for name in names:
         with contextlib.suppress(StorageError):
-            vectors[name] = Vectors(segment / name)
+            vectors[name] = PieceVectors(segment / name)
     return vectors
 
 
@@ -151,7 +148,7 @@ def remove_unfinished(segment: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64]]]) -> None:
+def join_vectors(folder: Path, sources: Sequence[tuple[PieceVectors, NDArray[np.int64]]]) -> None:
     """Write vectors that others have, with their codes, into a new folder.
 
     Memory: some megabytes, and 8 bytes a vector.
@@ -170,7 +167,7 @@ def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64
     with contextlib.closing(file):
         for vectors, pieces in sources:
             for begin in range(0, len(pieces), _AT_ONCE):
-                file.append(vectors.packed(pieces[begin : begin + _AT_ONCE]))
+                file.append(vectors.pack(pieces[begin : begin + _AT_ONCE]))
     codes = ColumnFile(folder, "codes", np.uint64, sum(len(pieces) for _, pieces in sources))
     with contextlib.closing(codes):
         for word in range(len(first.codes)):
@@ -185,7 +182,7 @@ def _column(folder: Path, dimension: int) -> ColumnFile:
     return ColumnFile(folder, _KEPT if kind == np.int8 else _HALVES, kind, dimension)
 
 
-def codes_of(vectors: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
+def compute_codes(vectors: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
     """Return the signs of vectors as bits, shape (words, n)."""
     bits = np.packbits(vectors > 0, axis=1)
     padded = np.zeros((len(bits), _words(vectors.shape[1]) * 8), np.uint8)
@@ -197,7 +194,7 @@ def _words(dimension: int) -> int:
     return -(-dimension // _WORD_BITS)
 
 
-class Near(NamedTuple):
+class NearRows(NamedTuple):
     """Rows by cosine, best first; each counts by its best piece.
 
     Attributes:
@@ -227,7 +224,7 @@ class SealedVectors:
     def __init__(
         self,
         segment: Segment,
-        vectors: Vectors,
+        vectors: PieceVectors,
         *,
         exact_to: int = 5_000,
         candidates: int = 10,
@@ -244,7 +241,7 @@ class SealedVectors:
     def __len__(self) -> int:
         return len(self._vectors)
 
-    def cosines_of(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def compute_cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the cosine of each row, minus infinity without a vector."""
         begins = np.searchsorted(self._owners, rows)
         counts = np.searchsorted(self._owners, rows, side="right") - begins
@@ -253,7 +250,7 @@ class SealedVectors:
         np.maximum.at(best, np.repeat(np.arange(len(rows)), counts), products(self._vectors.of(pieces), query))
         return best
 
-    def pieces_of(self, query: NDArray[np.float32], row: int) -> list[float]:
+    def get_pieces(self, query: NDArray[np.float32], row: int) -> list[float]:
         """Return the cosine of each piece of a row with several."""
         begin, end = np.searchsorted(self._owners, (row, row + 1)).tolist()
         if end - begin == 1:
@@ -261,7 +258,7 @@ class SealedVectors:
         cosines: list[float] = products(self._vectors.of(np.arange(begin, end)), query).tolist()
         return cosines
 
-    def nearest(self, query: NDArray[np.float32], count: int, floor: float, among: NDArray[np.bool_]) -> Near:
+    def nearest(self, query: NDArray[np.float32], count: int, floor: float, among: NDArray[np.bool_]) -> NearRows:
         """Return the nearest rows whose cosine reaches a floor.
 
         Args:
@@ -325,9 +322,9 @@ def _nearest(distances: NDArray[np.uint16], count: int) -> NDArray[np.int64]:
     return np.flatnonzero(distances <= np.searchsorted(up_to, count))
 
 
-def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> Near:
+def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> NearRows:
     order = np.lexsort((-rows, -cosines))
     rows, cosines = rows[order], cosines[order]
     _, first = np.unique(rows, return_index=True)
     first.sort()
-    return Near(rows[first[:count]], cosines[first[:count]])
+    return NearRows(rows[first[:count]], cosines[first[:count]])

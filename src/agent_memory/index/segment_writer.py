@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from heapq import merge as merged_in_order
 from itertools import compress, count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from agent_memory.embeddings import text_hash
-from agent_memory.index.columns import ColumnFile, StringsFile, column_of, write_columns
-from agent_memory.index.segment import NONE, About, by_row, facet_key, get_text_prefix, hash_of, write_about
-from agent_memory.index.segment_vectors import join_vectors, vectors_within
-from agent_memory.index.terms import document_terms, said_by
+from agent_memory.index.columns import ColumnFile, StringsFile, read_column, write_columns
+from agent_memory.index.segment import NONE, SegmentInfo, by_row, facet_key, get_text_prefix, hash_id, write_about
+from agent_memory.index.segment_vectors import join_vectors, open_vectors
+from agent_memory.index.terms import document_terms, find_talkers, read_turn
 from agent_memory.index.word_lists import ListsFile
 from agent_memory.language.text_forms import embedded_texts, tells_time
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.index.segment import Segment
-    from agent_memory.index.word_lists import Lists
+    from agent_memory.index.word_lists import ListColumn
     from agent_memory.models import Document
 
 PLAIN: Final[Mapping[str, type[np.generic]]] = {
@@ -109,16 +108,11 @@ class Row(NamedTuple):
     arrival: int = 0
 
 
-Talking = Callable[["NDArray[np.uint64]", "NDArray[np.uint32]"], "NDArray[np.uint32]"]
-"""Given the columns `session` and `speaker` of rows that are turns: the speakers who take part in a talk."""
-
-
 def seal(
     folder: Path,
     rows: Sequence[Row],
-    about: About,
+    about: SegmentInfo,
     *,
-    talking: Talking,
     hides: NDArray[np.uint64] | None = None,
     forgotten: Collection[bytes] = (),
 ) -> None:
@@ -128,14 +122,13 @@ def seal(
         folder: Empty folder to write to.
         rows: Records of the segment, in the order of storing.
         about: Description of the segment; `rows` and `terms` are counted here.
-        talking: Tells talks from other texts of that form.
         hides: Hashes of IDs of records that were changed or deleted and are in an older segment.
         forgotten: Hashes of the deleted texts.
 
     Raises:
         StorageError: No room, for instance.
     """
-    speakers = _Keys(row.speaker for row in rows)
+    speakers = _KeyNumbers(row.speaker for row in rows)
     sessions = np.array([row.session for row in rows], np.uint64)
     write_columns(
         folder,
@@ -144,9 +137,9 @@ def seal(
             "trust": np.array([TRUSTS.index(row.trust) for row in rows], np.uint8),
             "arrival": np.array([row.arrival for row in rows], np.int64),
             "speaker": speakers.numbers,
-            **sorted_hashes("id", np.array([hash_of(row.id.encode()) for row in rows], np.uint64)),
+            **sorted_hashes("id", np.array([hash_id(row.id.encode()) for row in rows], np.uint64)),
             **sorted_hashes("text", np.array([get_text_prefix(row.text_hash) for row in rows], np.uint64)),
-            **sessions_of(sessions),
+            **sort_sessions(sessions),
             **_sort_targets("older", ([row.older] if row.older else [] for row in rows)),
             **_sort_targets("linked", (row.links for row in rows)),
             **_pieces(rows),
@@ -157,7 +150,7 @@ def seal(
     write_strings(folder, "data", [row.data for row in rows])
     write_strings(folder, "forgotten", sorted(forgotten))
     write_strings(folder, "speakers", speakers.keys)
-    write_people(folder, speakers.keys, sessions, speakers.numbers, talking)
+    write_people(folder, speakers.keys, sessions, speakers.numbers)
     _write_lists(folder, "terms", (row.terms for row in rows), counted=True)
     _write_lists(folder, "facets", (dict.fromkeys(map(facet_key, row.facets), 1) for row in rows))
     _write_lists(folder, "talkers", (dict.fromkeys(row.speakers, 1) for row in rows))
@@ -176,7 +169,7 @@ def sorted_hashes(name: str, hashes: NDArray[np.uint64]) -> dict[str, NDArray[An
     return {f"{name}.hash": hashes[order], f"{name}.row": order.astype(np.uint32)}
 
 
-def sessions_of(sessions: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+def sort_sessions(sessions: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
     """Return the columns that find rows by their session.
 
     Args:
@@ -195,14 +188,14 @@ def write_strings(folder: Path, name: str, strings: Iterable[bytes]) -> None:
 
 
 def write_people(
-    folder: Path, names: Sequence[bytes], session: NDArray[np.uint64], speaker: NDArray[np.uint32], talking: Talking
+    folder: Path, names: Sequence[bytes], session: NDArray[np.uint64], speaker: NDArray[np.uint32]
 ) -> None:
     """Write the names of those who take part in a talk."""
     turns = (session != 0) & (speaker != NONE)
-    write_strings(folder, "people", [names[place] for place in talking(session[turns], speaker[turns]).tolist()])
+    write_strings(folder, "people", [names[place] for place in find_talkers(session[turns], speaker[turns]).tolist()])
 
 
-class _Keys:
+class _KeyNumbers:
     """Distinct words in order, and the place of each word among them."""
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -219,7 +212,7 @@ def _sort_targets(name: str, targets: Iterable[Iterable[str]]) -> dict[str, NDAr
         name: Of the columns.
         targets: Ids of the records that each row names.
     """
-    pairs = sorted((hash_of(target.encode()), number) for number, named in enumerate(targets) for target in {*named})
+    pairs = sorted((hash_id(target.encode()), number) for number, named in enumerate(targets) for target in {*named})
     return {
         f"{name}.hash": np.array([hashed for hashed, _ in pairs], np.uint64),
         f"{name}.row": np.array([number for _, number in pairs], np.uint32),
@@ -262,7 +255,7 @@ def _write_lists(folder: Path, name: str, counts: Iterable[Mapping[str, int]], *
 def searched_fields(document: Document) -> dict[str, Any]:
     """Return the fields of a `Row` that searches read."""
     terms = document_terms(document)
-    turn = said_by(document)
+    turn = read_turn(document)
     return {
         "timestamp": document.timestamp.timestamp(),
         "moment": document.moment.timestamp(),
@@ -280,7 +273,7 @@ def searched_fields(document: Document) -> dict[str, Any]:
     }
 
 
-class _Part:
+class _MergePart:
     """One segment of a merge.
 
     Attributes:
@@ -300,7 +293,6 @@ def merge(
     folder: Path,
     segments: Sequence[tuple[Segment, NDArray[np.bool_]]],
     *,
-    talking: Talking,
     purged_seq: int,
     oldest: bool,
 ) -> None:
@@ -311,16 +303,15 @@ def merge(
     Args:
         folder: Empty folder to write to.
         segments: Neighbours, oldest first, each with a mask of its alive rows.
-        talking: See `seal`.
         purged_seq: The last purge of the journal.
         oldest: True if no older segment exists: then there is nothing left that they could hide.
 
     Raises:
         StorageError: One of them cannot be read, or there is no room.
     """
-    parts: list[_Part] = []
+    parts: list[_MergePart] = []
     for segment, alive in segments:
-        parts.append(_Part(segment, alive, sum(len(part.kept) for part in parts)))
+        parts.append(_MergePart(segment, alive, sum(len(part.kept) for part in parts)))
     for name, dtype in {**PLAIN, "trust": np.uint8}.items():
         _write_column(folder, name, dtype, ([part.segment.columns[name], part] for part in parts))
     _write_column(folder, "arrival", np.int64, ([part.segment.arrivals, part] for part in parts))
@@ -333,13 +324,13 @@ def merge(
         _merge_lists(folder, name, parts)
     names, places = _merge_speakers(folder, parts)
     _write_places(folder, "speaker", places, parts)
-    write_people(folder, names, column_of(folder, "session"), column_of(folder, "speaker"), talking)
+    write_people(folder, names, read_column(folder, "session"), read_column(folder, "speaker"))
     write_columns(
         folder,
         {
             **_hashes("id", parts),
             **_hashes("text", parts),
-            **sessions_of(column_of(folder, "session")),
+            **sort_sessions(read_column(folder, "session")),
             **_merge_targets("older", parts),
             **_merge_targets("linked", parts),
             "hides": np.empty(0, np.uint64) if oldest else _hides(parts),
@@ -352,10 +343,12 @@ def merge(
     write_about(folder, _about(parts, purged_seq))
 
 
-def _about(parts: Sequence[_Part], purged_seq: int) -> About:
+def _about(parts: Sequence[_MergePart], purged_seq: int) -> SegmentInfo:
     first, last = parts[0].segment.about, parts[-1].segment.about
     terms = sum(int(part.segment.columns["length"][part.kept].sum()) for part in parts)
-    return About(first.kind, first.first_seq, last.last_seq, purged_seq, sum(len(part.kept) for part in parts), terms)
+    return SegmentInfo(
+        first.kind, first.first_seq, last.last_seq, purged_seq, sum(len(part.kept) for part in parts), terms
+    )
 
 
 def _write_column(folder: Path, name: str, dtype: Any, sources: Any) -> None:
@@ -366,7 +359,7 @@ def _write_column(folder: Path, name: str, dtype: Any, sources: Any) -> None:
     file.close()
 
 
-def _write_places(folder: Path, name: str, places: Sequence[NDArray[np.int64]], parts: Sequence[_Part]) -> None:
+def _write_places(folder: Path, name: str, places: Sequence[NDArray[np.int64]], parts: Sequence[_MergePart]) -> None:
     """Write a column that names keys, whose places have changed."""
     sources = []
     for part, new in zip(parts, places, strict=True):
@@ -376,14 +369,14 @@ def _write_places(folder: Path, name: str, places: Sequence[NDArray[np.int64]], 
     _write_column(folder, name, np.uint32, sources)
 
 
-def _hashes(name: str, parts: Sequence[_Part]) -> dict[str, NDArray[Any]]:
+def _hashes(name: str, parts: Sequence[_MergePart]) -> dict[str, NDArray[Any]]:
     hashes = [
         by_row(part.segment.columns[f"{name}.hash"], part.segment.columns[f"{name}.row"])[part.kept] for part in parts
     ]
     return sorted_hashes(name, np.concatenate(hashes))
 
 
-def _merge_targets(name: str, parts: Sequence[_Part]) -> dict[str, NDArray[Any]]:
+def _merge_targets(name: str, parts: Sequence[_MergePart]) -> dict[str, NDArray[Any]]:
     rows = np.concatenate([part.renumbered[part.segment.columns[f"{name}.row"]] for part in parts])
     hashes = np.concatenate([part.segment.columns[f"{name}.hash"] for part in parts])
     rows, hashes = rows[rows != _GONE], hashes[rows != _GONE]
@@ -391,11 +384,11 @@ def _merge_targets(name: str, parts: Sequence[_Part]) -> dict[str, NDArray[Any]]
     return {f"{name}.hash": hashes[order], f"{name}.row": rows[order].astype(np.uint32)}
 
 
-def _hides(parts: Sequence[_Part]) -> NDArray[np.uint64]:
+def _hides(parts: Sequence[_MergePart]) -> NDArray[np.uint64]:
     return np.unique(np.concatenate([part.segment.columns["hides"] for part in parts]))
 
 
-def _merge_pieces(folder: Path, parts: Sequence[_Part]) -> None:
+def _merge_pieces(folder: Path, parts: Sequence[_MergePart]) -> None:
     rows = ColumnFile(folder, "piece.row", np.uint32)
     hashes = ColumnFile(folder, "piece.hash", np.uint8, HASH_BYTES)
     for part in parts:
@@ -406,9 +399,9 @@ def _merge_pieces(folder: Path, parts: Sequence[_Part]) -> None:
     hashes.close()
 
 
-def _merge_vectors(folder: Path, parts: Sequence[_Part]) -> None:
+def _merge_vectors(folder: Path, parts: Sequence[_MergePart]) -> None:
     """Write the vectors of each embedder whose vectors all parts have."""
-    vectors_by_part = [vectors_within(part.segment.folder) for part in parts]
+    vectors_by_part = [open_vectors(part.segment.folder) for part in parts]
     for name in set(vectors_by_part[0]).intersection(*vectors_by_part):
         sources = []
         for part, vectors in zip(parts, vectors_by_part, strict=True):
@@ -419,7 +412,7 @@ def _merge_vectors(folder: Path, parts: Sequence[_Part]) -> None:
             join_vectors(folder / name, sources)
 
 
-def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+def _merge_speakers(folder: Path, parts: Sequence[_MergePart]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
     names_by_part = [part.segment.strings("speakers").every() for part in parts]
     names = sorted(set().union(*names_by_part))
     place = {name: number for number, name in enumerate(names)}
@@ -427,24 +420,24 @@ def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], 
     return names, [np.array([place[name] for name in own_names], np.int64) for own_names in names_by_part]
 
 
-def _merge_lists(folder: Path, name: str, parts: Sequence[_Part]) -> None:
+def _merge_lists(folder: Path, name: str, parts: Sequence[_MergePart]) -> None:
     """Write the lists of all parts, without keys that have lost all rows."""
-    lists: list[Lists] = [part.segment.lists(name) for part in parts]
+    lists: list[ListColumn] = [part.segment.lists(name) for part in parts]
     file = ListsFile(folder, name, counted=name == "terms")
     for keys, batch_places in _stretches(lists):
-        lengths, rows, counts = _joined(parts, lists, batch_places, len(keys))
+        lengths, rows, counts = _join_lists(parts, lists, batch_places, len(keys))
         is_used = lengths > 0
         file.append(compress(keys, is_used.tolist()), lengths[is_used], rows, counts)
     file.close()
 
 
-def _stretches(lists: Sequence[Lists]) -> Iterator[_Stretch]:
+def _stretches(lists: Sequence[ListColumn]) -> Iterator[_Stretch]:
     """Yield all keys once, in order, in batches of limited size."""
     keys: list[bytes] = []
     places: dict[int, tuple[int, list[int]]] = {}
     rows = 0
     for key, part_number, number, length in merged_in_order(
-        *(_numbered(part_lists, part_number) for part_number, part_lists in enumerate(lists))
+        *(_number_keys(part_lists, part_number) for part_number, part_lists in enumerate(lists))
     ):
         if not keys or keys[-1] != key:
             if len(keys) >= _KEYS_AT_ONCE or rows >= _LISTED_AT_ONCE:
@@ -457,14 +450,14 @@ def _stretches(lists: Sequence[Lists]) -> Iterator[_Stretch]:
         yield keys, places
 
 
-def _numbered(lists: Lists, part_number: int) -> Iterator[tuple[bytes, int, int, int]]:
+def _number_keys(lists: ListColumn, part_number: int) -> Iterator[tuple[bytes, int, int, int]]:
     lengths = lists.lengths(0, len(lists.keys)).tolist()
     for number, key in enumerate(lists.keys):
         yield key, part_number, number, lengths[number]
 
 
-def _joined(
-    parts: Sequence[_Part], lists: Sequence[Lists], places: Mapping[int, tuple[int, list[int]]], keys: int
+def _join_lists(
+    parts: Sequence[_MergePart], lists: Sequence[ListColumn], places: Mapping[int, tuple[int, list[int]]], keys: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the row counts of each key, and the rows and frequencies by key."""
     batches = []

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.index.parts import PartList
-    from agent_memory.index.terms import Said, Standing
+    from agent_memory.index.terms import DocumentTurn, SessionRow
 
 _MOST: Final = 5_000
 """Rows up to which a session is one; a larger one is an import."""
@@ -26,7 +26,7 @@ _ASKING: Final = 0.05
 _MOST_KEPT: Final = 10_000
 
 
-class Place(NamedTuple):
+class SessionPlace(NamedTuple):
     """Place of a row in its session.
 
     Attributes:
@@ -38,7 +38,7 @@ class Place(NamedTuple):
     neighbours: tuple[int, ...]
 
 
-class Talks:
+class TalkIndex:
     """The sessions and talks of an agent's rows.
 
     Args:
@@ -49,15 +49,15 @@ class Talks:
     def __init__(self, parts: PartList, *, items: bool) -> None:
         self._parts = parts
         self._items = items
-        self._places: dict[int, dict[int, Place]] = {}  # of sessions asked for
+        self._places: dict[int, dict[int, SessionPlace]] = {}  # of sessions asked for
         self._talkers: dict[int, frozenset[str]] = {}  # session -> who takes part in its talk
         self._speakers: frozenset[str] | None = None
 
-    def places(self, numbers: Iterable[int]) -> dict[int, Place]:
+    def places(self, numbers: Iterable[int]) -> dict[int, SessionPlace]:
         """Return the places of rows, without those whose session tells nothing."""
         sessions: dict[int, int] = {}
         for part, rows in self._parts.by_part(numbers):
-            pairs = zip(rows, part.sessions_of(rows), strict=True)
+            pairs = zip(rows, part.get_sessions(rows), strict=True)
             sessions.update((part.first + row, session) for row, session in pairs if session != NO_SESSION)
         self._read({session for session in sessions.values() if session not in self._places})
         places = ((number, self._places[session].get(number)) for number, session in sessions.items())
@@ -93,7 +93,7 @@ class Talks:
         asking: int = sum(part.statistics(items=self._items).asking for part in self._parts.parts)
         return asking > 0 and asking >= _ASKING * documents
 
-    def note(self, turn: Said) -> None:
+    def note(self, turn: DocumentTurn) -> None:
         """Read the session of a row that came or died again."""
         self._places.pop(turn.session, None)
         if turn.speaker or turn.speakers:
@@ -119,19 +119,19 @@ class Talks:
         if len(self._places) + len(sessions) > _MOST_KEPT:
             self._places = {session: self._places[session] for session in list(self._places)[-_MOST_KEPT // 2 :]}
         for session, rows in self._standing(list(sessions)).items():
-            self._places[session] = _placed(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
+            self._places[session] = _order_places(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
 
-    def _standing(self, sessions: list[int]) -> dict[int, list[Standing]]:
+    def _standing(self, sessions: list[int]) -> dict[int, list[SessionRow]]:
         """Return the rows of each session, more than `_MOST` if it has more."""
-        standing: dict[int, list[Standing]] = {session: [] for session in sessions}
+        standing: dict[int, list[SessionRow]] = {session: [] for session in sessions}
         for part in self._parts.parts if sessions else ():
-            for session, rows in part.standing_in(sessions, _MOST, items=self._items).items():
+            for session, rows in part.list_session_rows(sessions, _MOST, items=self._items).items():
                 standing[session] += rows
         return standing
 
 
-def _placed(session: int, rows: list[Standing]) -> dict[int, Place]:
+def _order_places(session: int, rows: list[SessionRow]) -> dict[int, SessionPlace]:
     rows.sort()
     order = [standing.number for standing in rows]
     before, after = [(), *((number,) for number in order)], [*((number,) for number in order[1:]), ()]
-    return {number: Place(session, (*before[place], *after[place])) for place, number in enumerate(order)}
+    return {number: SessionPlace(session, (*before[place], *after[place])) for place, number in enumerate(order)}

@@ -4,9 +4,6 @@ A day is indexed as terms of its own (`@2026`, `@01`, `@2026-01`, `@01-28`), not
 verb, or that has a 28 of something else, then finds no date. A document is in the session that made it, between those
 made just before and after. A text in the form of a turn also has a speaker, and is in the talk of its day if no session
 is known. English where language matters; in any other language the parts that do not apply stay silent.
-
-Pure functions of the request and the names that are known. English where language matters; in any other language the
-parts that do not apply stay silent.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ TURNS_EACH: Final = 2
 """Two people who speak twice each: less is more likely a list of `Label: text` notes."""
 
 
-class Said(NamedTuple):
+class DocumentTurn(NamedTuple):
     """A document's place in a talk.
 
     Attributes:
@@ -80,7 +77,7 @@ class Said(NamedTuple):
     asks: bool
 
 
-class Standing(NamedTuple):
+class SessionRow(NamedTuple):
     """Place of a row in its session, by moment, then by arrival."""
 
     moment: float
@@ -163,7 +160,7 @@ def named_days(question: str, now: datetime) -> set[str]:
     return terms
 
 
-def said_by(document: Document) -> Said:
+def read_turn(document: Document) -> DocumentTurn:
     """Read a document's turn.
 
     A text that holds a whole talk is not a turn of another.
@@ -172,7 +169,7 @@ def said_by(document: Document) -> Said:
     speaker = "" if people else get_speaker(document.text) or ""
     place = document.session or (f"@{document.moment.date()}" if speaker else "")
     session = session_number(place) if place and not people else NO_SESSION
-    return Said(session, speaker, people, find_addressed(document.text), has_question(document.text))
+    return DocumentTurn(session, speaker, people, find_addressed(document.text), has_question(document.text))
 
 
 @lru_cache(maxsize=1_024)
@@ -181,10 +178,10 @@ def session_number(session: str) -> int:
     return int.from_bytes(blake2b(session.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
 
 
-def talking(sessions: NDArray[np.uint64], speakers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def find_talkers(sessions: NDArray[np.uint64], speakers: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the speakers who take part in a talk.
 
-    As `Talks`, for many turns at once, in arrays.
+    As `TalkIndex`, for many turns at once, in arrays.
 
     Args:
         sessions: Session of each turn, shape (turns,).

@@ -3,10 +3,6 @@
 MaxScore (Turtle and Flood, 1995): once enough rows score more than all remaining terms could give together, these terms
 can bring in no further row, and are looked up in the remaining rows instead of being read. On one core, 5 words a
 question: 0.9 ms (p95) at 100,000 rows and 6 ms at a million, against 3 and 49 ms for adding up whole lists.
-
-MaxScore (Turtle and Flood, 1995): once enough rows score more than all remaining terms could give together, these terms
-can bring in no further row, and are looked up in the remaining rows instead of being read. On one core, 5 words a
-question: 0.9 ms (p95) at 100,000 rows and 6 ms at a million, against 3 and 49 ms for adding up whole lists.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agent_memory.index.columns import ColumnFile, Strings, StringsFile
+from agent_memory.index.columns import ColumnFile, StringColumn, StringsFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,15 +20,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agent_memory.index.columns import Columns
-    from agent_memory.index.results import Norm
+    from agent_memory.index.columns import ColumnFolder
+    from agent_memory.index.results import LengthNorm
 
 _STRIPES: Final = 8
 _ROUNDED: Final = 1 + 1e-9
 """A sum in another order may be a little larger."""
 
 
-class Listed(NamedTuple):
+class RowList(NamedTuple):
     """The rows of one key.
 
     Attributes:
@@ -44,10 +40,10 @@ class Listed(NamedTuple):
     counts: NDArray[np.uint16]
 
 
-_NOTHING = Listed(np.empty(0, np.uint32), np.empty(0, np.uint16))
+_NOTHING = RowList(np.empty(0, np.uint32), np.empty(0, np.uint16))
 
 
-class Lists:
+class ListColumn:
     """Lists of rows by key: three arrays and sorted strings.
 
     Args:
@@ -56,30 +52,30 @@ class Lists:
         counted: Whether there are counts.
     """
 
-    def __init__(self, columns: Columns, name: str, *, counted: bool = False) -> None:
-        self.keys = Strings(columns, name)
+    def __init__(self, columns: ColumnFolder, name: str, *, counted: bool = False) -> None:
+        self.keys = StringColumn(columns, name)
         self._starts: NDArray[np.int64] = columns[f"{name}.starts"]
         self._rows: NDArray[np.uint32] = columns[f"{name}.rows"]
         self._counts: NDArray[np.uint16] = columns[f"{name}.counts"] if counted else _NOTHING.counts
 
-    def of(self, key: str) -> Listed:
+    def of(self, key: str) -> RowList:
         """Return the rows of a key, none for an unknown one."""
         number = self.keys.find(key.encode())
         return _NOTHING if number is None else self.at(number)
 
-    def at(self, number: int) -> Listed:
+    def at(self, number: int) -> RowList:
         """Return the rows of the key at this place."""
         begin, end = int(self._starts[number]), int(self._starts[number + 1])
-        return Listed(self._rows[begin:end], self._counts[begin:end])
+        return RowList(self._rows[begin:end], self._counts[begin:end])
 
     def lengths(self, first: int, end: int) -> NDArray[np.int64]:
         """Return the number of rows of some neighbouring keys."""
         return np.diff(self._starts[first : end + 1])
 
-    def stretch(self, first: int, end: int) -> Listed:
+    def stretch(self, first: int, end: int) -> RowList:
         """Return the rows of neighbouring keys, one key's behind the other's."""
         begin, stop = int(self._starts[first]), int(self._starts[end])
-        return Listed(self._rows[begin:stop], self._counts[begin:stop])
+        return RowList(self._rows[begin:stop], self._counts[begin:stop])
 
 
 class ListsFile:
@@ -87,7 +83,7 @@ class ListsFile:
 
     Args:
         folder: Folder of the arrays.
-        name: As in `Lists`.
+        name: As in `ListColumn`.
         counted: Whether counts are kept.
     """
 
@@ -135,9 +131,9 @@ def read_arrays(terms: Mapping[str, tuple[array[int], array[int]]], lengths: arr
     """
     nothing = array("I"), array("H")
 
-    def read(term: str) -> Listed:
+    def read(term: str) -> RowList:
         rows, frequencies = terms.get(term, nothing)
-        return Listed(np.frombuffer(rows, np.uintc), np.frombuffer(frequencies, np.ushort))
+        return RowList(np.frombuffer(rows, np.uintc), np.frombuffer(frequencies, np.ushort))
 
     return WordLists(read, np.frombuffer(lengths, np.uintc))
 
@@ -153,7 +149,11 @@ class WordLists:
     """
 
     def __init__(
-        self, read: Callable[[str], Listed], lengths: NDArray[np.uint32], stripe_rows: int = 2_000, counted: int = 5_000
+        self,
+        read: Callable[[str], RowList],
+        lengths: NDArray[np.uint32],
+        stripe_rows: int = 2_000,
+        counted: int = 5_000,
     ) -> None:
         self.read = read
         self._lengths = lengths
@@ -172,7 +172,7 @@ class WordLists:
         return round(len(rows) * np.count_nonzero(among) / len(among))
 
     def best(
-        self, gains: Mapping[str, float], norm: Norm, count: int, among: NDArray[np.bool_]
+        self, gains: Mapping[str, float], norm: LengthNorm, count: int, among: NDArray[np.bool_]
     ) -> list[tuple[float, int]]:
         """Return the best rows with their scores, best first.
 
@@ -185,24 +185,24 @@ class WordLists:
             among: Rows that may be found, shape (rows,).
         """
         lists = [(gain, self.read(term)) for term, gain in gains.items()]
-        remaining = [gain * self._most(listed, norm) for gain, listed in lists]
+        remaining = [gain * self._most(row_list, norm) for gain, row_list in lists]
         rows, scores, least = np.empty(0, np.uint32), np.empty(0, np.float64), 0.0
-        for place, (gain, listed) in enumerate(lists):
+        for place, (gain, row_list) in enumerate(lists):
             if len(rows) > count:
                 least = float(np.partition(scores, len(scores) - count)[len(scores) - count])
             possible = sum(remaining[place:]) * _ROUNDED
             if possible < least:
                 stays = scores + possible >= least
                 rows, scores = rows[stays], scores[stays]
-                scores += gain * self._shares(listed, rows, norm)
+                scores += gain * self._shares(row_list, rows, norm)
             else:
-                alive = among[listed.rows]
-                new = listed.rows[alive]
-                shares = _share(listed.counts[alive], self._heaviness(new, norm))
-                rows, scores = _added(rows, scores, new, gain * shares)
-        return _sorted(rows, scores, count)
+                alive = among[row_list.rows]
+                new = row_list.rows[alive]
+                shares = _share(row_list.counts[alive], self._heaviness(new, norm))
+                rows, scores = _add_scores(rows, scores, new, gain * shares)
+        return _sort_best(rows, scores, count)
 
-    def scores_of(self, gains: Mapping[str, float], norm: Norm, rows: Sequence[int]) -> list[float]:
+    def compute_scores(self, gains: Mapping[str, float], norm: LengthNorm, rows: Sequence[int]) -> list[float]:
         """Return the score of each of `rows`, 0 without a term."""
         wanted = np.array(rows, np.int64)
         scores = np.zeros(len(wanted), np.float64)
@@ -211,7 +211,7 @@ class WordLists:
         added: list[float] = scores.tolist()
         return added
 
-    def counts_of(self, term: str, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def find_counts(self, term: str, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield those of some rows that hold a term, with its frequency."""
         counts = _looked_up(self.read(term), np.array(rows, np.int64)).tolist()
         return ((row, count) for row, count in zip(rows, counts, strict=True) if count)
@@ -243,34 +243,34 @@ class WordLists:
         sampled: list[int] = rows[among[rows]].tolist()
         return sampled
 
-    def _heaviness(self, rows: NDArray[np.integer], norm: Norm) -> NDArray[np.float64]:
+    def _heaviness(self, rows: NDArray[np.integer], norm: LengthNorm) -> NDArray[np.float64]:
         heaviness: NDArray[np.float64] = norm.flat + norm.steepness * self._lengths[rows]
         return heaviness
 
-    def _most(self, listed: Listed, norm: Norm) -> float:
+    def _most(self, row_list: RowList, norm: LengthNorm) -> float:
         """Return the largest share of a term's gain.
 
         Its highest frequency in the shortest row.
         """
         if self._shortest is None:
             self._shortest = int(self._lengths.min()) if len(self._lengths) else 0
-        count = int(listed.counts.max()) if len(listed.counts) else 0
+        count = int(row_list.counts.max()) if len(row_list.counts) else 0
         return count / (count + norm.flat + norm.steepness * self._shortest) if count else 0.0
 
-    def _shares(self, listed: Listed, rows: NDArray[np.integer], norm: Norm) -> NDArray[np.float64]:
+    def _shares(self, row_list: RowList, rows: NDArray[np.integer], norm: LengthNorm) -> NDArray[np.float64]:
         """Return the share of a term's gain that each row gets."""
-        return _share(_looked_up(listed, rows), self._heaviness(rows, norm))
+        return _share(_looked_up(row_list, rows), self._heaviness(rows, norm))
 
 
 def _share(counts: NDArray[np.integer], heaviness: NDArray[np.float64]) -> NDArray[np.float64]:
     return counts / (counts + heaviness)
 
 
-def _looked_up(listed: Listed, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    if not len(listed.rows):
+def _looked_up(row_list: RowList, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    if not len(row_list.rows):
         return np.zeros(len(rows), np.int64)
-    places = np.minimum(np.searchsorted(listed.rows, rows), len(listed.rows) - 1)
-    return np.where(listed.rows[places] == rows, listed.counts[places].astype(np.int64), 0)
+    places = np.minimum(np.searchsorted(row_list.rows, rows), len(row_list.rows) - 1)
+    return np.where(row_list.rows[places] == rows, row_list.counts[places].astype(np.int64), 0)
 
 
 def _how_many_among(few: NDArray[np.int64], lists: Iterable[NDArray[np.uint32]]) -> int:
@@ -282,7 +282,7 @@ def _how_many_among(few: NDArray[np.int64], lists: Iterable[NDArray[np.uint32]])
     return int(np.count_nonzero(held))
 
 
-def _added(
+def _add_scores(
     rows: NDArray[np.uint32], scores: NDArray[np.float64], more: NDArray[np.uint32], gains: NDArray[np.float64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     """Return the sums of two lists of scores, both with ascending rows."""
@@ -295,7 +295,7 @@ def _added(
     return both[first], np.add.reduceat(np.concatenate([scores, gains])[order], first)
 
 
-def _sorted(rows: NDArray[np.uint32], scores: NDArray[np.float64], count: int) -> list[tuple[float, int]]:
+def _sort_best(rows: NDArray[np.uint32], scores: NDArray[np.float64], count: int) -> list[tuple[float, int]]:
     if count < len(rows):
         cut = np.partition(scores, len(scores) - count)[len(scores) - count]
         above, equal = np.flatnonzero(scores > cut), np.flatnonzero(scores == cut)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.layout import folder_of
-from agent_memory.index.ranking import STRONG_SHARE
+from agent_memory.index.ranker import STRONG_SHARE
 from agent_memory.knowledge.entities.merges import is_guessed_entity
 from agent_memory.knowledge.intake.drafts import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR

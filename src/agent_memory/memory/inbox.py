@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import ConfigurationError, UnknownIdError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import folder_lock
-from agent_memory.index.ranking import STRONG_SHARE
+from agent_memory.index.ranker import STRONG_SHARE
 from agent_memory.journal import PurgeList
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms

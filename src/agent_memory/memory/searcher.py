@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
-from agent_memory.index.ranking import GRADED, STRONG_COSINE
+from agent_memory.index.ranker import GRADED, STRONG_COSINE
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen, proposal_id
 from agent_memory.memory.deletion import ForgetCandidates, Preview, is_mostly, list_candidates
 from agent_memory.memory.events import describe_search

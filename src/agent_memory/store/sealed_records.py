@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import numpy as np
 
 from agent_memory.index.facets import meeting
-from agent_memory.index.segment import Part, hash_of
+from agent_memory.index.segment import ChainPart, hash_id
 from agent_memory.index.segment_writer import PINNED, TRUSTS
 from agent_memory.index.terms import session_number
 from agent_memory.models import ITEM, from_seconds
@@ -76,7 +76,7 @@ class SealedReferences:
         """
         if not self._hashes:
             return
-        wanted = np.uint64(hash_of(record_id.encode()))
+        wanted = np.uint64(hash_id(record_id.encode()))
         in_order = reversed if latest_first else iter
         for place, hashes in in_order(self._hashes):
             begin = int(hashes.searchsorted(wanted))
@@ -169,7 +169,7 @@ class SealedReplacements:
 
     def _set(self, masks: Masks, numbers: Iterable[int], *, to: bool) -> None:
         for number in numbers:
-            place, row = self.chain.place_of(number)
+            place, row = self.chain.locate(number)
             masks[place][row] = to
 
     def _find_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -183,7 +183,7 @@ class SealedReplacements:
             for first, segment in zip(self.chain.firsts, self.chain.segments, strict=False):
                 hashes, rows = segment.columns["older.hash"], segment.columns["older.row"].astype(np.int64)
                 for begin, holder in zip(self.chain.firsts, self.chain.segments, strict=False):
-                    places = holder.rows_of(hashes)
+                    places = holder.find_rows(hashes)
                     older.append(places[places >= 0] + begin)
                     newer.append(rows[places >= 0] + first)
             replaced, replacing = np.concatenate(older), np.concatenate(newer)
@@ -220,7 +220,7 @@ class SealedRecords(Generic[R]):
         traces: Mapping[str, Trace] | None = None,
     ) -> None:
         self.chain = chain
-        self.notes = Part(chain, ITEM)
+        self.notes = ChainPart(chain, ITEM)
         self.invalid = dict(invalid or {})
         self.traces = dict(traces or {})
         self.last_change = last_change
@@ -314,7 +314,7 @@ class SealedRecords(Generic[R]):
         if number is None:
             return None
         _, data = self.chain.record(number)
-        self.chain.hide(np.array([hash_of(record_id.encode())], np.uint64))
+        self.chain.hide(np.array([hash_id(record_id.encode())], np.uint64))
         self._loaded.pop(record_id, None)
         return data
 
@@ -337,7 +337,7 @@ class SealedRecords(Generic[R]):
         Also of a record that has changed since.
         """
         for segment in reversed(self.chain.segments):
-            row = segment.row_of(record_id)
+            row = segment.find_row(record_id)
             if row is not None:
                 return int(segment.columns["seq"][row])
         return None
@@ -428,7 +428,7 @@ class SealedRecords(Generic[R]):
         return stored, np.zeros(len(numbers))
 
     def _get_id(self, number: int) -> str:
-        place, row = self.chain.place_of(number)
+        place, row = self.chain.locate(number)
         return self.chain.segments[place].id(row)
 
     def _load(self, number: int) -> R:

@@ -28,22 +28,21 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.files.lock import index_lock
 from agent_memory.files.processes import keep_to_itself
 from agent_memory.index.segment import (
-    About,
     Chain,
     Segment,
+    SegmentInfo,
     arrivals,
     check_segments,
-    hash_of,
+    hash_id,
     is_ours,
     list_segments,
-    listed,
     next_arrival,
     open_chain,
+    read_listing,
     unlist_segments,
 )
 from agent_memory.index.segment_vectors import add_vectors, folder_name, remove_unfinished
 from agent_memory.index.segment_writer import PINNED, Row, merge, seal, searched_fields
-from agent_memory.index.terms import talking
 from agent_memory.journal import Journal, JournalUpdate
 from agent_memory.journal.reader import get_position
 from agent_memory.logs import get_logger
@@ -194,12 +193,12 @@ def _seal_batch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -
     if state.replacements.circles:  # any change may decide which record of a circle is shown; the doctor breaks circles
         return False
     touched = chain.among({*state.changed_at, *table.records})
-    hides = np.array([hash_of(record_id.encode()) for record_id in touched], np.uint64)
+    hides = np.array([hash_id(record_id.encode()) for record_id in touched], np.uint64)
     rows = _rows(state, chain)
-    about = About(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
+    about = SegmentInfo(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
     with _make_unfinished(place) as unfinished:
         forgotten = [bytes.fromhex(text_hash) for text_hash in table.forgotten]
-        seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
+        seal(unfinished, rows, about, hides=hides, forgotten=forgotten)
         notes = {PLACE: here.to_json(), COUNTED: policy.to_json(), LAST_CHANGE: state.last_change}
         notes |= {INVALID: invalid, TRACES: {trace.id: trace.to_json() for trace in table.traces.values()}}
         _take_into_use(place, chain.segments, unfinished, last, notes)
@@ -259,8 +258,8 @@ def _merge_due(place: Path, kind: Kind[Any], identity: EmbedderIdentity | None) 
             _discard(place, error)
             return
         with _make_unfinished(place) as unfinished:
-            merge(unfinished, due, talking=talking, purged_seq=purged, oldest=first == 0)
-            _take_into_use(place, chain.segments[:first], unfinished, chain.last_seq, listed(place)[1])
+            merge(unfinished, due, purged_seq=purged, oldest=first == 0)
+            _take_into_use(place, chain.segments[:first], unfinished, chain.last_seq, read_listing(place)[1])
         remove_unused(place, unfinished=True)
 
 

@@ -23,13 +23,13 @@ from agent_memory.index.segment import (
     Segment,
     check_segments,
     is_ours,
-    listed,
     open_chain,
     read_about,
+    read_listing,
     unlist_segments,
 )
 from agent_memory.index.segment_part import SealedCorpus
-from agent_memory.index.segment_vectors import SealedVectors, Vectors, folder_name
+from agent_memory.index.segment_vectors import PieceVectors, SealedVectors, folder_name
 from agent_memory.journal import Journal, Records, apply_change
 from agent_memory.journal.place import ReadPosition
 from agent_memory.journal.purge_filter import is_returned
@@ -155,7 +155,7 @@ class SegmentOpener(Generic[R]):
 
         Another process may have sealed it.
         """
-        place = ReadPosition.from_json(listed(self._place)[1].get(PLACE, {}))
+        place = ReadPosition.from_json(read_listing(self._place)[1].get(PLACE, {}))
         return place.seq if place is not None else 0
 
     def _use(self, records: SealedRecords[R] | None) -> None:
@@ -190,7 +190,7 @@ class SegmentOpener(Generic[R]):
     def _is_in_use(self, store: Store[R]) -> bool:
         """Return True if a store uses all listed segments and vectors."""
         corpus = store.index.parts.sealed
-        if corpus is None or [segment.folder.name for segment in corpus.chain.segments] != listed(self._place)[0]:
+        if corpus is None or [segment.folder.name for segment in corpus.chain.segments] != read_listing(self._place)[0]:
             return False
         pairs = zip(corpus.chain.segments, corpus.vectors, strict=True)
         return not any(
@@ -211,9 +211,9 @@ def open_sealed_records(
     """
     place = folder.segments(kind.name)
     while True:
-        before = listed(place)
+        before = read_listing(place)
         chain, notes = _open_fitting(place, kind, journal)
-        if chain.segments or listed(place) == before:
+        if chain.segments or read_listing(place) == before:
             break
     if not chain.segments:
         return None, {}
@@ -229,7 +229,7 @@ def _open_fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain
         is_current = not chain.segments or not is_returned(journal.path)
     except StorageError:  # damaged, or of another version: they are rebuilt
         return Chain(), {}
-    notes = listed(place)[1]
+    notes = read_listing(place)[1]
     end = ReadPosition.from_json(notes.get(PLACE, {}))
     fits = is_current and end is not None and end.seq == chain.last_seq and resume_at(journal.reader, end)
     return (chain, notes) if fits else (Chain(), {})
@@ -242,7 +242,7 @@ def drop_purged(place: Path, journal: Journal) -> bool:
 
     The header of the journal must be read. A process that maps the segments still has them.
     """
-    header, names = journal.reader.header, listed(place)[0]
+    header, names = journal.reader.header, read_listing(place)[0]
     if header is None or not header.purged_seq or not names or not is_ours(place):
         return False
     with contextlib.suppress(StorageError):
@@ -266,7 +266,7 @@ def remove_unused(place: Path, *, unfinished: bool = False) -> None:
     """
     if not is_ours(place):
         return  # the target of a link is not ours
-    used = listed(place)[0]
+    used = read_listing(place)[0]
     ours = re.compile(f"{_FINISHED}|{_UNFINISHED}" if unfinished else _FINISHED)
     for path in place.iterdir():
         if path.name not in used and ours.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
@@ -295,7 +295,7 @@ def _open_vectors(segment: Segment, identity: EmbedderIdentity | None) -> Sealed
     if identity is None:
         return None
     try:
-        return SealedVectors(segment, Vectors(segment.folder / folder_name(str(identity))))
+        return SealedVectors(segment, PieceVectors(segment.folder / folder_name(str(identity))))
     except StorageError:  # not made yet, or damaged
         return None
 
@@ -316,7 +316,7 @@ class SegmentCheck:
         self._concern: Concern | None = None
         self._compared = self._differing = 0
         self._counts_missing = True
-        if listed(self._place)[0]:
+        if read_listing(self._place)[0]:
             self._load()
 
     def _load(self) -> None:
@@ -346,7 +346,7 @@ class SegmentCheck:
         if self._sealed is None:
             return
         expected, later = self._replay(self._sealed.chain.last_seq, lines)
-        numbers = self._sealed.chain.numbers_of([record_id.encode() for record_id in expected])
+        numbers = self._sealed.chain.find_numbers([record_id.encode() for record_id in expected])
         for (record_id, data), number in zip(expected.items(), numbers, strict=True):
             self._compared += number is not None
             sealed = self._sealed.chain.record(number)[1] if number is not None else None

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from agent_memory.errors import StorageError
-from agent_memory.index import Rejected
+from agent_memory.index import RejectedHit
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
 from agent_memory.store.changes import find_lost
@@ -156,7 +156,7 @@ class Store(Generic[R]):
                 ranking, get_newer, lambda record_id: admits(state.records[record_id]), explain=explain
             )
         hits, cut = ranking.hits[: request.limit], ranking.hits[request.limit :] if request.explain else ()
-        late = tuple([Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut])
+        late = tuple([RejectedHit(hit.id, "beyond_limit", hit.parts) for hit in cut])
         hits = hits if keeps is None else tuple([hit for hit in hits if keeps(hit)])
         ranking = replace(ranking, hits=hits, rejected=late + ranking.rejected)
         records = tuple([state.records[hit.id] for hit in hits])
@@ -356,7 +356,7 @@ def promote_successors(
         if newest not in hits and (newest == hit.id or admits(newest)):
             hits[newest] = replace(by_id.get(newest) or replace(hit, id=newest, pieces=()), score=hit.score)
     left_out = len(ranking.hits) - len(hits)
-    rejected = [Rejected(hit.id, "filtered", hit.parts) for hit in ranking.hits if explain and hit.id not in hits]
+    rejected = [RejectedHit(hit.id, "filtered", hit.parts) for hit in ranking.hits if explain and hit.id not in hits]
     return replace(
         ranking,
         hits=tuple(hits.values()),

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.index.segment import About, Chain, Segment, hash_of, list_segments, open_chain
+from agent_memory.index.segment import Chain, Segment, SegmentInfo, hash_id, list_segments, open_chain
 from agent_memory.index.segment_writer import Row, seal
-from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +25,8 @@ def sealed(folder: Path, ids: Sequence[str], hides: Sequence[str] = (), stretch:
     seal(
         folder,
         rows,
-        About("memory", *stretch, 0, 0, 0),
-        talking=everybody,
-        hides=np.array([hash_of(one.encode()) for one in hides], np.uint64),
+        SegmentInfo("memory", *stretch, 0, 0, 0),
+        hides=np.array([hash_id(one.encode()) for one in hides], np.uint64),
         forgotten=[b"f" * 32],
     )
     return Segment(folder)
@@ -62,7 +60,7 @@ def test_records_are_found_by_id_and_by_text(chain: Chain) -> None:
 
 
 def test_what_is_not_sealed_yet_hides_rows_once(chain: Chain) -> None:
-    hashes = np.array([hash_of(b"m-02"), hash_of(b"m-09")], np.uint64)
+    hashes = np.array([hash_id(b"m-02"), hash_id(b"m-09")], np.uint64)
 
     chain.hide(hashes)
     chain.hide(hashes)
@@ -74,7 +72,7 @@ def test_what_is_not_sealed_yet_hides_rows_once(chain: Chain) -> None:
 def test_columns_run_through_all_segments(chain: Chain) -> None:
     assert chain.column("seq").tolist() == [1, 1, 1, 10, 10]
     assert chain.last_seq == 19
-    assert [chain.place_of(number) for number in (0, 2, 3)] == [(0, 0), (0, 2), (1, 0)]
+    assert [chain.locate(number) for number in (0, 2, 3)] == [(0, 0), (0, 2), (1, 0)]
 
 
 def test_nothing_sealed_is_an_empty_chain(tmp_path: Path) -> None:

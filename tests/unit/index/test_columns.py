@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent_memory.index.columns import Columns, finish_columns, write_columns
+from agent_memory.index.columns import ColumnFolder, finish_columns, write_columns
 
 OPEN = Path("/proc/self/fd")
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_arrays_are_as_they_were_written_and_cannot_be_changed(folder: Path) -> None:
-    columns = Columns(folder)
+    columns = ColumnFolder(folder)
     assert columns["small7"].tolist() == [*range(8)]
     assert columns["nothing"].shape == (0,)
     assert (columns["large"] == np.arange(100_000).reshape(-1, 2)).all()
@@ -35,6 +35,6 @@ def test_arrays_are_as_they_were_written_and_cannot_be_changed(folder: Path) -> 
 @pytest.mark.skipif(not OPEN.is_dir(), reason="descriptors are counted in /proc")
 def test_only_large_arrays_hold_descriptors(folder: Path) -> None:
     before = len(list(OPEN.iterdir()))
-    columns = Columns(folder)
+    columns = ColumnFolder(folder)
     assert len(list(OPEN.iterdir())) == before + 1
     assert "large" in columns

@@ -53,9 +53,9 @@ def test_each_piece_of_a_memory_has_its_cosine(
     assert worker.drain(10)
     cosines = dense.cosines(embedder.embed_query("use postgresql"))
     assert isinstance(cosines, ExactCosines)
-    assert cosines.pieces_of("a") == pytest.approx([cosines.pieces_of("a")[0], 1], abs=1e-3)
-    assert cosines.pieces_of("a")[0] < 0.9
-    assert cosines.pieces_of("b") == cosines.pieces_of("unknown") == []
+    assert cosines.get_pieces("a") == pytest.approx([cosines.get_pieces("a")[0], 1], abs=1e-3)
+    assert cosines.get_pieces("a")[0] < 0.9
+    assert cosines.get_pieces("b") == cosines.get_pieces("unknown") == []
 
 
 def test_one_text_is_embedded_once_for_two_memories(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.index import RankingSettings, fusion
-from agent_memory.index.fusion import Evidence, TalkEvidence
+from agent_memory.index.fusion import RankEvidence, TalkEvidence
 
 SHARE = st.floats(0, 1)
 DAY = 86_400.0
@@ -39,7 +39,7 @@ def test_access_grows_up_to_its_cap() -> None:
 def test_similarity_is_a_share_whatever_the_evidence(
     talk: TalkEvidence | None, words: float, share: float, meaning: float | None
 ) -> None:
-    value = fusion.similarity(Evidence(words=words, share=share, dense=meaning, talk=talk))
+    value = fusion.similarity(RankEvidence(words=words, share=share, dense=meaning, talk=talk))
     assert math.isfinite(value)
     assert -1e-9 <= value <= 1 + 1e-9
 
@@ -47,12 +47,12 @@ def test_similarity_is_a_share_whatever_the_evidence(
 def test_full_evidence_is_a_similarity_of_one_with_and_without_an_embedder() -> None:
     talk = TalkEvidence(1, 1, 1, 1, 1)
     for meaning in (1.0, None):
-        assert fusion.similarity(Evidence(words=1, share=1, dense=meaning, talk=talk)) == pytest.approx(1)
-        assert fusion.similarity(Evidence(words=1, share=1, dense=meaning)) == pytest.approx(1)
+        assert fusion.similarity(RankEvidence(words=1, share=1, dense=meaning, talk=talk)) == pytest.approx(1)
+        assert fusion.similarity(RankEvidence(words=1, share=1, dense=meaning)) == pytest.approx(1)
 
 
 def test_a_fact_is_the_mean_of_words_and_cosine() -> None:
-    assert fusion.similarity(Evidence(words=1, share=0.5, dense=0.1)) == pytest.approx(0.3)
+    assert fusion.similarity(RankEvidence(words=1, share=0.5, dense=0.1)) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_fact_is_the_mean_of_words_and_cosine() -> None:
     [(0.5, 0, 1, 0.5), (2, 0, 1, 1), (-1, 0, 1, 0), (1, 1, 1, 1), (0, 1, 1, 0)],
 )
 def test_scaling_between_bounds(score: float, least: float, greatest: float, expected: float) -> None:
-    assert fusion.scaled(score, least, greatest) == expected
+    assert fusion.scale(score, least, greatest) == expected
 
 
 def test_speakers_count_only_when_somebody_is_named() -> None:

@@ -12,7 +12,7 @@ from numpy import array, uint64
 
 from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.index import DenseIndex, Ranking, SearchIndex, buffer_part
-from agent_memory.index.segment import hash_of
+from agent_memory.index.segment import hash_id
 from agent_memory.models import ITEM, MEMORY, Document, Memory, SearchFilters, SearchRequest
 from tests.unit.index.test_sealed_search import EMBEDDER, NOW, QUESTIONS, WORDS, documents, sealed
 
@@ -135,7 +135,7 @@ def test_notes_weigh_as_before_when_items_and_notes_have_gone(make: Callable[...
     alone, together, split = make(documents()), make(mixed()), make(mixed(), tmp_path, 400)
     gone = [each.id for each in (*documents()[3:40:3], *items()[::2])]
     assert split.parts.sealed is not None
-    split.parts.sealed.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
+    split.parts.sealed.chain.hide(array([hash_id(one.encode()) for one in gone], uint64))
     split.forget_sealed(gone)
     for index in (alone, together, split):
         for one in gone:

@@ -11,7 +11,7 @@ from numpy import array, uint64
 from agent_memory.index import buffer_part
 from agent_memory.index.parts import PartList, WordScorer
 from agent_memory.index.results import IndexedDocument, RankingSettings
-from agent_memory.index.segment import hash_of
+from agent_memory.index.segment import hash_id
 from agent_memory.models import GROUP, SearchFilters, group_facets
 from tests.unit.index.test_items_apart import mixed
 from tests.unit.index.test_sealed_search import WORDS, sealed
@@ -50,7 +50,7 @@ def parts(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     """Return the same documents in a segment and in a buffer; of both some died."""
     documents = _documents()
     corpus = sealed(tmp_path, [documents], embedded=False)
-    corpus.chain.hide(array([hash_of(documents[place].id.encode()) for place in GONE], uint64))
+    corpus.chain.hide(array([hash_id(documents[place].id.encode()) for place in GONE], uint64))
     buffered = PartList(None, 0 if request.param == "arrays" else 10**9)
     if request.param == "no numpy":
         monkeypatch.setattr(buffer_part, "numpy_if_there", lambda: None)
@@ -87,7 +87,7 @@ def test_words_of_both_parts_are_the_same(parts: tuple[PartList, PartList], *, i
         gains, alive = scorer.gains(weights), [number for number in range(500) if number not in GONE]
         best = found.best(gains, scorer.norm, 40, masks)
         held = {term: sorted(pairs) for term, pairs in scorer.held(weights, alive).items()}
-        scores = scorer.scores_of(weights, alive)
+        scores = scorer.compute_scores(weights, alive)
         counts = (found.how_many(gains, masks), found.sample(gains, masks, 1))
         answers.append((scorer.documents, scorer.norm, gains, best, counts, held, scores))
     assert answers[0] == answers[1]
@@ -99,9 +99,10 @@ def test_talks_of_both_parts_are_the_same(parts: tuple[PartList, PartList], *, i
     answers = []
     for found in parts:
         part, _ = found.place(0)
-        sessions = part.sessions_of(alive)
+        sessions = part.get_sessions(alive)
         standing = {
-            session: sorted(rows) for session, rows in part.standing_in(sorted(set(sessions)), 500, items=items).items()
+            session: sorted(rows)
+            for session, rows in part.list_session_rows(sorted(set(sessions)), 500, items=items).items()
         }
         calls = [part.calls(word, items=items) for word in ("kate", "ann", "nobody")]
         speakers = [part.speaker(row) for row in alive]

@@ -14,11 +14,10 @@ from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index import DenseIndex, Ranking, SearchIndex
 from agent_memory.index.results import SearchLimits
-from agent_memory.index.segment import About, Chain, Segment, hash_of
+from agent_memory.index.segment import Chain, Segment, SegmentInfo, hash_id
 from agent_memory.index.segment_part import SealedCorpus
-from agent_memory.index.segment_vectors import SealedVectors, Vectors, add_vectors, folder_name
+from agent_memory.index.segment_vectors import PieceVectors, SealedVectors, add_vectors, folder_name
 from agent_memory.index.segment_writer import Row, seal, searched_fields
-from agent_memory.index.terms import talking
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
 
 if TYPE_CHECKING:
@@ -77,13 +76,12 @@ def sealed(place: Path, parts: Sequence[Sequence[Document]], *, embedded: bool) 
         seal(
             folder,
             [row_of(each, at + 1, next(arrivals)) for each in part],
-            About("memory", at + 1, at + 1, 0, 0, 0),
-            talking=talking,
+            SegmentInfo("memory", at + 1, at + 1, 0, 0, 0),
         )
         segments.append(Segment(folder))
         if embedded:
             add_vectors(folder, "m", EMBEDDER.dimension, [EMBEDDER.embed_documents([each.text for each in part])])
-    vectors = [Vectors(each.folder / folder_name("m")) if embedded else None for each in segments]
+    vectors = [PieceVectors(each.folder / folder_name("m")) if embedded else None for each in segments]
     searched = [SealedVectors(one, each) if each else None for one, each in zip(segments, vectors, strict=True)]
     return SealedCorpus(Chain(segments), searched)
 
@@ -171,7 +169,7 @@ def test_rows_that_may_not_be_found_are_left_out_and_explained(indexes: tuple[Se
     masks = [mask.copy() for mask in corpus.chain.alive]
     number = corpus.chain.find(best)
     assert number is not None
-    at, row = corpus.chain.place_of(number)
+    at, row = corpus.chain.locate(number)
     masks[at][row] = False
 
     found = split.search(request, among=masks)
@@ -199,7 +197,7 @@ def test_a_sealed_document_that_changes_is_found_as_it_is_now(
     for index in (whole, split):
         index.search(SearchRequest("ann ledger", 5, NOW))
         index.remove(document.id)
-    corpus.chain.hide(array([hash_of(document.id.encode())], uint64))
+    corpus.chain.hide(array([hash_id(document.id.encode())], uint64))
     split.forget_sealed([document.id])
     if (new := change(document)) is not None:
         for index in (whole, split):
@@ -222,7 +220,7 @@ def test_what_was_removed_weighs_no_words(indexes: tuple[SearchIndex, SearchInde
     gone = [document.id for document in documents()[:50] if "ledger" in document.text]
     for one in gone:
         whole.remove(one)
-    corpus.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
+    corpus.chain.hide(array([hash_id(one.encode()) for one in gone], uint64))
     split.forget_sealed(gone)
 
     for question in QUESTIONS[1:3]:
@@ -239,7 +237,7 @@ def test_what_was_removed_calls_nobody_and_asks_nothing(indexes: tuple[SearchInd
     gone = [document.id for document in documents() if "Kate" in document.text]
     for one in gone:
         split.remove(one)
-    corpus.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
+    corpus.chain.hide(array([hash_id(one.encode()) for one in gone], uint64))
     split.forget_sealed(gone)
 
     assert (talks.is_listener("kate", 20), talks.are_asking(20)) == (False, False)

@@ -9,10 +9,16 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.index.columns import finish_columns, write_columns
-from agent_memory.index.segment import About, Segment
-from agent_memory.index.segment_vectors import SealedVectors, Vectors, add_vectors, codes_of, folder_name, join_vectors
+from agent_memory.index.segment import Segment, SegmentInfo
+from agent_memory.index.segment_vectors import (
+    PieceVectors,
+    SealedVectors,
+    add_vectors,
+    compute_codes,
+    folder_name,
+    join_vectors,
+)
 from agent_memory.index.segment_writer import Row, seal
-from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,13 +42,13 @@ def sealed(folder: Path, vectors: NDArray[np.float32], pieces: list[int]) -> Seg
         Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, {}, 0, pieces=[bytes(32)] * each)
         for at, each in enumerate(pieces)
     ]
-    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), talking=everybody)
+    seal(folder, rows, SegmentInfo("memory", 1, 2, 0, 0, 0))
     add_vectors(folder, "model", DIMENSION, np.array_split(vectors, 3))
     return Segment(folder)
 
 
-def read(segment: Segment) -> Vectors:
-    return Vectors(segment.folder / folder_name("model"))
+def read(segment: Segment) -> PieceVectors:
+    return PieceVectors(segment.folder / folder_name("model"))
 
 
 def test_each_piece_of_a_row_has_its_cosine(tmp_path: Path) -> None:
@@ -50,8 +56,8 @@ def test_each_piece_of_a_row_has_its_cosine(tmp_path: Path) -> None:
     segment = sealed(tmp_path / "s", vectors, [1, 5, 3])
     search = SealedVectors(segment, read(segment))
 
-    assert search.pieces_of(vectors[0], 1) == pytest.approx((vectors[1:6] @ vectors[0]).tolist(), abs=0.002)
-    assert search.pieces_of(vectors[0], 0) == []
+    assert search.get_pieces(vectors[0], 1) == pytest.approx((vectors[1:6] @ vectors[0]).tolist(), abs=0.002)
+    assert search.get_pieces(vectors[0], 0) == []
 
 
 @pytest.mark.parametrize("exact_to", [20_000, 0])
@@ -94,7 +100,7 @@ def test_a_row_of_several_pieces_counts_by_its_best(tmp_path: Path) -> None:
     assert sorted(search.nearest(vectors[3], 4, -1, np.ones(4, bool)).cosines.tolist()) == pytest.approx(
         sorted(best), abs=0.002
     )
-    cosines = search.cosines_of(vectors[3], np.array([3, 1, 0]))
+    cosines = search.compute_cosines(vectors[3], np.array([3, 1, 0]))
     assert cosines[[0, 2]] == pytest.approx([best[2], best[0]], abs=0.002)
     assert cosines[1] == -np.inf
 
@@ -110,7 +116,7 @@ def test_what_does_not_reach_the_floor_is_left_out(tmp_path: Path) -> None:
 def test_codes_hold_a_sign_a_bit_whatever_the_dimension() -> None:
     vectors = np.array([[1.0] * 70, [-1.0] * 70, [1.0] * 69 + [-1.0]], np.float32)
 
-    codes = codes_of(vectors)
+    codes = compute_codes(vectors)
 
     assert codes.shape == (2, 3)
     assert np.bitwise_count(codes[:, :1] ^ codes).sum(axis=0).tolist() == [0, 70, 1]
@@ -134,7 +140,7 @@ def test_vectors_are_added_again_after_an_attempt_that_was_killed(tmp_path: Path
 
     add_vectors(segment.folder, "other", DIMENSION, [some_vectors(6)])
 
-    assert len(Vectors(segment.folder / folder_name("other"))) == 6
+    assert len(PieceVectors(segment.folder / folder_name("other"))) == 6
 
 
 def test_another_query_is_compared_anew(tmp_path: Path) -> None:
@@ -159,7 +165,7 @@ def test_vectors_of_versions_before_are_read_and_merged_with_others(tmp_path: Pa
     assert read(old).of(slice(None)) == pytest.approx(vectors[:3], abs=0.001)
     join_vectors(tmp_path / "j", [(read(old), np.array([0, 2])), (read(new), np.array([1, 4]))])
 
-    joined = Vectors(tmp_path / "j")
+    joined = PieceVectors(tmp_path / "j")
     assert joined.kept.dtype == np.int8
     assert joined.of(slice(None)) == pytest.approx(vectors[[0, 2, 4, 7]], abs=0.002)
     assert np.array_equal(joined.kept[2:], read(new).kept[[1, 4]])

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from agent_memory.embeddings import EmbeddingWorker, VectorCache
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError
-from agent_memory.index import Cosines, DenseIndex, RankingSettings, Scope, SearchIndex, SearchLimits, read_question
+from agent_memory.index import (
+    DenseIndex,
+    QueryCosines,
+    RankingSettings,
+    SearchIndex,
+    SearchLimits,
+    SearchScope,
+    read_question,
+)
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
@@ -313,10 +321,10 @@ class TestHybrid:
         assert hybrid.search(request, question) == hybrid.search(request)
 
     def test_the_filters_of_a_request_go_down_to_what_compares_embeddings(self, worker: EmbeddingWorker) -> None:
-        scopes: list[Scope | None] = []
+        scopes: list[SearchScope | None] = []
 
         class Watched(DenseIndex):
-            def cosines(self, query: Any, scope: Scope | None = None) -> Cosines:
+            def cosines(self, query: Any, scope: SearchScope | None = None) -> QueryCosines:
                 scopes.append(scope)
                 return super().cosines(query, scope)
 

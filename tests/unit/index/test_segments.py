@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import StorageError
-from agent_memory.index.segment import NONE, About, Segment, hash_of
+from agent_memory.index.segment import NONE, Segment, SegmentInfo, hash_id
 from agent_memory.index.segment_writer import Row, merge, seal
-from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,9 +61,8 @@ def sealed(folder: Path, every: Sequence[Row], hides: Sequence[str] = (), first:
     seal(
         folder,
         every,
-        About("memory", first, first + 99, 0, 0, 0),
-        talking=everybody,
-        hides=np.array([hash_of(one.encode()) for one in hides], np.uint64),
+        SegmentInfo("memory", first, first + 99, 0, 0, 0),
+        hides=np.array([hash_id(one.encode()) for one in hides], np.uint64),
         forgotten={b"f" * 32},
     )
     return Segment(folder)
@@ -83,7 +81,7 @@ def read_back(segment: Segment) -> list[Row]:
     columns, found = segment.columns, []
     linked = columns["linked.hash"]
     older = dict(zip(columns["older.row"].tolist(), columns["older.hash"].tolist(), strict=True))
-    known = {hash_of(each.encode()): each for each in ("mem-1", "mem-2")}
+    known = {hash_id(each.encode()): each for each in ("mem-1", "mem-2")}
     text_hashes = dict(zip(columns["text.row"].tolist(), columns["text.hash"].tolist(), strict=True))
     for row in range(len(segment)):
         session, speaker = int(columns["session"][row]), int(columns["speaker"][row])
@@ -93,7 +91,7 @@ def read_back(segment: Segment) -> list[Row]:
         digest = sha256(record["content"].encode()).digest()
         assert text_hashes[row] == int.from_bytes(digest[:8], "little")
         assert row in segment.saying(digest)
-        assert segment.row_of(segment.id(row)) == row
+        assert segment.find_row(segment.id(row)) == row
         found.append(
             Row(
                 id=segment.id(row),
@@ -127,7 +125,7 @@ def test_what_is_sealed_is_read_back(tmp_path_factory: pytest.TempPathFactory, e
     segment = sealed(tmp_path_factory.mktemp("s") / "one", every)
 
     assert as_sets(read_back(segment)) == as_sets(every)
-    assert segment.about == About("memory", 1, 100, 0, len(every), sum(row.length for row in every))
+    assert segment.about == SegmentInfo("memory", 1, 100, 0, len(every), sum(row.length for row in every))
 
 
 @given(first=rows(), second=rows(), dead=st.sets(st.integers(0, 11)))
@@ -143,20 +141,20 @@ def test_a_merge_holds_what_is_left_of_all_in_their_order(
     ]
     (place / "c").mkdir()
 
-    merge(place / "c", list(zip(parts, alive, strict=True)), talking=everybody, purged_seq=7, oldest=False)
+    merge(place / "c", list(zip(parts, alive, strict=True)), purged_seq=7, oldest=False)
 
     left = [row for row, stays in zip(first, alive[0], strict=True) if stays] + second
     merged = Segment(place / "c")
     assert as_sets(read_back(merged)) == as_sets(left)
-    assert merged.about == About("memory", 1, 200, 7, len(left), sum(row.length for row in left))
-    assert merged.columns["hides"].tolist() == [hash_of(b"mem-90")]
+    assert merged.about == SegmentInfo("memory", 1, 200, 7, len(left), sum(row.length for row in left))
+    assert merged.columns["hides"].tolist() == [hash_id(b"mem-90")]
 
 
 def test_a_merge_with_the_oldest_hides_nothing(tmp_path: Path) -> None:
     part = sealed(tmp_path / "a", [], ["mem-90"])
     (tmp_path / "c").mkdir()
 
-    merge(tmp_path / "c", [(part, np.ones(0, bool))], talking=everybody, purged_seq=0, oldest=True)
+    merge(tmp_path / "c", [(part, np.ones(0, bool))], purged_seq=0, oldest=True)
 
     assert Segment(tmp_path / "c").columns["hides"].tolist() == []
 
@@ -172,10 +170,10 @@ def test_rows_are_found_by_the_hashes_of_their_ids(tmp_path: Path) -> None:
     every = [Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, {}, 0) for at in range(5)]
     segment = sealed(tmp_path / "a", every)
 
-    wanted = np.array([hash_of(b"mem-3"), hash_of(b"mem-9"), hash_of(b"mem-0")], np.uint64)
+    wanted = np.array([hash_id(b"mem-3"), hash_id(b"mem-9"), hash_id(b"mem-0")], np.uint64)
 
-    assert segment.rows_of(wanted).tolist() == [3, -1, 0]
-    assert segment.row_of("mem-9") is None
+    assert segment.find_rows(wanted).tolist() == [3, -1, 0]
+    assert segment.find_row("mem-9") is None
 
 
 def test_what_was_mapped_stays_readable_when_the_folder_is_removed(tmp_path: Path) -> None:

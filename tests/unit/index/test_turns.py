@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_memory.index import SearchIndex
-from agent_memory.index.terms import said_by, session_number
+from agent_memory.index.terms import read_turn, session_number
 from agent_memory.models import Document
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)
@@ -34,7 +34,9 @@ def _talk(speakers: str = "abab", session: str = "s") -> SearchIndex:
 def _neighbours(index: SearchIndex, *names: int) -> list[tuple[int, ...] | None]:
     numbers = [index.parts[str(name)].number for name in names]
     places = index.corpus.talks.places(numbers)
-    neighbours = {number: tuple(map(int, map(index.parts.id_of, place.neighbours))) for number, place in places.items()}
+    neighbours = {
+        number: tuple(map(int, map(index.parts.get_id, place.neighbours))) for number, place in places.items()
+    }
     return [neighbours.get(number) for number in numbers]
 
 
@@ -134,6 +136,6 @@ def test_are_asking_memory_of_talks_holds_questions() -> None:
 
 
 def test_said_by_reads_session_speaker_and_called_names() -> None:
-    said = said_by(_document("**Ann:** Hey Ben! Did you go?"))
+    said = read_turn(_document("**Ann:** Hey Ben! Did you go?"))
     assert said == (session_number("s"), "ann", frozenset(), {"ben"}, True)
-    assert said_by(_document("plain", "")) == (0, "", frozenset(), frozenset(), False)
+    assert read_turn(_document("plain", "")) == (0, "", frozenset(), frozenset(), False)

@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.index.fusion import EXPONENT, THRESHOLD, Asked, Weighed
+from agent_memory.index.fusion import EXPONENT, THRESHOLD, WeightedQuestion, WeightedScore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 share = st.floats(0, 1)
 
 
 def test_is_the_weighted_sum_where_all_is_known() -> None:
-    assert Weighed(0.5, 0.8, 1.0, 0.3).raw == pytest.approx(0.4 * 0.5 + 0.3 * 0.8 + 0.2 * 1.0 + 0.1 * 0.3)
+    assert WeightedScore(0.5, 0.8, 1.0, 0.3).raw == pytest.approx(0.4 * 0.5 + 0.3 * 0.8 + 0.2 * 1.0 + 0.1 * 0.3)
 
 
 def test_what_is_not_known_has_no_weight() -> None:
-    assert Weighed(0.5, 0.8, None, 0.3).raw == pytest.approx((0.4 * 0.5 + 0.3 * 0.8 + 0.1 * 0.3) / 0.8)
-    assert Weighed(None, 0.8, None, 0.3).raw == pytest.approx((0.3 * 0.8 + 0.1 * 0.3) / 0.4)
+    assert WeightedScore(0.5, 0.8, None, 0.3).raw == pytest.approx((0.4 * 0.5 + 0.3 * 0.8 + 0.1 * 0.3) / 0.8)
+    assert WeightedScore(None, 0.8, None, 0.3).raw == pytest.approx((0.3 * 0.8 + 0.1 * 0.3) / 0.4)
 
 
 @given(st.lists(st.tuples(share, share, st.none() | share, share), min_size=2, max_size=2))
 def test_the_scale_keeps_the_order_and_its_ends(values: list[tuple[float, float, float | None, float]]) -> None:
-    first, second = (Weighed(*each) for each in values)
+    first, second = (WeightedScore(*each) for each in values)
     assert 0 <= first.relevance <= 1
     if first.raw > second.raw:
         assert first.relevance >= second.relevance
@@ -37,8 +37,8 @@ def test_nine_of_ten_labelled_hits_reach_the_threshold() -> None:
     assert all(abs(each - THRESHOLD) < 0.012 for each in reached)
 
 
-def asked(query: str, **words: float) -> Asked:
-    return Asked(query, words, NOW)
+def asked(query: str, **words: float) -> WeightedQuestion:
+    return WeightedQuestion(query, words, NOW)
 
 
 def test_words_count_by_how_much_they_tell() -> None:

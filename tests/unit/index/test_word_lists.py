@@ -11,23 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.index.results import Norm
-from agent_memory.index.segment import About, Segment
+from agent_memory.index.results import LengthNorm
+from agent_memory.index.segment import Segment, SegmentInfo
 from agent_memory.index.segment_writer import Row, seal
 from agent_memory.index.word_lists import WordLists
-from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 TERMS = "abcdefgh"
-NORM = Norm(0.3, 0.05)
+NORM = LengthNorm(0.3, 0.05)
 
 
 def sealed(folder: Path, texts: list[str]) -> Segment:
     folder.mkdir(exist_ok=True)
     rows = [Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, Counter(text), len(text)) for at, text in enumerate(texts)]
-    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), talking=everybody)
+    seal(folder, rows, SegmentInfo("memory", 1, 2, 0, 0, 0))
     return Segment(folder)
 
 
@@ -64,7 +63,7 @@ def test_the_best_are_those_of_a_full_count(
     assert [score for score, _ in best] == pytest.approx([-each for each in wanted])
     assert [score for score, _ in best] == pytest.approx([scores[row] for _, row in best])
     assert len({row for _, row in best}) == len(best)
-    assert words.scores_of(gains, NORM, range(len(texts))) == pytest.approx(scores)
+    assert words.compute_scores(gains, NORM, range(len(texts))) == pytest.approx(scores)
     assert words.how_many(gains, alive) == sum(score > 0 for at, score in enumerate(scores) if alive[at])
 
 
@@ -79,7 +78,7 @@ def test_frequencies_and_counts_are_those_of_the_texts(tmp_path: Path) -> None:
 
     assert [words.frequency(term, np.ones(3, bool)) for term in "abc"] == [2, 2, 0]
     assert [words.frequency(term, np.array([False, True, True])) for term in "abc"] == [1, 1, 0]
-    assert list(words.counts_of("a", [0, 1, 2])) == [(0, 2), (2, 1)]
+    assert list(words.find_counts("a", [0, 1, 2])) == [(0, 2), (2, 1)]
 
 
 def test_many_rows_are_counted_by_a_sample(tmp_path: Path) -> None:

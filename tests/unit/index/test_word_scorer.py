@@ -10,10 +10,9 @@ import pytest
 
 from agent_memory.index.parts import PartList, WordScorer
 from agent_memory.index.results import IndexedDocument, RankingSettings
-from agent_memory.index.segment import About, Chain, Segment
+from agent_memory.index.segment import Chain, Segment, SegmentInfo
 from agent_memory.index.segment_part import SealedCorpus
 from agent_memory.index.segment_writer import Row, seal, searched_fields
-from agent_memory.index.terms import talking
 from agent_memory.models import Document, SearchFilters
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def _sealed(folder: Path, texts: list[list[str]], parts: int) -> SealedCorpus:
             for document in [_document(number, words)]
         ]
         (folder / str(place)).mkdir()
-        seal(folder / str(place), rows, About("memory", place + 1, place + 1, 0, 0, 0), talking=talking)
+        seal(folder / str(place), rows, SegmentInfo("memory", place + 1, place + 1, 0, 0, 0))
         segments.append(Segment(folder / str(place)))
     return SealedCorpus(Chain(segments), [None] * parts)
 
@@ -62,7 +61,7 @@ def _sealed(folder: Path, texts: list[list[str]], parts: int) -> SealedCorpus:
 def _best(scorer: WordScorer, weights: dict[str, float], count: int = 10**6) -> list[tuple[float, str]]:
     parts = scorer.parts
     best = parts.best(scorer.gains(weights), scorer.norm, count, parts.masks(_EVERYTHING))
-    return [(score, parts.id_of(number)) for score, number in best]
+    return [(score, parts.get_id(number)) for score, number in best]
 
 
 def _best_ids(scorer: WordScorer, weights: dict[str, float], count: int) -> list[str]:
@@ -123,7 +122,7 @@ def test_best_in_any_parts_is_the_same(tmp_path: Path, parts: int, arrays_from: 
         assert _count(split, weights) == _count(whole, weights)
         for count in (1, 7, 60, 999):
             assert _best(split, weights, count) == _best(whole, weights, count)
-        assert split.scores_of(weights, range(500)) == whole.scores_of(weights, range(500))
+        assert split.compute_scores(weights, range(500)) == whole.compute_scores(weights, range(500))
         windows = {number: (number - 1, number, number + 1) for number in range(1, 499, 7)}
         assert split.window_scores(weights, windows) == whole.window_scores(weights, windows)
 
@@ -145,7 +144,7 @@ def test_add_after_drop_takes_new_row() -> None:
 def test_window_of_one_scores_like_its_document() -> None:
     scorer = _scorer([["cart", "mail"], ["mail"], ["ledger"]])
     weights = {"cart": 1.0, "mail": 1.0}
-    assert scorer.window_scores(weights, {0: (0,)}) == pytest.approx(scorer.scores_of(weights, [0]))
+    assert scorer.window_scores(weights, {0: (0,)}) == pytest.approx(scorer.compute_scores(weights, [0]))
 
 
 def test_window_joins_words_of_its_documents() -> None:
@@ -157,4 +156,4 @@ def test_window_joins_words_of_its_documents() -> None:
 def test_full_score_is_that_of_average_document() -> None:
     scorer = _scorer([["cart", "mail"], ["ledger", "backup"]])
     weights = {"cart": 1.0, "mail": 1.0}
-    assert scorer.scores_of(weights, [0])[0] == pytest.approx(scorer.full_score(weights))
+    assert scorer.compute_scores(weights, [0])[0] == pytest.approx(scorer.full_score(weights))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.engines.shard_client import EngineClient
+    from agent_memory.engines.shard_process import EngineClient
     from tests.support import FrozenClock
     from tests.unit.memory.conftest import Listener, Services
 

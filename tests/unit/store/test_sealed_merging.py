@@ -11,7 +11,7 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index.segment import open_chain
-from agent_memory.index.segment_vectors import Vectors, folder_name
+from agent_memory.index.segment_vectors import PieceVectors, folder_name
 from agent_memory.models import MEMORY, Listing
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
@@ -52,8 +52,8 @@ def sealed(folder: AgentFolder) -> tuple[Segment, ...]:
     return open_chain(folder.segments("memory"), "memory").segments
 
 
-def vectors_of(segment: Segment) -> Vectors:
-    return Vectors(segment.folder / folder_name(str(EMBEDDER.identity)))
+def vectors_of(segment: Segment) -> PieceVectors:
+    return PieceVectors(segment.folder / folder_name(str(EMBEDDER.identity)))
 
 
 def assert_embedded(segment: Segment, *texts: str) -> None:

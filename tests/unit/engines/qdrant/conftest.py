@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from qdrant_client import models
 
-from agent_memory.engines.server_client import Wire
+from agent_memory.engines.server_client import ServerRequests
 from agent_memory.engines.server_storage import SERVER_LIMITS
 from tests.qdrant_server import QdrantServer
 
@@ -46,4 +46,4 @@ def points_of(server: QdrantServer, agent: str) -> dict[str, Any]:
 
 def point_of(server: QdrantServer, memory_id: str = "head:") -> str:
     """Return the point of a memory of bob's, or of his head."""
-    return Wire(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses).point(memory_id)
+    return ServerRequests(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses).point(memory_id)

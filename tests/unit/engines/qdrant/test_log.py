@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from qdrant_client import models
 
-from agent_memory.engines.server_client import UnreachableError, Wire
+from agent_memory.engines.server_client import ServerRequests, UnreachableError
 from agent_memory.engines.server_log import ServerLog
 from agent_memory.engines.server_storage import SERVER_LIMITS, ServerLimits
 from agent_memory.errors import BusyError, StorageError
@@ -32,7 +32,7 @@ def dies_before_points(name: str) -> None:
 
 def rival_on(server: QdrantServer) -> ServerLog:
     """Return what another client writes with."""
-    return ServerLog(Wire(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses), "content")
+    return ServerLog(ServerRequests(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses), "content")
 
 
 def commit(rival: ServerLog, text: str) -> None:

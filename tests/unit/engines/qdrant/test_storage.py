@@ -10,7 +10,7 @@ import pytest
 from qdrant_client import models
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engines.server_client import Wire
+from agent_memory.engines.server_client import ServerRequests
 from agent_memory.engines.server_storage import SERVER_LIMITS
 from agent_memory.errors import ConfigurationError, EmbeddingError, ReadOnlyError, StorageError
 from tests.qdrant_server import QUIET, QdrantServer
@@ -84,7 +84,7 @@ async def test_every_request_about_memories_is_bound_to_its_agent(server: Qdrant
             first = one.must[0]
             assert (first.key, first.match.value) == ("agent_id", "bob"), name
         if name == "retrieve":
-            wire = Wire(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses)
+            wire = ServerRequests(server.client, COLLECTION, "bob", "memory", SERVER_LIMITS.pauses)
             assert set(args[1]) <= mine | {wire.point("head:")} | _forgotten_points(server, wire)
         else:
             assert filters, f"{name} without a filter"
@@ -94,7 +94,7 @@ async def test_every_request_about_memories_is_bound_to_its_agent(server: Qdrant
             assert all(point.payload["agent_id"] == "bob" for point in args[1])
 
 
-def _forgotten_points(server: QdrantServer, wire: Wire) -> set[str]:
+def _forgotten_points(server: QdrantServer, wire: ServerRequests) -> set[str]:
     """Return the points of memories whose marks were purged meanwhile: their ids stand in the upserts of before."""
     batches = [op for name, args, _ in server.calls if name == "batch_update_points" for op in args[1]]
     puts = [op.upsert.points for op in batches if isinstance(op, models.UpsertOperation)]

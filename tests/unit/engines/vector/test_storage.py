@@ -16,7 +16,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.ann_index import NEAREST
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.shard_client import EngineClient
+from agent_memory.engines.shard_process import EngineClient
 from agent_memory.errors import ConfigurationError
 from agent_memory.index import SearchLimits
 from agent_memory.memories import VectorStorage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.engines.shard_client import pack_message, unpack_message
+from agent_memory.engines.shard_process import pack_message, unpack_message
 
 JSON = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
 

@@ -3,8 +3,6 @@
 Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores. A match grade
 is read from raw evidence: shared words and identifiers, the rarity of words in the memory, and the cosine. It does not
 depend on the other hits, so that hits of different answers can be compared.
-
-Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores.
 """
 
 from __future__ import annotations
@@ -16,14 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.index import fusion
 from agent_memory.index.candidates import find
-from agent_memory.index.fusion import Evidence, TalkEvidence
-from agent_memory.index.results import Hit, Ranking, Rejected
+from agent_memory.index.fusion import RankEvidence, TalkEvidence
+from agent_memory.index.results import Hit, Ranking, RejectedHit
 from agent_memory.index.terms import is_day_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.index.candidates import CandidateLists, Corpus, Search
+    from agent_memory.index.candidates import CandidateLists, SearchContext, SearchCorpus
     from agent_memory.index.results import IndexedDocument, Question
     from agent_memory.models import Match, MatchType, SearchMode
 
@@ -76,7 +74,7 @@ class MatchEvidence(NamedTuple):
         return "strong" if (is_near or self.has_identifier) and self.missing <= MAX_MISSING else "weak"
 
 
-def rank(search: Search) -> Ranking:
+def rank(search: SearchContext) -> Ranking:
     """Rank by words and, when there are cosines, by embeddings."""
     limit, explain = search.request.limit, search.request.explain
     lists = find(search)
@@ -91,19 +89,21 @@ def rank(search: Search) -> Ranking:
     matches = get_match_evidence(search, evidence, [key[2] for key in scored[: max(limit, GRADED)]])
     hits = tuple([_hit(search, key, evidence[key[2]], now, scale, matches[key[2]]) for key in scored[:limit]])
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
-    rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
+    rejected = [
+        RejectedHit(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late
+    ]
     if explain:
         rejected += _left_out(search, lists, evidence)
     neighbours = sum(hit.bm25 <= 0 and _match_type(hit, search.floor) == "keyword" for hit in evidence.values())
     total = lists.total + neighbours
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
-    first = [replace(hit, pieces=search.pieces_of(hit.id)) for hit in hits[: search.limits.excerpted]]
+    first = [replace(hit, pieces=search.get_pieces(hit.id)) for hit in hits[: search.limits.excerpted]]
     hits = (*first, *hits[search.limits.excerpted :])
     match, strength = get_answer_match(list(matches.values())), _get_strength(matches.values())
     return Ranking(hits, total, mode, tuple(rejected), match, strength, weigh_words(search))
 
 
-def rank_recent(search: Search) -> Ranking:
+def rank_recent(search: SearchContext) -> Ranking:
     """Answer a query without words with the latest documents.
 
     A query that is not empty asks for what cannot be found.
@@ -126,7 +126,7 @@ def _get_strength(matches: Iterable[MatchEvidence]) -> float:
     return max((match.strength for match in matches), default=0.0)
 
 
-def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
+def _latest(search: SearchContext, count: int) -> tuple[list[IndexedDocument], int]:
     """Return the last stored documents and the number that pass the filters."""
     parts = search.corpus.parts
     latest = parts.latest(count, search.masks)
@@ -134,14 +134,11 @@ def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
     return latest, parts.count(search.masks)
 
 
-def _pool(search: Search, lists: CandidateLists) -> list[str]:
+def _pool(search: SearchContext, lists: CandidateLists) -> list[str]:
     """Return the candidates to read closely.
 
     The best of each list and, in a talk, the neighbours of the very best. Notes of one session are not a talk: a note
     next to the best one is not an answer by that. If most of a list are of low trust, as many others are read, too.
-
-    What an agent noted in one session is not a talk: a note next to the best one answers nothing by that. If most of a
-    list are of low trust, as many that are not are read, too.
     """
     among_best = search.limits.with_neighbours
     by_words = lists.words[: search.size]
@@ -155,7 +152,7 @@ def _pool(search: Search, lists: CandidateLists) -> list[str]:
     best = dict.fromkeys([*by_words[:among_best], *by_embedding[:among_best]])
     places = corpus.talks.places([corpus.parts[record_id].number for record_id in best])
     for place in places.values() if corpus.holds_talk() else ():
-        for neighbour in map(corpus.parts.id_of, place.neighbours):
+        for neighbour in map(corpus.parts.get_id, place.neighbours):
             if neighbour not in pool and search.admits(neighbour):
                 pool[neighbour] = None
     for period in search.within:
@@ -163,7 +160,7 @@ def _pool(search: Search, lists: CandidateLists) -> list[str]:
     return list(pool)
 
 
-def _is_crowded(search: Search, best: Sequence[str]) -> bool:
+def _is_crowded(search: SearchContext, best: Sequence[str]) -> bool:
     """Return True if most of a list are of low trust.
 
     A page may be stored many times in the words of a question.
@@ -172,7 +169,7 @@ def _is_crowded(search: Search, best: Sequence[str]) -> bool:
     return 2 * sum(parts[record_id].document.trust == "low" for record_id in best) > len(best)
 
 
-def _find_in_period(search: Search) -> list[str]:
+def _find_in_period(search: SearchContext) -> list[str]:
     """Return the candidates of a period that is asked about.
 
     They may share no word with the question.
@@ -184,9 +181,9 @@ def _find_in_period(search: Search) -> list[str]:
     return [*lists.words[:most], *[record_id for record_id, _ in lists.near[:most]], *latest]
 
 
-def _evidence(search: Search, lists: CandidateLists, pool: list[str]) -> dict[str, Evidence]:
+def _evidence(search: SearchContext, lists: CandidateLists, pool: list[str]) -> dict[str, RankEvidence]:
     corpus, question = search.corpus, search.question
-    gathered = {record_id: Evidence(bm25=score) for record_id, score in search.bm25_of(pool).items()}
+    gathered = {record_id: RankEvidence(bm25=score) for record_id, score in search.compute_bm25(pool).items()}
     most = max((candidate.bm25 for candidate in gathered.values()), default=0.0)
     enough = fusion.ENOUGH_WORDS * corpus.words.full_score(question.weights)
     for candidate in gathered.values():
@@ -196,11 +193,11 @@ def _evidence(search: Search, lists: CandidateLists, pool: list[str]) -> dict[st
     if search.cosines is not None:
         nearest = lists.near[0][1] if lists.near else search.least
         missing = [record_id for record_id in gathered if record_id not in lists.cosines]
-        cosines = {**lists.cosines, **search.cosines_of(missing)}
+        cosines = {**lists.cosines, **search.compute_cosines(missing)}
         for record_id, candidate in gathered.items():
             candidate.cosine = cosine = cosines.get(record_id)
             # A document without a vector yet is judged by its words; it must not lose for being new.
-            candidate.dense = candidate.share if cosine is None else fusion.scaled(cosine, search.least, nearest)
+            candidate.dense = candidate.share if cosine is None else fusion.scale(cosine, search.least, nearest)
     for record_id, talk in _talk_evidence(corpus, question, gathered).items():
         gathered[record_id].talk = talk
     if question.periods:
@@ -208,7 +205,9 @@ def _evidence(search: Search, lists: CandidateLists, pool: list[str]) -> dict[st
     return gathered
 
 
-def _talk_evidence(corpus: Corpus, question: Question, pool: Mapping[str, Evidence]) -> dict[str, TalkEvidence]:
+def _talk_evidence(
+    corpus: SearchCorpus, question: Question, pool: Mapping[str, RankEvidence]
+) -> dict[str, TalkEvidence]:
     """Return the evidence of each candidate from its session.
 
     Empty if no candidate is in a session.
@@ -248,7 +247,7 @@ def _talk_evidence(corpus: Corpus, question: Question, pool: Mapping[str, Eviden
     return result
 
 
-def _place(search: Search, gathered: dict[str, Evidence]) -> None:
+def _place(search: SearchContext, gathered: dict[str, RankEvidence]) -> None:
     """Set the place of each candidate in the time of the question.
 
     A candidate that names its dates is within.
@@ -260,29 +259,34 @@ def _place(search: Search, gathered: dict[str, Evidence]) -> None:
     naming = set.intersection(*holding) if holding else set[str]()
     for record_id, candidate in gathered.items():
         moment = parts[record_id].moment
-        candidate.place = "within" if record_id in naming else fusion.place_of(moment, question.periods, now)
+        candidate.place = "within" if record_id in naming else fusion.classify_time(moment, question.periods, now)
         candidate.alone = question.asks_for_period
 
 
-def _key(search: Search, record_id: str, evidence: Evidence, now: float) -> _Key:
+def _key(search: SearchContext, record_id: str, evidence: RankEvidence, now: float) -> _Key:
     """Return a sort key: best first, then newest, then smallest ID."""
     indexed = search.corpus.parts[record_id]
     factors = _factors(search, indexed, now)
     return -(fusion.similarity(evidence) * math.prod(factors.values())), -indexed.moment, record_id
 
 
-def _factors(search: Search, indexed: IndexedDocument, now: float) -> dict[str, float]:
+def _factors(search: SearchContext, indexed: IndexedDocument, now: float) -> dict[str, float]:
     """Return the factors of a similarity: age, use and source."""
     document, settings = indexed.document, search.settings
     return {
         "freshness": fusion.freshness(now - indexed.moment, settings),
         "access": fusion.access(document.access_count, settings),
-        "trust": fusion.trusted(document.trust),
+        "trust": fusion.weigh_trust(document.trust),
     }
 
 
 def _hit(
-    search: Search, key: _Key, evidence: Evidence, now: float, scale: float, match: MatchEvidence | None = None
+    search: SearchContext,
+    key: _Key,
+    evidence: RankEvidence,
+    now: float,
+    scale: float,
+    match: MatchEvidence | None = None,
 ) -> Hit:
     factors = _factors(search, search.corpus.parts[key[2]], now)
     parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence)}
@@ -297,29 +301,29 @@ def _hit(
     return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts, grade, strength)
 
 
-def _match_type(evidence: Evidence, floor: float) -> MatchType:
+def _match_type(evidence: RankEvidence, floor: float) -> MatchType:
     if evidence.cosine is None or evidence.cosine < floor:
         return "keyword"
     return "hybrid" if evidence.bm25 > 0 else "vector"
 
 
-def _left_out(search: Search, lists: CandidateLists, ranked: Iterable[str]) -> list[Rejected]:
+def _left_out(search: SearchContext, lists: CandidateLists, ranked: Iterable[str]) -> list[RejectedHit]:
     most, parts = search.limits.rejections, search.corpus.parts
     shown = lists.filtered[:most]
     if search.cosines is None:
-        return [Rejected(record_id, "filtered") for record_id in shown]
-    cosines = search.cosines_of(shown)
+        return [RejectedHit(record_id, "filtered") for record_id in shown]
+    cosines = search.compute_cosines(shown)
     filtered = [
-        Rejected(record_id, "filtered", {"cosine": cosines[record_id]} if record_id in cosines else {})
+        RejectedHit(record_id, "filtered", {"cosine": cosines[record_id]} if record_id in cosines else {})
         for record_id in shown
     ]
     listed = {*lists.filtered, *ranked}
     reach = parts.masks(search.request.filters.reach)
     below_floor = search.cosines.below(search.floor, 4 * most)
     low = {record_id: cosine for record_id, cosine in below_floor if parts.admits(parts[record_id].number, reach)}
-    scores = search.bm25_of(low)
+    scores = search.compute_bm25(low)
     below = [
-        Rejected(record_id, "below_floor", {"cosine": cosine})
+        RejectedHit(record_id, "below_floor", {"cosine": cosine})
         for record_id, cosine in low.items()
         if record_id not in listed and scores[record_id] == 0
     ]
@@ -327,7 +331,7 @@ def _left_out(search: Search, lists: CandidateLists, ranked: Iterable[str]) -> l
 
 
 def get_match_evidence(
-    search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str]
+    search: SearchContext, evidence: Mapping[str, RankEvidence], record_ids: Iterable[str]
 ) -> dict[str, MatchEvidence]:
     """Return the raw evidence for each of `record_ids`."""
     question, words = search.question, search.corpus.words
@@ -359,7 +363,7 @@ def get_answer_match(matches: Sequence[MatchEvidence]) -> Match:
     return max((hit.match for hit in matches), key=("weak", "strong").index, default="none")
 
 
-def weigh_words(search: Search) -> dict[str, float]:
+def weigh_words(search: SearchContext) -> dict[str, float]:
     """Return each content word of the question with its inverse document frequency."""
     full_score = search.corpus.words.full_score
     weights = search.question.weights.items()
