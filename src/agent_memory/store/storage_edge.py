@@ -131,7 +131,7 @@ class StorageEdge(Generic[R]):
         return await self.worker.run(lambda: ask(self.opened))
 
     async def _look(self, ask: Callable[[State[R]], T]) -> T:
-        """Call a function of the refreshed state, in the thread of the store."""
+        """Call a function of the refreshed state, in its thread."""
         return await self.worker.run(lambda: ask(self.opened.refresh()))
 
     async def _write(
@@ -272,9 +272,10 @@ class StorageEdge(Generic[R]):
             store.upkeep.after_compaction()
 
     def _forget_vectors(self, records: Sequence[R]) -> None:
-        """Delete the cached vectors of forgotten records: a vector reveals something of its text.
+        """Delete the cached vectors of forgotten records.
 
-        The first time those of all texts without a record; later not, since that takes as long as ten searches.
+        A vector reveals something of its text. The first time those of all texts without a record; later not, since
+        that takes as long as ten searches.
         """
         store = self.opened
         if not store.is_pruned:
@@ -306,7 +307,7 @@ class StorageEdge(Generic[R]):
         return self.opened.embeddings.cost if self._is_open else 0.0
 
     def troubles(self) -> list[Trouble]:
-        """List the parts that do not work as they could, without waiting."""
+        """List the parts with problems, without waiting."""
         trouble = find_embedder_trouble(self.embedding_status())
         further = self._upkeep.describe()[1] if self._upkeep is not None else []
         return [*([trouble] if trouble is not None else []), *further]
@@ -380,10 +381,10 @@ class StorageEdge(Generic[R]):
         return self._compactions
 
     async def close(self) -> None:
-        """Finish pending work; close files and threads. May be called more than once.
+        """Finish pending work; close files and threads.
 
-        Later calls work, except for embedding: records stored later are found by their words here, and get their
-        vectors in the next storage that is opened.
+        May be called more than once. Later calls work, except for embedding: records stored later are found by their
+        words here, and get their vectors in the next storage that is opened.
         """
         store = self._open if self._pid == os.getpid() else None
         if store is not None:

@@ -23,14 +23,13 @@ from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractContextManager
 
     Hold = Callable[[float], AbstractContextManager[object]]
     """Returns a context manager that holds the lock; its argument is the number of seconds to wait at most."""
     Settle = Callable[[], object] | None
     """Syncs what was written; None where nothing is left to be synced."""
-    from collections.abc import AsyncIterator
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -94,11 +93,11 @@ class Worker:
     Args:
         name: First part of the names of the threads.
         patience: Seconds to wait for a lock.
-        follow_up: Called in the thread of the store after writes, once for all that are queued; None for nothing.
+        follow_up: Called in the thread of the store after writes, once for all that are queued.
     """
 
     def __init__(
-        self, name: str, patience: float = WAIT_SECONDS, follow_up: Callable[[], object] | None = None
+        self, name: str, patience: float = WAIT_SECONDS, follow_up: Callable[[], object] = lambda: None
     ) -> None:
         self._name = name
         self._patience = patience
@@ -267,8 +266,7 @@ class Worker:
 
     def _run_follow_up(self) -> None:
         self._has_follow_up = False
-        if self._follow_up is not None:
-            _run_logged(self._follow_up)
+        _run_logged(self._follow_up)
 
     def _write_all(self, group: Sequence[QueuedWrite]) -> list[QueuedWrite]:
         try:

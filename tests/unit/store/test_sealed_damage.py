@@ -10,13 +10,15 @@ import shutil
 import time
 from contextlib import closing
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
+from agent_memory.files.atomic import replace_file
+from agent_memory.files.names import SEGMENTS
 from agent_memory.index.columns import finish_columns
 from agent_memory.index.segment import Chain, list_segments, open_chain
 from agent_memory.models import MEMORY
@@ -235,8 +237,10 @@ async def test_texts_are_purged_from_segments_where_there_is_no_room_to_write(
     gone = next(iter([memory async for memory in storage.iter_all() if memory.content == TEXTS[2]]))
     await storage.delete(gone.id)
 
-    def full(*_arguments: object, **_options: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(path: Path, content: bytes, **options: Any) -> None:
+        if path.name == SEGMENTS:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace_file(path, content, **options)
 
     monkeypatch.setattr("agent_memory.index.segment.replace_file", full)
     await storage.compact(timedelta(0))
