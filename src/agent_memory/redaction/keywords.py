@@ -84,6 +84,10 @@ _NEXT_LINE: Final = re.compile(
     (?:[ \t]{{0,16}}\r?\n)? (?:[ \t>|*\#;]|//){{0,16}} (?:```\w{{0,8}}\n)?
     (?:(?:[-*•]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
 )
+_HEADING_ROW: Final = re.compile(
+    r"(?P<lead>[ \t>|]{0,8})[^\W\d][\w .-]{0,31}(?P<sign>[|;])(?:[^\W\d][\w .-]{0,31}(?P=sign)){0,15}[^\W\d][\w .-]{0,31}"
+)
+"""Headings of a table without spaces around its signs, up to the label of a secret."""
 _COPULA: Final = re.compile(
     rf"""(?xi) (?: [\s,](?P<copula>{_alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
     | ['\u2019]s[ ]{{1,2}} | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
@@ -148,7 +152,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
         return  # a pattern of `providers` looks at the parts of an address
     findings = _assigned(text, kind, end, queried=queried, vague=short or lowered[start:end] in _AMBIGUOUS)
     if findings is None and not short:
-        findings = _on_the_next_line(text, kind, end)
+        findings = _find_on_next_line(text, kind, end)
     if findings is not None:
         yield from findings
         return
@@ -188,11 +192,15 @@ def _listed_after(text: str, first: int) -> list[Finding]:
     return [Finding(start, start + len(value), "password") for start, value in chosen if is_chosen(value)]
 
 
-def _on_the_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | None:
+def _find_on_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | None:
     match = _NEXT_LINE.match(text, end)
     if match is None:
         return None
     value, first = value_in(match)
+    row = _HEADING_ROW.fullmatch(text, text.rfind("\n", 0, end) + 1, end)
+    if row and row[0].count(row["sign"], len(row["lead"])) == value.count(row["sign"]):  # the cell below the heading
+        cell = value.rpartition(row["sign"])[2]
+        value, first = cell, first + len(value) - len(cell)
     return _with_more(text, kind, first, value) if is_worth(value) and is_lone_secret(kind, value) else None
 
 

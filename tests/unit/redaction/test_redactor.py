@@ -410,6 +410,23 @@ def test_it_is_a_redactor() -> None:
     assert isinstance(REDACTOR, Redactor)
 
 
+@pytest.mark.parametrize(
+    ("table", "cleaned"),
+    [
+        ("host|password\nanna|hunter29\nbob|later", "host|password\nanna|[redacted:password]\nbob|later"),
+        ("host|owner|password\nmail|Ops|none\nweb|Dev|later", "host|owner|password\nmail|Ops|none\nweb|Dev|later"),
+        ("> host|password\n> mail|sunshine", "> host|password\n> mail|[redacted:password]"),
+        ("host;password\nanna;hunter29", "host;password\nanna;[redacted:password]"),
+        ("host|password\n---|---\nanna|hunter29", "host|password\n---|---\nanna|[redacted:named-secret]"),
+        ("password\nanna|hunter29", "password\n[redacted:password]"),
+        ("wifi; the password\nanna;hunter29", "wifi; the password\n[redacted:password]"),
+        ("host|password\nanna|hunter|29", "host|password\n[redacted:password]"),
+    ],
+)
+def test_heading_row_is_a_label_of_its_column_alone(table: str, cleaned: str) -> None:
+    assert SecretRedactor().redact(table).text == cleaned
+
+
 def test_redact_table_cut_by_a_secret_is_searched_whole() -> None:
     plain = "Plain words about nothing, line by line.\n\n" * 500
     rows = [f"anna{number}|apfel{number % 10}|x" for number in range(1_500)]
