@@ -56,9 +56,8 @@ _IN_DOUBT: Final = {"cue": "", "trust": "medium"}
 _COLONS: Final = (":", "\uff1a")
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
-    r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*"
-    r"(?:(?:don't|do not|never|always|i want to|we should|keep|put|look at|use)(?: \w+)? )*"
-    r"(?:it|them|that|this|those|these|they|its|it's|that's)\b"
+    r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep"
+    r"|put|look at|use)(?: \w+)? )*(?:it|them|that|this|those|these|they|its|it's|that's)\b"
 )
 """A sentence about what was said before it."""
 

@@ -16,9 +16,8 @@ MAX_CHARS: Final = 1_000
 """Characters of a sentence; a longer run is cut, at a space if it has one."""
 
 _END: Final = (
-    r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}\N{ARABIC QUESTION MARK}])"
-    r"(?:[*_\]]{0,3}\s+(?=\S)|[\"')\]*_”\u2019»]{1,3}\s+(?=[^\sa-z]))"
-    r"|(?<=[。\uff01\uff1f])(?=[^\s」』])"
+    r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}\N{ARABIC QUESTION MARK}])(?:[*_\]]{0,3}\s+(?=\S)"
+    r"|[\"')\]*_”\u2019»]{1,3}\s+(?=[^\sa-z]))|(?<=[。\uff01\uff1f])(?=[^\s」』])"
 )
 """Sentence end; a small letter after a closing quote or parenthesis continues the sentence."""
 _BOUNDARY: Final = re.compile(rf"{_END}|\n\s*")

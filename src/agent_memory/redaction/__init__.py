@@ -1,4 +1,7 @@
-"""Secrets out of text, before anything is stored, logged or emitted. Pure: no file, no network, no verification."""
+"""Redaction of secrets before a text is stored, logged or emitted.
+
+Pure: no file, no network, no verification.
+"""
 
 from agent_memory.redaction.findings import Redaction, Redactor
 from agent_memory.redaction.redactor import SecretRedactor

@@ -1,6 +1,7 @@
-"""Secrets known by the form of what they stand in: a line of .pgpass, a named value, a pair of login and password.
+"""Secrets known by their context: .pgpass, named values, login pairs, codes.
 
-Each rule is searched only where its stem is. No single words (`keywords.py`), no providers (`providers.py`).
+Also lists of one-time codes after a word that names them, and numbers of persons. Each rule is searched only where its
+stem is. Single words are in `keywords.py`, forms with check digits in `providers.py`.
 """
 
 from __future__ import annotations
@@ -26,39 +27,28 @@ if TYPE_CHECKING:
 
 _CJK: Final = re.compile(
     # password, PIN, passphrase, token, secret key, API key, access key in Japanese, Chinese (both scripts), Korean
-    r"(?:パスワード|暗証番号|パスフレーズ"
-    r"|トークン|合言葉"
-    r"|秘密鍵|APIキー|アクセスキー"
-    r"|シークレット|密码|密碼"
-    r"|口令|令牌|密钥|密鑰|秘钥|비밀번호|암호"
-    r"|토큰)"
+    r"(?:パスワード|暗証番号|パスフレーズ|トークン|合言葉|秘密鍵|APIキー|アクセスキー|シークレット|密码|密碼|口令|令牌|密钥|密鑰|秘钥|비밀번호|암호|토큰)"
     # ... then "is" in one of them, and printable ASCII
-    r"[^\n。\uff01\uff1f]{0,14}?(?:は|是|为|為|が|:|\uff1a|=|은|는"
-    r"|改成|设为|[ ])"
-    r"\s{0,3}[「『“\"'`]?"
-    r"(?P<bare>[!-~]{4,200}+)"
+    r"[^\n。\uff01\uff1f]{0,14}?(?:は|是|为|為|が|:|\uff1a|=|은|는|改成|设为|[ ])\s{0,3}"
+    r"[「『“\"'`]?(?P<bare>[!-~]{4,200}+)"
 )
 _PAIR: Final = re.compile(
-    r"(?i)\b(?:log[- ]?in(?:[ ](?:as|with))?|logged[ ]in[ ]as|sign[ -]?in|connect[ ]as|user(?:name)?|account"
-    r"|konto|benutzer|wi-?fi|wlan|ssid|network|hotspot|router|creds|credentials?|zugangsdaten|zugang"
-    r"|identifiants?|credenciales|acceso|acesso|root|admin)\b"
-    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|]{1,2}[ \t]{1,2})|[/|:])"
-    r"[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
+    r"(?i)\b(?:log[- ]?in(?:[ ](?:as|with))?|logged[ ]in[ ]as|sign[ -]?in|connect[ ]as|user(?:name)?|account|konto"
+    r"|benutzer|wi-?fi|wlan|ssid|network|hotspot|router|creds|credentials?|zugangsdaten|zugang|identifiants?"
+    r"|credenciales|acceso|acesso|root|admin)\b(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:"
+    r"(?P<slash>[ \t]{1,2}[/|]{1,2}[ \t]{1,2})|[/|:])[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
 )
 _PHRASE: Final = re.compile(
-    r"(?i)\b(?:seed|recovery|mnemonic|secret|backup|wallet)(?:[ -]?(?:phrase|words|seed))?\b[^\n:]{0,40}?"
-    r"(?::|\bis\b|=)\s{0,3}[\"'`]?"
-    r"(?P<bare>(?:\d{1,2}[.)]?[ ])?[a-z]{3,10}(?:[ ,\n]{1,2}(?:\d{1,2}[.)]?[ ])?[a-z]{3,10}){11,26})"
+    r"(?i)\b(?:seed|recovery|mnemonic|secret|backup|wallet)(?:[ -]?(?:phrase|words|seed))?\b[^\n:]{0,40}?(?::|\bis\b"
+    r"|=)\s{0,3}[\"'`]?(?P<bare>(?:\d{1,2}[.)]?[ ])?[a-z]{3,10}(?:[ ,\n]{1,2}(?:\d{1,2}[.)]?[ ])?[a-z]{3,10}){11,26})"
 )
 _DIGITS: Final = re.compile(
-    r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access"
-    r"|door|gate|alarm|sms"
-    r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|bestätigungs|tür)[ -]?"
-    r"(?:2fa[ -])?(?:codes?|pin)|pin(?:コード|码)?|geheimzahl|cvv2?|cvc2?|t?otp|puk|tan"
-    r"|code d.accès|voicemail[ ]pin"
-    r"|(?:safe|lock|vault|locker|bike|gate)(?:.s)?[ ]comb(?:o|ination))"
-    r"(?:[ ](?:for|to|of|für|pour)(?:[ ]\w{1,16}){1,4}?)?"
-    r"[\s:#,(\"'`是はist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]|[.-]\w)"
+    r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access|door|gate"
+    r"|alarm|sms|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|bestätigungs"
+    r"|tür)[ -]?(?:2fa[ -])?(?:codes?|pin)|pin(?:コード|码)?|geheimzahl|cvv2?|cvc2?|t?otp|puk|tan|code d.accès"
+    r"|voicemail[ ]pin|(?:safe|lock|vault|locker|bike|gate)(?:.s)?[ ]comb(?:o|ination))(?:[ ](?:for|to|of|für"
+    r"|pour)(?:[ ]\w{1,16}){1,4}?)?[\s:#,(\"'`是はist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]"
+    r"|[.-]\w)"
 )
 _PGPASS: Final = re.compile(
     r"(?m)^(?!\S*(?:/|\.(?:py|js|ts|go|rs|c|h"
@@ -77,16 +67,13 @@ _PLIST: Final = re.compile(
     r"<key>(?P<name>[^<>\n]{2,64})</key>\s{0,16}<(?:string|data)>\s{0,8}(?P<bare>[^<>\n]{3,300}?)\s{0,8}</"
 )
 _LOCK: Final = re.compile(
-    r"(?i)(?:\b(?:(?:front|back|side)[ ]door|door|gate|alarm|garage|safe|keypad|lobby|entry"
-    r"|entrance|(?:bike|suitcase|pad)[ ]?lock|locker)"
-    r"[ ]?[:=][ ]?(?P<a>\d{4,8})(?![\w:.-])"
-    r"|\b(?:door|gate|alarm|garage|keypad|disarm|unlock|open|enter|type|press)\w*\b[^\n\d]{0,30}(?P<b>\d{4,8}#)"
-    r"|\b(?:unlock|disarm|open)\w*\b[^\n\d]{0,24}\b(?:with|by|using|type|press|enter|is|via)[ ]"
-    r"(?P<c>\d{4,8})(?![\w%:.-])"
-    r"|\bcode[ ]for\b[^\n\d]{0,40}\b(?:door|gate|alarm|garage|safe|lock|building|office|entrance|lift|elevator)\b"
-    r"[^\n\d]{0,12}(?P<e>\d{4,8})(?![\w%:.-])"
-    r"|\b(?:use|enter|type)[ ](?P<f>\d{6})[ ](?:to|as)\b"
-    r"|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|my|our)\b[^\n.]{0,30}\bcode\b)"
+    r"(?i)(?:\b(?:(?:front|back|side)[ ]door|door|gate|alarm|garage|safe|keypad|lobby|entry|entrance|(?:bike|suitcase"
+    r"|pad)[ ]?lock|locker)[ ]?[:=][ ]?(?P<a>\d{4,8})(?![\w:.-])|\b(?:door|gate|alarm|garage|keypad|disarm|unlock|open"
+    r"|enter|type|press)\w*\b[^\n\d]{0,30}(?P<b>\d{4,8}#)|\b(?:unlock|disarm|open)\w*\b[^\n\d]{0,24}\b(?:with|by|using"
+    r"|type|press|enter|is|via)[ ](?P<c>\d{4,8})(?![\w%:.-])|\bcode[ ]for\b[^\n\d]{0,40}\b(?:door|gate|alarm|garage"
+    r"|safe|lock|building|office|entrance|lift|elevator)\b[^\n\d]{0,12}(?P<e>\d{4,8})(?![\w%:.-])|\b(?:use|enter"
+    r"|type)[ ](?P<f>\d{6})[ ](?:to|as)\b|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|my"
+    r"|our)\b[^\n.]{0,30}\bcode\b)"
 )
 _CODE_IS: Final = re.compile(
     r"(?i)(?P<word>[\w-]{1,24})?[ -]?\bcode(?:[ ](?:is|ist|est|es|lautet|è|é)|[ ]?[:=])[ ]?"
@@ -99,7 +86,7 @@ _OTHER_CODE_WORDS: Final = """
     log failure fault stop trouble city state hts the
 """
 _OTHER_CODES: Final = frozenset(_OTHER_CODE_WORDS.split())
-"""Words before "code" that name one of another sort."""
+"""Words before "code" that name a harmless one."""
 _IDENTIFIED: Final = re.compile(
     r"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:'(?P<sq>[^'\n]{1,200}+)'|\"(?P<dq>[^\"\n]{1,200}+)\"|(?P<bare>[^\s'\";]{3,200}+))"
 )
@@ -107,10 +94,9 @@ _SAID_PASSWORD: Final = re.compile(
     r"(?i)\b(?:encrypted\s{1,4})?password\s{1,4}(?:'(?P<sq>[^'\s]{3,200}+)'|\"(?P<dq>[^\"\s]{3,200}+)\")"
 )
 _OTP: Final = re.compile(
-    r"(?i)(?:\b(?:t?otp|2fa|mfa|authenticator|two[- ]factor"
-    r"|set-?up[ ]key|secret[ ]key|manual(?:[ ]entry)?[ ]key|key[ ]in[ ]the[ ]app)"
-    r"\b[^\n]{0,40}?|otpauth://[^\s]{0,200}?[?&]secret=)"
-    r"(?<![\w])(?P<bare>(?-i:[A-Z2-7]{16,128}+)|(?-i:[a-z2-7]{32})|(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4})(?![\w])"
+    r"(?i)(?:\b(?:t?otp|2fa|mfa|authenticator|two[- ]factor|set-?up[ ]key|secret[ ]key|manual(?:[ ]entry)?[ ]key"
+    r"|key[ ]in[ ]the[ ]app)\b[^\n]{0,40}?|otpauth://[^\s]{0,200}?[?&]secret=)(?<![\w])(?P<bare>(?-i:[A-Z2-7]{16,128}+)"
+    r"|(?-i:[a-z2-7]{32})|(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4})(?![\w])"
 )
 _APP_PASSWORD: Final = re.compile(
     r"(?i)\bapp(?:lication)?[ -](?:specific[ -])?passwords?\b[^\n]{0,30}?"
@@ -121,9 +107,8 @@ _SET: Final = re.compile(
     r"|passphrase)\s?\(\s{0,3}(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')\s{0,3}\)"
 )
 _ARGUMENTS: Final = re.compile(
-    r"(?i)(?:credentials?|auth|login|connect|authenticate"
-    r"|sign_?in)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n]{1,64}[\"']\s{0,3},\s{0,3}"
-    r"(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')"
+    r"(?i)(?:credentials?|auth|login|connect|authenticate|sign_?in)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n]{1,64}[\"']\s{"
+    r"0,3},\s{0,3}(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')"
 )
 _DATABASE_CALL: Final = re.compile(
     r"\b(?:getConnection|createConnection|mysqli(?:_connect)?|PDO)\s?\(\s{0,3}"
@@ -143,9 +128,8 @@ _BLOCK: Final = re.compile(
 )
 _MAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{2,24}){1,4}[:|](?P<bare>[^\s/\"'`]{6,100}+)")
 _WANTS: Final = re.compile(
-    r"(?i)\b(?:type|enter|try|wants|takes|opens[ ]with|works[ ]with|(?:un)?locks?(?:[ ][\w-]{1,16}){0,3}[ ]with"
-    r"|(?:log|sign|get)[ ](?:in|on)[ ](?:with|using)|key[ ]in|punch[ ]in)"
-    r"[ ][\"'`]?(?P<bare>[^\s\"'`/]{8,64}+)"
+    r"(?i)\b(?:type|enter|try|wants|takes|opens[ ]with|works[ ]with|(?:un)?locks?(?:[ ][\w-]{1,16}){0,3}[ ]with|(?:log"
+    r"|sign|get)[ ](?:in|on)[ ](?:with|using)|key[ ]in|punch[ ]in)[ ][\"'`]?(?P<bare>[^\s\"'`/]{8,64}+)"
 )
 _AWS_PAIR: Final = re.compile(
     r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}\b[^\n]{0,40}?(?<![\w/+])(?P<bare>[A-Za-z0-9/+]{40})(?![\w/+=])"
@@ -170,21 +154,21 @@ _VENDOR: Final = re.compile(rf"(?i)\b(?:{'|'.join(load_patterns('agent_memory.re
 _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|dsn|auth)")
 
 
-class _Rule(NamedTuple):
-    """A form that holds a secret, such as a call with a password.
+class _ContextRule(NamedTuple):
+    """Form that is_secret a secret, such as a call with a password.
 
     Attributes:
-        stems: Literals; the text in lower case holds one.
-        pattern: What is searched.
-        kind: What it finds.
-        holds: Whether a match counts.
-        line_breaks: Most line breaks of a match, if each match holds a stem; None if only the text does.
+        stems: Literals of which the text in lower case has one.
+        pattern: Regular expression to search.
+        kind: Kind of the secrets that it finds.
+        is_secret: Returns True if a match counts.
+        line_breaks: Most line breaks of a match if each match has a stem; None if only the text has one.
     """
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
     kind: str
-    holds: Callable[[re.Match[str]], bool] = lambda _: True
+    is_secret: Callable[[re.Match[str]], bool] = lambda _: True
     line_breaks: int | None = None
 
 
@@ -198,55 +182,55 @@ def _is_argument(match: re.Match[str]) -> bool:
 
 
 FIRST_RULES: Final = (
-    _Rule(("akia", "asia"), _AWS_PAIR, "aws-key", line_breaks=0),
-    _Rule(("login",), _NETRC, "password"),
-    _Rule(("identified",), _IDENTIFIED, "password", line_breaks=16),
-    _Rule(("password",), _SAID_PASSWORD, "password", line_breaks=8),
-    _Rule(("otp", "key", "2fa", "mfa", "authenticator", "factor"), _OTP, "totp-seed", line_breaks=0),
-    _Rule(("app",), _APP_PASSWORD, "password", line_breaks=0),
-    _Rule((":",), _PGPASS, "password", lambda match: looks_like_password(match["bare"])),
+    _ContextRule(("akia", "asia"), _AWS_PAIR, "aws-key", line_breaks=0),
+    _ContextRule(("login",), _NETRC, "password"),
+    _ContextRule(("identified",), _IDENTIFIED, "password", line_breaks=16),
+    _ContextRule(("password",), _SAID_PASSWORD, "password", line_breaks=8),
+    _ContextRule(("otp", "key", "2fa", "mfa", "authenticator", "factor"), _OTP, "totp-seed", line_breaks=0),
+    _ContextRule(("app",), _APP_PASSWORD, "password", line_breaks=0),
+    _ContextRule((":",), _PGPASS, "password", lambda match: looks_like_password(match["bare"])),
 )
 LAST_RULES: Final = (
     # An entry of name and value in JSON or YAML, and an element of XML.
-    _Rule(("val", "content", "data"), _NAMED, "named-secret", _is_named),
-    _Rule(("<key>",), _PLIST, "named-secret", _is_named),
-    _Rule(("</",), _ELEMENT, "named-secret", _is_named),
+    _ContextRule(("val", "content", "data"), _NAMED, "named-secret", _is_named),
+    _ContextRule(("<key>",), _PLIST, "named-secret", _is_named),
+    _ContextRule(("</",), _ELEMENT, "named-secret", _is_named),
     # Calls and pairs of code, such as setPassword with a text, or a login and a password as two arguments.
-    _Rule(("word", "wd", "secret", "token", "key", "phrase"), _SET, "password", _is_argument, 7),
-    _Rule(("credential", "auth", "login", "connect", "sign"), _ARGUMENTS, "password", _is_argument, 11),
-    _Rule(("getconnection", "createconnection", "mysqli", "pdo"), _DATABASE_CALL, "password", line_breaks=13),
-    _Rule(("define",), _DEFINE, "named-secret", lambda match: has_all_classes(value_in(match)[0]), 10),
-    _Rule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(value_in(match)[0])),
-    _Rule(("{",), _BLOCK, "named-secret", _is_named),
+    _ContextRule(("word", "wd", "secret", "token", "key", "phrase"), _SET, "password", _is_argument, 7),
+    _ContextRule(("credential", "auth", "login", "connect", "sign"), _ARGUMENTS, "password", _is_argument, 11),
+    _ContextRule(("getconnection", "createconnection", "mysqli", "pdo"), _DATABASE_CALL, "password", line_breaks=13),
+    _ContextRule(("define",), _DEFINE, "named-secret", lambda match: has_all_classes(value_in(match)[0]), 10),
+    _ContextRule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(value_in(match)[0])),
+    _ContextRule(("{",), _BLOCK, "named-secret", _is_named),
 )
 
 
 def find_by_context(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that its surroundings give away."""
     if not text.isascii():
-        yield from _asian(text)
+        yield from _find_asian(text)
     lowered = lower_letters(text)
-    yield from _by_rules(FIRST_RULES, text, lowered)
-    yield from _pairs(text)
-    yield from _by_rules(LAST_RULES, text, lowered)
-    yield from _tables(text)
+    yield from _apply_rules(FIRST_RULES, text, lowered)
+    yield from _find_pairs(text)
+    yield from _apply_rules(LAST_RULES, text, lowered)
+    yield from _find_cells(text)
     for match in _PHRASE.finditer(text) if any(map(lowered.__contains__, _PHRASE_STEMS)) else ():
         if not _IN_SENTENCES.isdisjoint(match["bare"].lower().split()):
             continue  # "recovery: give the key that …"
         yield Finding(*match.span("bare"), "seed-phrase")
     if _ADJACENT_DIGITS.search(text):
-        yield from _numbers(text, lowered)
-    yield from _keys(text)
+        yield from _find_codes(text, lowered)
+    yield from _find_vendor_keys(text)
 
 
 def is_pair(text: str) -> bool:
-    """Tell whether a decoded text is a login and a password, as in a header."""
+    """Return True if a decoded text is a login and a password."""
     login, sign, password = text.strip().partition(":")
     return bool(sign) and login.replace(".", "").replace("-", "").isalnum() and looks_like_password(password)
 
 
-def _by_rules(rules: Iterable[_Rule], text: str, lowered: str) -> Iterator[Finding]:
-    for stems, pattern, kind, holds, line_breaks in rules:
+def _apply_rules(rules: Iterable[_ContextRule], text: str, lowered: str) -> Iterator[Finding]:
+    for stems, pattern, kind, is_secret, line_breaks in rules:
         for stem in stems:
             if stem in lowered:
                 break
@@ -257,19 +241,19 @@ def _by_rules(rules: Iterable[_Rule], text: str, lowered: str) -> Iterator[Findi
         else:
             matches = iter_matches(pattern, stems, text, lowered, line_breaks)
         for match in matches:
-            if holds(match):
-                yield from _plain(match, kind)
+            if is_secret(match):
+                yield from _find_value(match, kind)
 
 
-def _numbers(text: str, lowered: str) -> Iterator[Finding]:
+def _find_codes(text: str, lowered: str) -> Iterator[Finding]:
     for start, stop in iter_line_groups(text):
         if _FOUR_DIGITS.search(text, start, stop):
-            yield from _long_codes(text, start, stop)
+            yield from _find_long_codes(text, start, stop)
     for match in _DIGITS.finditer(text) if any(map(lowered.__contains__, _CODES)) else ():
         yield Finding(*match.span("bare"), "code")
 
 
-def _long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
+def _find_long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
     """Yield codes of four and more digits in some lines."""
     for match in _LOCK.finditer(text, start, stop):
         yield Finding(*match.span(match.lastgroup or 0), "code")
@@ -278,7 +262,7 @@ def _long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
             yield Finding(*match.span("bare"), "code")
 
 
-def _keys(text: str) -> Iterator[Finding]:
+def _find_vendor_keys(text: str) -> Iterator[Finding]:
     for match in iter_digit_matches(_BARE, text):
         if not looks_random(match[0]):
             continue
@@ -288,32 +272,35 @@ def _keys(text: str) -> Iterator[Finding]:
             yield Finding(*match.span(), "api-key")
 
 
-def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
+def _find_value(match: re.Match[str], kind: str) -> Iterator[Finding]:
     value, first = value_in(match)
     if is_worth(value):
         yield Finding(first, first + len(value), kind)
 
 
-def _pairs(text: str) -> Iterator[Finding]:
+def _find_pairs(text: str) -> Iterator[Finding]:
     for match in iter_matches(_PAIR, "/|:", text):
         value, _ = value_in(match)
         if looks_like_password(value) and (match["slash"] or (is_chosen(value) and not {".", ":", "|"} & set(value))):
-            yield from _plain(match, "password")
+            yield from _find_value(match, "password")
     for match in itertools.chain(iter_matches(_MAIL, "@", text), iter_digit_matches(_WANTS, text)):
         value, _ = value_in(match)
         marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
         digits = sum(map(str.isdigit, value))
-        if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
-            yield from _plain(match, "password")
+        if is_surely_password(value) and digits >= (2 if marked else 4):  # not "try PostgreSQL16"
+            yield from _find_value(match, "password")
 
 
 def _is_heading(name: str) -> bool:
-    """Tell whether a cell above others names a secret: "500 tokens" and code do not."""
+    """Return True if a heading names a secret.
+
+    "500 tokens" and code do not.
+    """
     return len(name) <= _HEAD and _HEADING.fullmatch(name) is not None and names_a_secret(name)
 
 
-def _tables(text: str) -> Iterator[Finding]:
-    """Yield cells below a heading that names a secret, of CSV and Markdown."""
+def _find_cells(text: str) -> Iterator[Finding]:
+    """Yield cells of CSV and Markdown below headings of secrets."""
     heads: dict[int, str] = {}
     cells, position = 0, 0
     for line in text.split("\n") if "\n" in text else ():
@@ -334,7 +321,7 @@ def _tables(text: str) -> Iterator[Finding]:
         position += len(line) + 1
 
 
-def _asian(text: str) -> Iterator[Finding]:
+def _find_asian(text: str) -> Iterator[Finding]:
     for match in _CJK.finditer(text):
         value, first = value_in(match)
         letters = value.isalpha() and not (len(value) >= _LETTERS and value.lower() not in _HASHES)
@@ -364,7 +351,7 @@ _PERSON: Final = re.compile(
 )
 STEMS: Final = tuple(_DATA["code_stems"])
 _BEFORE: Final = 80
-"""Characters in which the label of a number stands."""
+"""Characters before a number that may have its label."""
 _FORMS: Final = re.compile(
     r"""(?x) (?<![\w.-]) (?: (?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4} | \d{3}\.\d{3}\.\d{3}-\d{2}
     | [A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][ ]?\d{2}[ ]?\d{2}[ ]?\d{2}[ ]?[A-D]
@@ -377,14 +364,14 @@ _MIN_DIGITS: Final = 5
 
 
 def find_numbers(text: str) -> Iterator[Finding]:
-    """Yield codes that are listed after what they are for, and numbers of persons."""
+    """Yield listed codes and numbers of persons."""
     if not _ADJACENT.search(text):
         return
     for match in iter_matches(CODES, STEMS, text, lower_letters(text)):
-        yield from _codes(text, match.end())
+        yield from _find_listed(text, match.end())
     for match in iter_digit_matches(_VALUE, text):
         start, end = match.span()
-        if sum(map(str.isdigit, match[0])) < _MIN_DIGITS or _is_other(match[0]):
+        if sum(map(str.isdigit, match[0])) < _MIN_DIGITS or _is_harmless_number(match[0]):
             continue
         if _PERSON.search(text, max(0, start - _BEFORE), start):
             yield Finding(start, end, "personal-number")
@@ -392,14 +379,17 @@ def find_numbers(text: str) -> Iterator[Finding]:
         yield Finding(*match.span(), "personal-number")
 
 
-def _is_other(value: str) -> bool:
+def _is_harmless_number(value: str) -> bool:
     return is_harmless_code(value) or _RANGE.fullmatch(value) is not None
 
 
-def _codes(text: str, end: int) -> Iterator[Finding]:
-    """Yield the codes of a list: with digits in them, or of the same form as the one before."""
+def _find_listed(text: str, end: int) -> Iterator[Finding]:
+    """Yield the codes of a list.
+
+    They have digits, or the same form as the one before.
+    """
     lead = _LEAD.match(text, end)
-    position, form, found = lead.end() if lead else end, "", list[Finding]()
+    position, form, findings = lead.end() if lead else end, "", list[Finding]()
     for _ in range(_MAX_CODES if lead else 0):
         if marker := _MARKER.match(text, position):
             position = marker.end()
@@ -408,11 +398,11 @@ def _codes(text: str, end: int) -> Iterator[Finding]:
         coded = match and (any(map(str.isdigit, match[0])) or same == form or (not form and "-" in match[0]))
         if match is None or not coded or is_harmless_code(match[0]):
             break
-        found.append(Finding(*match.span(), "code"))
+        findings.append(Finding(*match.span(), "code"))
         form, position = same, match.end()
         between = _BETWEEN.match(text, position)
         if between is None:
             break
         position = between.end()
-    if any(character.isdigit() for each in found for character in text[each.start : each.end]):
-        yield from found
+    if any(character.isdigit() for finding in findings for character in text[finding.start : finding.end]):
+        yield from findings

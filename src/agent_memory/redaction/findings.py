@@ -1,4 +1,4 @@
-"""What a redactor is and what it answers. No detection here."""
+"""Findings, redactors and markers, and line-wise search of patterns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARKER: Final = re.compile(rf"\[redacted:(?:{'|'.join(sorted(KINDS))})\]")
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """A text without its secrets, and what kinds were taken out of it (each once, in order of appearance)."""
+    """Text without its secrets, and their kinds in order of appearance."""
 
     text: str
     kinds: tuple[str, ...] = ()
@@ -43,7 +43,10 @@ class Finding(NamedTuple):
 
 @runtime_checkable
 class Redactor(Protocol):
-    """Anything that takes secrets out of text. Must be idempotent and must not raise on any string."""
+    """Object that removes secrets from text.
+
+    It is idempotent and raises on no string.
+    """
 
     def redact(self, text: str) -> Redaction:
         """Return `text` with each secret replaced by `[redacted:<kind>]`."""
@@ -114,7 +117,7 @@ def _iter_lines(literals: Iterable[str], text: str, line_breaks: int) -> Iterato
 
 
 def _find_break(text: str, start: int) -> int:
-    """Return the place of the next line break, or the end of the text."""
+    """Return the next line break, or the end of the text."""
     place = text.find("\n", start)
     return len(text) if place < 0 else place
 

@@ -1,7 +1,7 @@
-"""Secrets known by the words around them: `DB_PASS=…`, "Passwort ist …", "use … as the password", "backup code: …".
+"""Secrets known by the words around them, such as `DB_PASS=…`.
 
 An assignment counts nearly always, prose only when the value looks chosen or generated, so that "the password is stored
-hashed" stays as it is. The words stand in `patterns/keywords.yaml`; no provider formats here.
+hashed" stays as it is. `patterns/keywords.yaml` has the words.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _ADVERB: Final = (
     r"(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|simply|set[ ]to)"
 )
 _GAP: Final = 70
-_BESIDE: Final = 3
-"""Signs between a word and what stands directly after it."""
-# Words that mean much besides: "la clave es simplificar", "the pin is removed".
+_NEXT_TO: Final = 3
+"""Most signs between a word and a value directly after it."""
+# Words with many meanings: "la clave es simplificar", "the pin is removed".
 _AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parolă", "sandi"))
 _TOKEN: Final = re.compile(r"[^\s\"'`(),;=«»]{6,300}+")
 _WINDOW: Final = 120
@@ -61,7 +61,7 @@ _TRIES: Final = 4
 _DATA: Final = load_patterns("agent_memory.redaction", "keywords")
 
 
-def _alternatives(name: str) -> str:
+def _join_words(name: str) -> str:
     return "|".join(word.replace(" ", r"\ ") for word in _DATA[name])
 
 
@@ -75,7 +75,7 @@ LINE_BREAKS: Final = 2
 """Most line breaks that a word looks at."""
 
 _ASSIGNED: Final = re.compile(
-    rf"""(?xi) (?:_?(?:{_alternatives("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
+    rf"""(?xi) (?:_?(?:{_join_words("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
     (?P<sign>{_SIGN}) [*_]{{0,2}} [ \t]{{0,8}} [*_\\]{{0,2}} {_VALUE}"""
 )
 _NEXT_LINE: Final = re.compile(
@@ -85,11 +85,12 @@ _NEXT_LINE: Final = re.compile(
     (?:(?:[-*•]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
 )
 _HEADING_ROW: Final = re.compile(
-    r"(?P<lead>[ \t>|]{0,8})[^\W\d][\w .-]{0,31}(?P<sign>[|;])(?:[^\W\d][\w .-]{0,31}(?P=sign)){0,15}[^\W\d][\w .-]{0,31}"
+    r"(?P<lead>[ \t>|]{0,8})[^\W\d][\w .-]{0,31}(?P<sign>[|;])"
+    r"(?:[^\W\d][\w .-]{0,31}(?P=sign)){0,15}[^\W\d][\w .-]{0,31}"
 )
 """Headings of a table without spaces around its signs, up to the label of a secret."""
 _COPULA: Final = re.compile(
-    rf"""(?xi) (?: [\s,](?P<copula>{_alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
+    rf"""(?xi) (?: [\s,](?P<copula>{_join_words("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
     | ['\u2019]s[ ]{{1,2}} | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
 )
 _MORE: Final = re.compile(
@@ -122,12 +123,12 @@ _VERBS: Final = frozenset(_DATA["verbs"])
 
 
 def find_keyword_secrets(text: str) -> Iterator[Finding]:
-    """Yield every secret in `text` that a word next to it gives away."""
+    """Yield every secret next to a word such as "password"."""
     lowered = lower_letters(text)
     for kind, stem, pattern in WORDS:
         if stem in lowered:
             for match in iter_matches(pattern, (stem,), lowered, line_breaks=LINE_BREAKS):
-                yield from _beside(text, lowered, kind, match.start(), match.end())
+                yield from _find_next_to(text, lowered, kind, match.start(), match.end())
 
 
 def remove_labels(text: str) -> str:
@@ -139,8 +140,8 @@ def remove_labels(text: str) -> str:
     return lowered
 
 
-def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:
-    """Yield what stands after a word, or before it."""
+def _find_next_to(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield the values after a word, or before it."""
     begin = text.rfind(MARKER_PREFIX, max(0, start - _MARKER), start)
     if begin >= 0 and (marker := MARKER.match(text, begin)) and marker.end() >= end:
         return  # the name of what was taken out
@@ -150,7 +151,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     queried = start > 0 and text[start - 1] in "?&"
     if short and queried:
         return  # a pattern of `providers` looks at the parts of an address
-    findings = _assigned(text, kind, end, queried=queried, vague=short or lowered[start:end] in _AMBIGUOUS)
+    findings = _find_assigned(text, kind, end, queried=queried, vague=short or lowered[start:end] in _AMBIGUOUS)
     if findings is None and not short:
         findings = _find_on_next_line(text, kind, end)
     if findings is not None:
@@ -159,12 +160,12 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     is_part = (start and text[start - 1].isalnum()) or re.match(r"\w", text[end : end + 1])
     if short or is_part or _COMPOUND.match(lowered, end):
         return
-    yield from _stated(text, lowered[start:end], kind, end)
-    yield from _said_before(text, lowered, kind, start)
+    yield from _find_stated(text, lowered[start:end], kind, end)
+    yield from _find_before(text, lowered, kind, start)
 
 
-def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[Finding] | None:
-    """Return what is found in `keyword = value`, None if that is no secret."""
+def _find_assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[Finding] | None:
+    """Return the secrets of `keyword = value`, or None."""
     match = _ASSIGNED.match(text, end)
     if match is None:
         return None
@@ -179,13 +180,13 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> 
         return _with_more(text, kind, first, value)
     if kind != "code" and (length := passphrase_length(kind, value, rest)):
         return iter([Finding(first, first + length, "password")])
-    if kind == "password" and not vague and (several := _listed_after(text, first)):
+    if kind == "password" and not vague and (several := _list_after(text, first)):
         return iter(several)
     return None
 
 
-def _listed_after(text: str, first: int) -> list[Finding]:
-    """Return what reads like a password in the rest of a line: "passwords: db …, web …"."""
+def _list_after(text: str, first: int) -> list[Finding]:
+    """Return the passwords of a line: "passwords: db …, web …"."""
     stop = text.find("\n", first, first + _WINDOW)
     tokens = _TOKEN.finditer(text, first, min(len(text), first + _WINDOW) if stop < 0 else stop)
     chosen = ((token.start(), token[0].rstrip(TRAILING)) for token in itertools.islice(tokens, _LISTED))
@@ -204,11 +205,11 @@ def _find_on_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | No
     return _with_more(text, kind, first, value) if is_worth(value) and is_lone_secret(kind, value) else None
 
 
-def _stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
-    """Yield what prose states: "the password for the printer is …", and tokens a few words away."""
+def _find_stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
+    """Yield values that prose states, and tokens a few words away."""
     stop = text.find("\n", end, end + _GAP)
     stop = min(len(text), end + _GAP) if stop < 0 else stop + 1
-    for match, loose in _candidates(text, word, kind, end, stop):
+    for match, loose in _iter_candidates(text, word, kind, end, stop):
         value, first = value_in(match)
         rest = text[first + len(value) : first + len(value) + _GAP]
         if is_worth(value) and is_stated_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
@@ -217,21 +218,25 @@ def _stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
         if kind == "password" and (length := passphrase_length(kind, value, rest)):
             yield Finding(first, first + length, "password")
             return
-    if kind == "password" and (beside := _DIRECT.match(text, end)) and (len(word) < _SHORT_WORD or not word.isascii()):
-        yield Finding(*beside.span("bare"), kind)
+    if (
+        kind == "password"
+        and (word_in_capitals := _DIRECT.match(text, end))
+        and (len(word) < _SHORT_WORD or not word.isascii())
+    ):
+        yield Finding(*word_in_capitals.span("bare"), kind)
         return
     for token in itertools.islice(_TOKEN.finditer(text, end, stop + _GAP), _TRIES):
         if token.start() >= stop:
             break
         value = token[0].rstrip(TRAILING)
-        direct = token.start() - end <= _BESIDE and not text[end : token.start()].strip(" :\t-—\"'`(")
+        direct = token.start() - end <= _NEXT_TO and not text[end : token.start()].strip(" :\t-—\"'`(")
         if value and is_near_secret(kind, value, direct=direct):
             yield from _with_more(text, kind, token.start(), value)
             return
 
 
-def _candidates(text: str, word: str, kind: str, end: int, stop: int) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield values that a sentence may give a word, and whether the link between them says little."""
+def _iter_candidates(text: str, word: str, kind: str, end: int, stop: int) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield values of a word, and True after a vague link."""
     for copula in itertools.islice(_COPULA.finditer(text, end, stop), _TRIES):
         if match := _ALONE.match(text, copula.end()):
             yield match, word in _AMBIGUOUS or _is_loose(text, word, copula)
@@ -241,7 +246,10 @@ def _candidates(text: str, word: str, kind: str, end: int, stop: int) -> Iterato
 
 
 def _is_loose(text: str, word: str, copula: re.Match[str]) -> bool:
-    """Tell whether a link says little: "to" does not, in "set the password to …" and in Polish."""
+    """Return True if a link is vague.
+
+    "to" is not, in "set the password to …" and in Polish.
+    """
     link = (copula["copula"] or "").lower()
     if link not in _LOOSE or word.startswith(_IS.get(link, "\0")):
         return False
@@ -276,8 +284,8 @@ def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding
         yield Finding(first, position, kind)
 
 
-def _said_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Finding]:
-    """Yield the value of "use … as the password", "… is the admin password"."""
+def _find_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Finding]:
+    """Yield X of "use X as the password", "X is the password"."""
     begin = max(0, start - _WINDOW)
     begin = max(begin, text.rfind("\n", begin, start) + 1)
     tokens = list(re.finditer(r"\S+", lowered[begin:start]))
@@ -325,24 +333,27 @@ _PRONOUNS: Final = frozenset(_DATA["pronouns"])
 _SMALL: Final = frozenset(_DATA["small"])
 """Words that hold a sentence together; no pass phrase has one."""
 _PREDICATES: Final = frozenset(_DATA["predicates"])
-"""Words that are said about passwords."""
+"""Words that are described about passwords."""
 _PREDICATE_ENDINGS: Final = re.compile(rf"(?i).*(?:{'|'.join(_DATA['predicate_endings'])})")
 
 
 def value_in(match: re.Match[str]) -> tuple[str, int]:
-    """Return what the last group of a match holds, and where; a `bare` value without the sign that ends a sentence."""
+    """Return the last group of a match and its place.
+
+    A `bare` value loses the sign that ends a sentence.
+    """
     group = match.lastgroup or 0
     value: str = match[group]
     return value.rstrip(TRAILING) if group == "bare" else value, match.start(group)
 
 
 def is_worth(value: str) -> bool:
-    """Tell whether `value` is long enough for a secret, and none that only stands for one."""
+    """Return True if a value is long enough and no placeholder."""
     return len(value) >= MIN_SECRET and not is_placeholder(value)
 
 
 def is_predicate(word: str) -> bool:
-    """Tell whether a word is said about passwords rather than being one."""
+    """Return True if a word describes passwords rather than being one."""
     if word.lower() in _PREDICATES:
         return True
     return (len(word) > _SHORT or word.endswith(("ed", "ing", "ly"))) and _PREDICATE_ENDINGS.fullmatch(word) is not None
@@ -353,7 +364,7 @@ def _is_code(value: str) -> bool:
 
 
 def is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> bool:
-    """Decide on `keyword = value`; `rest` is what follows."""
+    """Return True for a secret in `keyword = value`; `rest` follows it."""
     if kind == "code":
         return _is_code(value)
     if kind == "token":
@@ -362,7 +373,7 @@ def is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> boo
         return not (" " in value and all(is_predicate(word) or word.islower() for word in value.split()[:2]))
     if is_harmless_password(value) or re.fullmatch(r"[(\[<{][a-z]{2,}", value):
         return False  # PWD=/home/ci/project, password_file: ./secrets/db
-    # "password: at least eight characters" goes on in prose; "password: hunter" ends there.
+    # "password: at least eight characters" continues in prose; "password: hunter" ends there.
     prose = value.isalpha() and (_goes_on(rest) or is_predicate(value))
     if _METHOD.fullmatch(value):
         return False
@@ -371,7 +382,10 @@ def is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> boo
 
 
 def is_vaguely_assigned(value: str, rest: str) -> bool:
-    """Decide on `key = value`, `pass: value`, where the word has many meanings: a plain word must end the line."""
+    """Return True for a secret in `key = value`, `pass: value`.
+
+    Such words have many meanings, so a plain word must end the line.
+    """
     if _IDENTIFIER.fullmatch(value):
         return False
     return not value.isalpha() or is_jumbled(value) or re.match(r"[\"'`]?[ \t.!]*(?:\r?\n|$)", rest) is not None
@@ -396,7 +410,7 @@ def _is_assigned_token(value: str, *, quoted: bool) -> bool:
 
 
 def is_lone_secret(kind: str, value: str) -> bool:
-    """Decide on a value that stands alone in the line after a word."""
+    """Return True for a secret alone in the line after a word."""
     if value.startswith(("-", "|", "#", "<", "{", "[", "//")) or value.endswith((":", "{", "(", "=", ",")):
         return False
     if kind == "code":
@@ -409,7 +423,10 @@ def is_lone_secret(kind: str, value: str) -> bool:
 
 
 def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
-    """Decide on `keyword … is value`; with `loose` on one after a word such as "to"."""
+    """Return True for a secret in `keyword … is value`.
+
+    With `loose`, the link is a word such as "to".
+    """
     if loose and not _is_sure_enough(kind, value):
         return False
     if kind == "code":
@@ -424,14 +441,17 @@ def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: b
 
 
 def _is_sure_enough(kind: str, value: str) -> bool:
-    """Tell whether a value is one after a link that says little."""
+    """Return True for a secret after a vague link."""
     if kind == "code":
         return value.isdigit()
     return looks_random(value) if kind == "token" else looks_like_password(value)
 
 
 def _is_plain_word(value: str, rest: str) -> bool:
-    """Tell whether a word given as a password is one: nothing that is said about passwords, and the sentence ends."""
+    """Return True if a plain word is a password.
+
+    It describes no password, and the sentence ends.
+    """
     value = value.rstrip("!?")
     if len(value) < _MIN_WORD or not value.isalpha() or is_predicate(value):
         return False
@@ -440,10 +460,10 @@ def _is_plain_word(value: str, rest: str) -> bool:
 
 
 def passphrase_length(kind: str, value: str, rest: str) -> int:
-    """Return the length of a phrase of two to ten plain words that is a password, 0 if it is none.
+    """Return the length of a passphrase of plain words, else 0.
 
-    No word of it holds a sentence together, and it ends where the sentence does. A short one has no word that is said
-    about passwords; in capitals or from four words on, endings such as "-ed" tell nothing but at the first.
+    It has no function word, and ends where the sentence does. A short phrase has no word that describes passwords. In
+    capitals or from four words on, endings such as "-ed" count only at the first word.
     """
     if kind == "password" and _JOINED_WORDS.fullmatch(value) and not rest[:1].isalnum():
         return len(value)
@@ -454,8 +474,12 @@ def passphrase_length(kind: str, value: str, rest: str) -> int:
     least = _MIN_PHRASE if kind == "password" else _LONG_PHRASE
     if not least <= len(words) <= _MAX_PHRASE or not all(map(str.isalpha, words)) or len(value) < MIN_SECRET:
         return 0
-    said = [word.lower() for word in words if word.lower() in _PREDICATES or is_placeholder(word)]
-    if len(said) > (len(words) >= _LONG_PHRASE) or not _SMALL.isdisjoint(said) or value.endswith(("ed", "ing")):
+    described = [word.lower() for word in words if word.lower() in _PREDICATES or is_placeholder(word)]
+    if (
+        len(described) > (len(words) >= _LONG_PHRASE)
+        or not _SMALL.isdisjoint(described)
+        or value.endswith(("ed", "ing"))
+    ):
         return 0
     titled = all(word[0].isupper() and word[1:].islower() for word in words)
     if not titled and not all(map(str.islower, words)):
@@ -467,23 +491,29 @@ def passphrase_length(kind: str, value: str, rest: str) -> int:
 
 
 def is_near_secret(kind: str, value: str, *, direct: bool) -> bool:
-    """Decide on a value with nothing (`direct`), or a few words, between it and the word."""
+    """Return True for a secret a few words from its label.
+
+    With `direct`, nothing is between them.
+    """
     if looks_random(value) or (direct and UUID.fullmatch(value) and kind == "token"):
         return True
     return kind == "password" and direct and is_chosen(value)
 
 
 def is_said_secret(kind: str, value: str, before: str, *, quoted: bool) -> bool:
-    """Decide on what is listed after a secret, `before`."""
+    """Return True for a secret that is listed after `before`."""
     if kind == "code":
-        return _is_code(value) or (_form_of(value) == _form_of(before) and len(value) >= _MIN_CODE)
+        return _is_code(value) or (_describe_form(value) == _describe_form(before) and len(value) >= _MIN_CODE)
     if kind == "token":
         return looks_random(value)
     return is_chosen(value) or (quoted and looks_like_password(value)) or looks_random(value)
 
 
 def is_said_first(kind: str, value: str, *, verb: bool) -> bool:
-    """Decide on X in "X is the password"; with `verb` in "use X as the password"."""
+    """Return True for X in "X is the password".
+
+    With `verb`, the text is "use X as the password".
+    """
     if kind == "code":
         return re.fullmatch(r"(?:[A-Z]{1,3}-)?\d{4,8}", value) is not None
     if kind == "token":
@@ -493,17 +523,23 @@ def is_said_first(kind: str, value: str, *, verb: bool) -> bool:
 
 
 def is_chosen(value: str) -> bool:
-    """Tell whether `value` reads like a password even where one need not be: with a number, or signs of two sorts."""
+    """Return True for a password even without a label.
+
+    It has a number, or symbols of two sorts.
+    """
     return is_surely_password(value) or (looks_like_password(value) and sum(map(str.isdigit, value)) > 1)
 
 
-def _form_of(code: str) -> str:
-    """Return what two codes of one list have in common: how long their parts are."""
+def _describe_form(code: str) -> str:
+    """Return the lengths of a code's parts, as a pattern."""
     return re.sub(r"[A-Za-z0-9]", "x", code)
 
 
 def is_surely_password(value: str) -> bool:
-    """Tell whether `value`, right after the word password, is one: two of digit, symbol, inner capital."""
+    """Return True for a password right after its label.
+
+    It has two of digit, symbol and inner capital.
+    """
     if not looks_like_password(value) or re.fullmatch(r"[A-Za-z]+\d|\d+[A-Za-z]+", value):
         return False
     inner = value[1:]

@@ -1,9 +1,10 @@
-"""Secrets known by their own form: provider tokens, keys, JWTs, headers, URLs with credentials, card numbers.
+"""Secrets known by their own form: provider keys, URLs, card numbers.
 
-Needs no word such as "password" nearby. The forms stand in `patterns/providers.yaml` (sources: each provider's
-documentation, the rule sets of detect-secrets and gitleaks), each with
+`patterns/gitleaks.json` has the rules of gitleaks (MIT; source and commit are in it) and is made by `python -m
+scripts.gitleaks`; a rule is compiled when one of its keywords occurs first. `patterns/providers.yaml` has our own forms
+(sources: each provider's documentation, the rules of detect-secrets and gitleaks), each with
 
-- `kind`: what the marker names;
+- `kind`: kind that the marker names;
 - `starts`: literals of which each match holds one (fast), in any case where the pattern ignores case;
 - `anywhere`: the text holds one of `starts`, a match need not;
 - `line_breaks`: how many line breaks a match may hold, 0 by default;
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-class _Form(NamedTuple):
+class _ProviderForm(NamedTuple):
     """One entry of the file, searched in lines around its `starts`."""
 
     kind: str
@@ -39,24 +40,24 @@ class _Form(NamedTuple):
     ignores_case: bool
 
 
-def _read_form(form: Mapping[str, Any]) -> _Form:
+def _read_form(form: Mapping[str, Any]) -> _ProviderForm:
     """Return a form, with lower-case starts if its pattern ignores case."""
     pattern = re.compile(form["pattern"])
     ignores_case = bool(pattern.flags & re.IGNORECASE)
     starts = dict.fromkeys(start.lower() if ignores_case else start for start in form["starts"])
     line_breaks = None if form.get("anywhere") else form.get("line_breaks", 0)
-    return _Form(form["kind"], tuple(starts), pattern, form.get("if_random", False), line_breaks, ignores_case)
+    return _ProviderForm(form["kind"], tuple(starts), pattern, form.get("if_random", False), line_breaks, ignores_case)
 
 
 FORMS: Final = tuple(_read_form(form) for form in load_patterns("agent_memory.redaction", "providers")["forms"])
 _FIELD_NAMES: Final = frozenset(("pass", "passwd", "password", "pwd", "secret"))
-"""What stands for a password in the address of a manual."""
+"""Placeholders of a password in the address of a manual."""
 _CARD: Final = re.compile(r"(?<![\w./-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_WORD: Final = re.compile(
     r"(?i)(?:\b(?:visa|amex|mastercard|kreditkarte\w*|carte|tarjeta|cart[aã]o)\b|card|カード|信用卡)[^\n\d]{0,40}$"
 )
 _CARD_DIGITS: Final = 16
-# What numbers of that length are counted for besides; one in ten of them passes Luhn's check.
+# Labels of other numbers of that length, of which one in ten passes Luhn's check.
 _COUNTED: Final = re.compile(
     r"(?i)\b(?:order|orders|tracking|invoice|ticket|serial|id|ids|ref|reference|timestamp|shipment|parcel|case|batch|sku|isbn"
     r"|imei|bestell\w{0,10}|commande|pedido|snowflake|epoch|at|event|message|job|run|chat|user)\b[^\n\d]{0,24}\Z"
@@ -73,7 +74,7 @@ _KEY_LINE: Final = re.compile(
 
 def find_provider_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that is recognised by its own form."""
-    yield from _private_keys(text)
+    yield from _find_private_keys(text)
     lowered = lower_letters(text)
     for form in FORMS:
         searched = lowered if form.ignores_case else text
@@ -93,7 +94,7 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
             if is_placeholder(match[group]) or (form.if_random and not looks_random(match[group])):
                 continue
             yield Finding(*match.span(group), form.kind)
-    yield from _numbers(text)
+    yield from _find_numbers(text)
 
 
 def find_random_tokens(text: str) -> Iterator[Finding]:
@@ -103,7 +104,7 @@ def find_random_tokens(text: str) -> Iterator[Finding]:
             yield Finding(*match.span(), "high-entropy")
 
 
-def _numbers(text: str) -> Iterator[Finding]:
+def _find_numbers(text: str) -> Iterator[Finding]:
     for match in iter_digit_matches(_CARD, text):
         before = max(0, match.start() - 60)
         if _CARD_GROUPS.fullmatch(match[0]) or _CARD_WORD.search(text, before, match.start()):
@@ -114,15 +115,18 @@ def _numbers(text: str) -> Iterator[Finding]:
             )
             if not plain:
                 yield Finding(*match.span(), "credit-card")
-        elif (end := _card_and_more(match[0])) is not None:
+        elif (end := _find_card_end(match[0])) is not None:
             yield Finding(match.start(), match.start() + end, "credit-card")
     for match in iter_digit_matches(_IBAN, text):
         if _is_iban(match[0].replace(" ", "")):
             yield Finding(*match.span(), "iban")
 
 
-def _card_and_more(digits: str) -> int | None:
-    """Return where a card number ends that other digits follow, such as the month it is good until."""
+def _find_card_end(digits: str) -> int | None:
+    """Return the end of a card number before other digits.
+
+    Such as the month until which it is valid.
+    """
     for match in re.finditer(r" (?=\d{1,4}$)", digits):
         number = digits[: match.start()].replace(" ", "").replace("-", "")
         if len(number) in {15, 16} and passes_luhn(number):
@@ -131,13 +135,16 @@ def _card_and_more(digits: str) -> int | None:
 
 
 def _is_iban(account: str) -> bool:
-    """Check the two digits of ISO 13616: the number read in base 36, rotated by four, leaves 1 modulo 97."""
+    """Return True if the check digits of ISO 13616 are right.
+
+    The rotated number, read in base 36, leaves 1 modulo 97.
+    """
     rotated = account[4:] + account[:4]
     return int("".join(str(int(character, 36)) for character in rotated)) % 97 == 1
 
 
-def _private_keys(text: str) -> Iterator[Finding]:
-    """Yield whole key blocks; one cut off at its end or its beginning loses every line that is key material."""
+def _find_private_keys(text: str) -> Iterator[Finding]:
+    """Yield whole key blocks, and key lines of incomplete ones."""
     if "PRIVATE KEY" not in text and "PuTTY-User-Key" not in text:
         return
     marks = sorted(
@@ -147,14 +154,14 @@ def _private_keys(text: str) -> Iterator[Finding]:
     done = 0
     for (start, end, begins), (_, next_end, is_next) in zip(marks, [*marks, (0, 0, True)][1:], strict=True):
         if begins:
-            done = _end_of_key_lines(text, end) if is_next else next_end
+            done = _find_key_end(text, end) if is_next else next_end
             yield Finding(start, done, "private-key")
         elif start >= done:
-            yield Finding(max(done, _start_of_key_lines(text, start, done)), end, "private-key")
+            yield Finding(max(done, _find_key_start(text, start, done)), end, "private-key")
             done = end
 
 
-def _end_of_key_lines(text: str, start: int) -> int:
+def _find_key_end(text: str, start: int) -> int:
     end = start
     while end < len(text):
         line_end = text.find("\n", end + 1)
@@ -166,7 +173,7 @@ def _end_of_key_lines(text: str, start: int) -> int:
     return end
 
 
-def _start_of_key_lines(text: str, end: int, least: int) -> int:
+def _find_key_start(text: str, end: int, least: int) -> int:
     start = end
     while start > least:
         line_start = max(least, text.rfind("\n", least, start - 1) + 1)
@@ -198,23 +205,23 @@ def find_published(text: str) -> Iterator[Finding]:
         if keyword in lowered:
             tried.update(numbers)
     for number in sorted(tried):
-        yield from _by_rule(number, text)
+        yield from _apply_rule(number, text)
 
 
-def _by_rule(number: int, text: str) -> Iterator[Finding]:
+def _apply_rule(number: int, text: str) -> Iterator[Finding]:
     rule = DATA["rules"][number]
-    pattern, allowed = _compiled(number)
+    pattern, allowed = _compile_rule(number)
     for match in pattern.finditer(text):
         group = rule.get("secretGroup") or next((n for n, part in enumerate(match.groups(), 1) if part), 0)
         secret = match[group]
         if is_placeholder(secret) or entropy(secret) <= rule.get("entropy", 0):
             continue
-        if not any(each.search(secret) for each in allowed):
+        if not any(regex.search(secret) for regex in allowed):
             yield Finding(*match.span(group), "api-key")
 
 
 @functools.cache
-def _compiled(number: int) -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
+def _compile_rule(number: int) -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
     rule = DATA["rules"][number]
-    allowed = [each for one in rule.get("allowlists", ()) for each in one.get("regexes", ())]
-    return re.compile(rule["regex"], re.ASCII), tuple(re.compile(each, re.ASCII) for each in allowed)
+    allowed = [regex for allowlist in rule.get("allowlists", ()) for regex in allowlist.get("regexes", ())]
+    return re.compile(rule["regex"], re.ASCII), tuple(re.compile(regex, re.ASCII) for regex in allowed)

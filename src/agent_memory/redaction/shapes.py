@@ -1,4 +1,4 @@
-"""What a secret looks like, letter by letter: randomness, card numbers, placeholders. No context, no provider here."""
+"""Shapes of secrets: randomness, check digits, placeholders, names of keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ _MIN_JUMBLED: Final = 16
 HALF_WORDS, MANY_WORDS, MOST_WORDS = 0.5, 0.6, 0.75
 """The share of letters in words from which on a token is a name: alone, with digits in it, with both cases too."""
 
-# A value that stands for a secret instead of being one.
 _PLACEHOLDER: Final = re.compile(
     r"""(?xi)
     [*x•.\-_#?]+ | <[^>]*>? | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
@@ -70,24 +69,20 @@ _SYMBOLS: Final = frozenset("!#$%&*@^~+?=§€£|;")
 _JOINTS: Final = frozenset(".-_")
 _SECRET_KEY: Final = re.compile(
     r"(?i)(?:^|[_\-. ])(?:[a-z]{0,12}(?:pass|password|passwd|passwort|passphrase|passcode|pwd)|kennwort|pw|psw"
-    r"|contraseña|contrasena|senha|wachtwoord|lösenord|losenord|hasło|haslo|heslo|şifre"
-    r"|sifre|salasana|adgangskode|passord"
-    r"|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"
-    r"|license|account"
-    r"|storage|master|ssh|session|service|shared|deploy|app|client|admin|webhook|subscription|hmac|aes|pgp|gpg|ssl|tls)"
-    r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)|cvv"
-    r"|cvc|ssn|psk|client_?secret"
-    r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|(?:pin|access|security)[_\-. ]?code|seed[_\-. ]?phrase|mnemonic"
-    r"|connection_?string|dsn|п\u0430\u0440\u043eль|т\u043eк\u0435н"
-    r"|パスワード|密码|密碼"
-    r"|비밀번호)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
+    r"|contraseña|contrasena|senha|wachtwoord|lösenord|losenord|hasło|haslo|heslo|şifre|sifre|salasana|adgangskode"
+    r"|passord|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"
+    r"|license|account|storage|master|ssh|session|service|shared|deploy|app|client|admin|webhook|subscription|hmac|aes"
+    r"|pgp|gpg|ssl|tls)[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)"
+    r"|cvv|cvc|ssn|psk|client_?secret|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|(?:pin|access"
+    r"|security)[_\-. ]?code|seed[_\-. ]?phrase|mnemonic|connection_?string|dsn|п\u0430\u0440\u043eль|т\u043eк\u0435н"
+    r"|パスワード|密码|密碼|비밀번호)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
 )
 _CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
 _LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812
 
 
 def is_placeholder(value: str) -> bool:
-    """Tell whether `value` only stands for a secret: `${TOKEN}`, `<password>`, `os.environ[...]`, `***`."""
+    """Return True if a value only represents a secret: `${TOKEN}`, `***`."""
     return not value or (_PLACEHOLDER.fullmatch(value) is not None and not _wraps_generated(value))
 
 
@@ -108,7 +103,10 @@ def entropy(text: str) -> float:
 
 
 def passes_luhn(digits: str) -> bool:
-    """Tell whether `digits` (13 to 19) carry a valid check digit and begin like a payment card (3 to 6)."""
+    """Return True if digits are the number of a payment card.
+
+    It has 13 to 19 digits, begins with 3 to 6 and has a valid check digit.
+    """
     if not _LUHN_MIN <= len(digits) <= _LUHN_MAX or digits[0] not in "3456" or len(set(digits)) == 1:
         return False
     doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
@@ -116,7 +114,7 @@ def passes_luhn(digits: str) -> bool:
 
 
 def is_known_harmless(token: str) -> bool:
-    """Tell whether `token` has the shape of a UUID, date, version, path, address, technical term or `step-2`."""
+    """Return True for a UUID, date, version, path, address or term."""
     return _NUMBERED.fullmatch(token) is not None or _is_known(token)
 
 
@@ -125,17 +123,17 @@ def _is_known(token: str) -> bool:
 
 
 def is_harmless_code(token: str) -> bool:
-    """Tell whether `token`, said to be a code, is a date, a version, a path or an address."""
+    """Return True if a code is a date, version, path or address."""
     return _is_written_out(token) or UUID.fullmatch(token) is not None
 
 
 def is_harmless_password(token: str) -> bool:
-    """Tell whether `token`, assigned to a password, is the path of a file in which it lies."""
+    """Return True if an assigned password is the path of a file."""
     return token.startswith(("/", "~/", "./", "../")) and token.count("/") > 1 and _is_worded(token)
 
 
 def _is_written_out(token: str) -> bool:
-    """Tell whether `token` is a date, a version, an address, or a path, option, name or file made of words."""
+    """Return True for a date, version, address or worded path."""
     if _DATE.fullmatch(token) is not None or _is_version(token) or _ADDRESS.match(token):
         return True
     if token.startswith(("./", "../", "~/", "--")):
@@ -149,13 +147,19 @@ def _is_version(token: str) -> bool:
 
 
 def _is_worded(token: str) -> bool:
-    """Tell whether the parts of `token` are words and numbers: base64 has slashes too."""
+    """Return True if the parts of a token are words and numbers.
+
+    Base64 has slashes, too.
+    """
     letters = len(_SEPARATORS.sub("", token))
     return letters > 0 and not _is_generated_part(token) and sum(map(len, _WORDS.findall(token))) >= 0.4 * letters
 
 
 def _is_generated_part(token: str) -> bool:
-    """Tell whether a part of six or more is of all three classes, or in no order; a path has v2, x86 and S3."""
+    """Return True if a part of a token looks generated.
+
+    A path has parts such as v2, x86 and S3.
+    """
     return any(
         (len(part) >= _MIN_MIXED and has_all_classes(part)) or (len(part) >= _MIN_SHUFFLED and _is_shuffled(part))
         for part in _SEPARATORS.split(token)
@@ -163,7 +167,7 @@ def _is_generated_part(token: str) -> bool:
 
 
 def _is_shuffled(part: str) -> bool:
-    """Tell whether capitals stand anywhere in `part` rather than at the beginnings of words."""
+    """Return True if capitals are inside words."""
     turns = sum(a.islower() and b.isupper() for a, b in itertools.pairwise(part))
     return turns > 1 and sum(map(len, _CAPITALISED.findall(part))) < HALF_WORDS * len(part)
 
@@ -174,12 +178,12 @@ def has_all_classes(part: str) -> bool:
 
 
 def worded_share(token: str) -> float:
-    """Return the share of `token` that is in words of three letters or more."""
+    """Return the share of letters in words of three or more."""
     return sum(map(len, _WORDS.findall(token))) / len(token)
 
 
 def looks_random(token: str) -> bool:
-    """Tell whether `token` (12 characters or more) reads like generated: letters and digits mixed, few words in it."""
+    """Return True if a token of 12 or more characters looks generated."""
     if len(token) < MIN_RANDOM_CHARS or token.isalpha() or is_known_harmless(token) or is_placeholder(token):
         return False
     if _HEX.fullmatch(token):
@@ -191,12 +195,18 @@ def looks_random(token: str) -> bool:
 
 
 def is_jumbled(token: str) -> bool:
-    """Tell whether `token` is letters of both cases in no order, 16 or more: a key that happens to have no digit."""
+    """Return True for 16 or more letters with capitals anywhere.
+
+    Such a key happens to have no digit.
+    """
     return len(token) >= _MIN_JUMBLED and token.isalnum() and token.isascii() and _is_shuffled(token)
 
 
 def looks_random_alone(token: str) -> bool:
-    """Tell whether `token` is a secret even with nothing around it: 32 or more characters of all three classes."""
+    """Return True if a token is a secret without any context.
+
+    It has 32 or more characters of all three classes.
+    """
     if len(token) < _MIN_STANDALONE_CHARS or is_known_harmless(token) or _HEX.fullmatch(token):
         return False
     if sum(map(str.isdigit, token)) < _MIN_STANDALONE_DIGITS or not has_all_classes(token):
@@ -223,7 +233,10 @@ def decode_base64(text: str) -> bytes | None:
 
 
 def looks_like_password(token: str) -> bool:
-    """Tell whether `token` reads like a password a person chose: letters with digits or symbols inside, six or more."""
+    """Return True if a token looks like a chosen password.
+
+    It has six or more characters: letters with digits or symbols inside.
+    """
     if len(token) < _MIN_PASSWORD or token.isalpha() or is_placeholder(token):
         return False
     letters, digits = any(map(str.isalpha, token)), any(map(str.isdigit, token))
@@ -238,6 +251,9 @@ def looks_like_password(token: str) -> bool:
 
 
 def names_a_secret(key: str) -> bool:
-    """Tell whether a key such as `clientSecret` or `DB_PASSWORD` (not `max_tokens`, `token_count`) names a secret."""
+    """Return True if a key such as `clientSecret` names a secret.
+
+    `max_tokens` and `token_count` do not.
+    """
     folded = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key[:256])
     return _SECRET_KEY.search(folded) is not None and not re.search(r"(?i)(?:max|min|num|total|n)_?tokens$", folded)

@@ -1,4 +1,4 @@
-"""Secrets known by how they look: no label before the value, at most a word in the line that speaks of access.
+"""Secrets known by their look, and a word in the same line.
 
 A token that no name, version, path, reference or identifier looks like is taken at once; one that could be something
 else needs such a word in its line; bare hex and UUIDs need a word such as key before them. No provider formats here.
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _DATA: Final = load_patterns("agent_memory.redaction", "nearby")
 
 
-class Looks(enum.IntEnum):
-    """How much a token looks like a secret."""
+class SecretLevel(enum.IntEnum):
+    """Degree to which a token looks like a secret."""
 
     HARMLESS = 0
     NAMED = 1
-    """Hex or a UUID: a secret when a word such as key stands before it."""
+    """Hex or a UUID: a secret after a word such as key."""
     PERHAPS = 2
     """A word with a number: a secret when its line speaks of a password."""
     LIKELY = 3
@@ -130,22 +130,22 @@ _TRAILING: Final = ".,;:!?*_-+'"
 
 
 def find_unlabelled(text: str) -> Iterator[Finding]:
-    """Yield every token of `text` that looks like a secret, by itself or with a word in the same line."""
-    places = _Places(text)
+    """Yield tokens that look like a secret, alone or with context."""
+    places = _WordPlaces(text)
     for match in _TOKEN.finditer(text):
         token = _HOST.sub("", match[0]).rstrip(_TRAILING).lstrip("*_-.")
         if not _MIN <= len(token) <= _MAX:
             continue
-        looks = looks_like(token)
-        if looks is Looks.HARMLESS:
+        looks = judge_token(token)
+        if looks is SecretLevel.HARMLESS:
             continue
         start = text.index(token, match.start())
-        if _holds(looks, places, start, start + len(token)):
-            yield Finding(start, start + len(token), "api-key" if looks is Looks.NAMED else "high-entropy")
+        if _is_secret_here(looks, places, start, start + len(token)):
+            yield Finding(start, start + len(token), "api-key" if looks is SecretLevel.NAMED else "high-entropy")
 
 
-class _Places:
-    """Where words of a sort are in a text, searched once for all tokens of a line."""
+class _WordPlaces:
+    """Cached places of words in a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -175,42 +175,45 @@ class _Places:
         return begin, self._breaks[after] if after < len(self._breaks) else len(self.text)
 
 
-def _holds(looks: Looks, places: _Places, start: int, end: int) -> bool:
-    """Tell whether what stands around a token makes it a secret."""
+def _is_secret_here(looks: SecretLevel, places: _WordPlaces, start: int, end: int) -> bool:
+    """Return True if the context of a token makes it a secret."""
     text = places.text
     if _LABEL.search(text, max(0, start - _BEFORE), start) and _MARKS.isdisjoint(text[start:end]):
         return False
     if _CALLED.match(text, end):
         return False
-    return looks is Looks.SURE or _says_so(looks, places, start, end)
+    return looks is SecretLevel.SURE or _has_context(looks, places, start, end)
 
 
-def _says_so(looks: Looks, places: _Places, start: int, end: int) -> bool:
-    """Tell whether the line of a token speaks of what it would be."""
+def _has_context(looks: SecretLevel, places: _WordPlaces, start: int, end: int) -> bool:
+    """Return True if the line of a token mentions its kind."""
     text = places.text
-    first, last = _line(text, start, end)
+    first, last = _find_line(text, start, end)
     keyed = places.has(_KEY, first, start)
-    if looks is Looks.NAMED:
+    if looks is SecretLevel.NAMED:
         return keyed and not places.has(_HASH, first, last)
     if places.has(_PASSWORD, max(first, start - _NEAR), min(last, end + _NEAR)):
         return True
-    given = (
+    is_option_or_pipe = (
         _OPTION.search(text, max(first, start - _BEFORE), start) or _PIPED.match(text, end) or _WORKS.match(text, end)
     )
     pair = _LOGIN.fullmatch(text, first, start) and not text[end:last].strip(_TRAILING)
-    if given or pair or (_TRIED.search(text, first, start) and sum(map(str.isdigit, text[start:end])) > 1):
+    if is_option_or_pipe or pair or (_TRIED.search(text, first, start) and sum(map(str.isdigit, text[start:end])) > 1):
         return True
     token = text[start:end]
     if keyed and len(token) >= _MIN_MIXED and _PLAIN.fullmatch(token) and worded_share(token) < HALF_WORDS:
         return True
-    if looks is Looks.LIKELY and len(token) > len(text) - _FEW:
+    if looks is SecretLevel.LIKELY and len(token) > len(text) - _FEW:
         return True
-    ends = looks is Looks.LIKELY or not text[end:last].strip(_TRAILING + " )\"'`")
+    ends = looks is SecretLevel.LIKELY or not text[end:last].strip(_TRAILING + " )\"'`")
     return ends and places.has(_ACCESS, first, last)
 
 
-def _line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the line of a token begins and ends; one of nothing else has those beside it, too."""
+def _find_line(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return start and end of a token's line.
+
+    A line with nothing else includes its neighbours.
+    """
     first = max(0, start - _SIDE, text.rfind("\n", 0, start) + 1)
     last = text.find("\n", end, end + _SIDE)
     last = min(len(text), end + _SIDE) if last < 0 else last
@@ -221,22 +224,25 @@ def _line(text: str, start: int, end: int) -> tuple[int, int]:
     return first, last
 
 
-def looks_like(token: str) -> Looks:
-    """Return how much `token` (without the punctuation around it) looks like a secret."""
+def judge_token(token: str) -> SecretLevel:
+    """Return the degree to which a token looks like a secret.
+
+    The token comes without the punctuation around it.
+    """
     if UUID.fullmatch(token):
-        return Looks.NAMED
+        return SecretLevel.NAMED
     if _HEX.fullmatch(token) and not token.isdigit() and not token.isalpha():
-        return Looks.NAMED
+        return SecretLevel.NAMED
     letters = len(_LETTERS.findall(token))
     digits = sum(map(str.isdigit, token))
     if _is_prefixed(token, digits):
-        return Looks.SURE
-    if letters < 2 or _is_harmless(token):  # noqa: PLR2004 - "a1" is no name of anything
-        return Looks.HARMLESS
+        return SecretLevel.SURE
+    if letters < 2 or _is_harmless(token):  # noqa: PLR2004 - "a1"
+        return SecretLevel.HARMLESS
     marks = [letter for letter in token[:-1] if letter in _MARKS] + [token[-1]] * (token[-1] in "#$%&@^~")
     if marks:
-        return _marked(token, letters, digits, marks)
-    return max(_generated(token, digits), _chosen(token, digits))
+        return _judge_marked(token, letters, digits, marks)
+    return max(_judge_generated(token, digits), _judge_chosen(token, digits))
 
 
 def _is_harmless(token: str) -> bool:
@@ -262,11 +268,11 @@ def _is_reference(token: str) -> bool:
 
 def _generated_run(run: str) -> bool:
     """Return True if a run of letters and digits is a secret."""
-    return _generated(run, sum(map(str.isdigit, run))) is Looks.SURE
+    return _judge_generated(run, sum(map(str.isdigit, run))) is SecretLevel.SURE
 
 
 def _is_prefixed(token: str, digits: int) -> bool:
-    """Tell whether `token` is a short name of a key, a joint and what was generated."""
+    """Return True for a short prefix and a generated part."""
     if _KEY_PREFIX.fullmatch(token) is not None:
         return digits > 1
     if _PREFIXED_HEX.fullmatch(token) is not None:
@@ -276,70 +282,72 @@ def _is_prefixed(token: str, digits: int) -> bool:
 
 
 def is_identifier(token: str) -> bool:
-    """Tell whether `token` begins as what programs call things, such as `cus_` and `chatcmpl-`."""
+    """Return True if a token begins like `cus_` or `chatcmpl-`."""
     return _IDENTIFIER.fullmatch(token) is not None
 
 
-def _marked(token: str, letters: int, digits: int, marks: list[str]) -> Looks:
-    """Judge a token with signs in it, such as a password that a rule made."""
+def _judge_marked(token: str, letters: int, digits: int, marks: list[str]) -> SecretLevel:
+    """Return the degree for a token with symbols."""
     if digits < 1 or letters < 3 or len(token) < _MIN_MARKED:  # noqa: PLR2004 - three letters: "R&D2"
-        return Looks.PERHAPS if digits and letters and not _SUM.fullmatch(token) else Looks.HARMLESS
-    turns = sum(_class(a) != _class(b) for a, b in itertools.pairwise(token))
+        return SecretLevel.PERHAPS if digits and letters and not _SUM.fullmatch(token) else SecretLevel.HARMLESS
+    turns = sum(_get_class(a) != _get_class(b) for a, b in itertools.pairwise(token))
     if _SUM.fullmatch(token):
         number = digits > 2 and not _YEAR.fullmatch(token[-4:])  # noqa: PLR2004 - "web@node12"
-        return Looks.HARMLESS if not number else Looks.LIKELY if token[0].isupper() and turns > 2 else Looks.PERHAPS  # noqa: PLR2004
+        if not number:
+            return SecretLevel.HARMLESS
+        return SecretLevel.LIKELY if token[0].isupper() and turns > 2 else SecretLevel.PERHAPS  # noqa: PLR2004
     upper = any(map(str.isupper, token)) and any(map(str.islower, token))
     if digits > 1 and (upper or turns > 3 or len(set(marks)) > 1):  # noqa: PLR2004 - more turns than word, sign, word, number
-        return Looks.SURE
-    return Looks.LIKELY
+        return SecretLevel.SURE
+    return SecretLevel.LIKELY
 
 
-def _generated(token: str, digits: int) -> Looks:
-    """Judge a token of letters, digits and joints as what a machine made up."""
+def _judge_generated(token: str, digits: int) -> SecretLevel:
+    """Return the degree for a token that a machine may have made."""
     lower, upper = any(map(str.islower, token)), any(map(str.isupper, token))
     parts = _JOINTS.split(token)
-    whole = lower and upper and digits and len(token) >= _MIN_PART * len(parts)
-    part = token if whole else max(parts, key=len)
-    if len(part) < _MIN_RANDOM or entropy(part) < _MIN_BITS or _reads(part):
-        return Looks.HARMLESS
+    is_whole = lower and upper and digits and len(token) >= _MIN_PART * len(parts)
+    part = token if is_whole else max(parts, key=len)
+    if len(part) < _MIN_RANDOM or entropy(part) < _MIN_BITS or _is_pronounceable(part):
+        return SecretLevel.HARMLESS
     turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
     if not digits or turns < 2:  # noqa: PLR2004 - a name with its number has one
-        jumbled = Looks.SURE if len(part) >= _MIN_ONE_CASE else Looks.LIKELY
-        return jumbled if is_jumbled(part) else Looks.HARMLESS
+        jumbled = SecretLevel.SURE if len(part) >= _MIN_ONE_CASE else SecretLevel.LIKELY
+        return jumbled if is_jumbled(part) else SecretLevel.HARMLESS
     if lower and upper:
-        return Looks.SURE if len(part) >= (_MIN_MIXED if digits > 1 else _MIN_ONE_CASE) else Looks.LIKELY
+        return SecretLevel.SURE if len(part) >= (_MIN_MIXED if digits > 1 else _MIN_ONE_CASE) else SecretLevel.LIKELY
     if _HEX_DIGITS.fullmatch(part):
-        return Looks.NAMED if len(part) >= _MIN_MIXED else Looks.HARMLESS
+        return SecretLevel.NAMED if len(part) >= _MIN_MIXED else SecretLevel.HARMLESS
     if len(part) >= _MIN_ONE_CASE and turns > 3:  # noqa: PLR2004 - what is generated turns often
-        return Looks.SURE if lower or len(part) > _MIN_ONE_CASE + 4 else Looks.LIKELY
-    return Looks.LIKELY if (lower and turns > 3) or _BASE32.fullmatch(part) else Looks.PERHAPS  # noqa: PLR2004 - see above
+        return SecretLevel.SURE if lower or len(part) > _MIN_ONE_CASE + 4 else SecretLevel.LIKELY
+    return SecretLevel.LIKELY if (lower and turns > 3) or _BASE32.fullmatch(part) else SecretLevel.PERHAPS  # noqa: PLR2004 - see above
 
 
-def _reads(part: str) -> bool:
-    """Tell whether half of `part` or more is in words that can be spoken."""
+def _is_pronounceable(part: str) -> bool:
+    """Return True if half of a part is pronounceable words."""
     both = any(map(str.islower, part)) and any(map(str.isupper, part))
     runs = _CASED_RUNS.findall(part) if both else _RUNS.findall(part.lower())
     words = [word for word in runs if _SPOKEN.fullmatch(word.lower())]
     return sum(map(len, words)) >= HALF_WORDS * len(part)
 
 
-def _chosen(token: str, digits: int) -> Looks:
-    """Judge a token without signs as a password that a person chose: words and a number."""
+def _judge_chosen(token: str, digits: int) -> SecretLevel:
+    """Return the degree for words and a number without symbols."""
     if digits < 2 or len(token) < _MIN_MARKED or token.isupper():  # noqa: PLR2004 - "Qwen3", "PROJ-1234"
-        return Looks.HARMLESS
+        return SecretLevel.HARMLESS
     turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
     inner = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
     numbers = "".join(letter if letter.isdigit() else " " for letter in token).split()  # "²" is a digit, but not \d
     if token.isalnum() and inner and not _YEAR.fullmatch(numbers[-1]):
         alone = _TWO_WORDS.fullmatch(token) and numbers[-1] not in _PORTS
-        return Looks.SURE if alone else Looks.LIKELY if digits > 2 else Looks.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"
+        return SecretLevel.SURE if alone else SecretLevel.LIKELY if digits > 2 else SecretLevel.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"
     number = max(map(len, numbers)) > 2 and not any(map(_YEAR.fullmatch, numbers)) and looks_like_password(token)  # noqa: PLR2004
     return (
-        Looks.PERHAPS
+        SecretLevel.PERHAPS
         if number or (token.isalnum() and turns > 1 and not _YEAR.fullmatch(numbers[-1]))
-        else Looks.HARMLESS
+        else SecretLevel.HARMLESS
     )
 
 
-def _class(letter: str) -> int:
+def _get_class(letter: str) -> int:
     return 0 if letter.islower() else 1 if letter.isupper() else 2 if letter.isdigit() else 3

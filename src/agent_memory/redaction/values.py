@@ -1,4 +1,4 @@
-"""Redaction of JSON values: metadata, tags, event payloads. Walks; the redactor decides about text."""
+"""Redaction of JSON values, labels, paths and quoted input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction
-from agent_memory.redaction.redactor import RepeatedRedactor, SecretRedactor, has_known_form
+from agent_memory.redaction.redactor import RepeatedRedactor, SecretRedactor
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless, names_a_secret
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _walk(value: Any, redactor: Redactor, kinds: dict[str, None], label: str, *,
         return value if marked else "[redacted:named-secret]"
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _redact_number(value, redactor, kinds, label)
-    return _text(value, redactor, kinds)
+    return _redact_text(value, redactor, kinds)
 
 
 def _walk_dict(
@@ -61,7 +61,7 @@ def _walk_dict(
         secret = isinstance(key, str) and (names_a_secret(key) or (named and key.lower() in _VALUES))
         if secret and key.lower().endswith("tokens") and isinstance(item, int | float):
             secret = False
-        cleaned[_text(key, redactor, kinds)] = _walk(
+        cleaned[_redact_text(key, redactor, kinds)] = _walk(
             item, redactor, kinds, str(key), is_secret=is_secret or secret, depth=depth + 1
         )
     return cleaned
@@ -83,7 +83,7 @@ def _redact_number(value: float, redactor: Redactor, kinds: dict[str, None], lab
     return redaction.text
 
 
-def _text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:
+def _redact_text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:
     if not isinstance(value, str):
         return value
     redaction = redactor.redact(value)
@@ -92,7 +92,7 @@ def _text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:
 
 
 _MAX_CHARS: Final = 64
-"""Of a tag or a relation. With markers in it a label may not fit any more; then the marker alone stands for it."""
+"""Most characters of a tag or a relation. A label that is too long with markers becomes one marker."""
 _KIND: Final = "high-entropy"
 _PARTS: Final = re.compile(r"[-_./:,+@()\[\]=]+")
 _HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+|[0-9A-HJKMNP-TV-Z]{26}")
@@ -109,16 +109,20 @@ _FEW_DIFFERENT: Final = 3
 """Characters that are not the same, at most, in what repeats itself as no password does: "0000;A", "z0z0z0"."""
 
 
-def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None = None) -> tuple[Any, tuple[str, ...]]:
-    """Return `value` (a label, or JSON whose strings are labels) without secrets, and the kinds found.
+def redact_label(
+    value: Any, redactor: Redactor, harmless: re.Pattern[str] | None = None
+) -> tuple[Any, tuple[str, ...]]:
+    """Return a label without secrets, and their kinds.
+
+    JSON values whose strings are labels are walked.
 
     Args:
-        value: What to look at.
-        redactor: Finds what is known by its form or by words.
-        known: Labels of this form are no secrets, whatever they look like.
+        value: Label, or JSON value with labels.
+        redactor: Redactor for secrets that are known by form or words.
+        harmless: Form of labels that are never secrets.
     """
     kinds: dict[str, None] = {}
-    return _walk_labels(value, redactor, known, kinds), tuple(kinds)
+    return _walk_labels(value, redactor, harmless, kinds), tuple(kinds)
 
 
 def redact_path(path: str, redactor: Redactor) -> Redaction:
@@ -126,6 +130,8 @@ def redact_path(path: str, redactor: Redactor) -> Redaction:
 
     A name that only looks random stays: temporary folders and checksums look like that.
     """
+    from agent_memory.redaction.detection import has_known_form  # 30 ms for its patterns
+
     kinds: dict[str, None] = {}
     names: list[str] = []
     for name in _SEPARATORS.split(path):
@@ -167,8 +173,8 @@ def _is_secret_word(token: str, redactor: Redactor) -> bool:
 
 
 def _is_bare_secret(token: str) -> bool:
-    """Tell whether a word of a label reads like a password or a generated key, also in lower case."""
-    from agent_memory.redaction.unlabelled import Looks, looks_like
+    """Return True if a word of a label looks like a secret."""
+    from agent_memory.redaction.unlabelled import SecretLevel, judge_token
 
     if len(set(token)) <= _FEW_DIFFERENT:
         return False
@@ -177,7 +183,7 @@ def _is_bare_secret(token: str) -> bool:
     if len(token) >= _MIN_MARKED and _MARKED.fullmatch(token):
         return True
     parts = [part for part in token.split(":") if len(set(part)) > _FEW_DIFFERENT and not is_known_harmless(part)]
-    if any(looks_like(part) >= Looks.PERHAPS for part in parts):  # a colon names what follows: "ticket:OPS-100"
+    if any(judge_token(part) >= SecretLevel.PERHAPS for part in parts):  # a colon names what follows: "ticket:OPS-100"
         return True
     return any(_is_generated(part) for part in _PARTS.split(token) if len(part) >= _MIN_PART)
 
@@ -196,15 +202,15 @@ _SHOWN: Final = 40
 _REDACTOR: Final = SecretRedactor()
 
 
-def shortened(given: object) -> str:
+def shortened(argument: object) -> str:
     """Return the first 40 characters of what a caller gave, without secrets."""
     try:
-        text = str(given)
+        text = str(argument)
     except ValueError:  # a number of more digits than Python writes, or one within
-        text = f"a value of type {type(given).__name__}"
+        text = f"a value of type {type(argument).__name__}"
     return str(redact_label(text[:_LOOKED_AT], _REDACTOR)[0])[:_SHOWN]
 
 
-def quoted(given: object) -> str:
+def quoted(argument: object) -> str:
     """Return the same in quotes, with what cannot be printed escaped."""
-    return repr(shortened(given))
+    return repr(shortened(argument))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.redaction import SecretRedactor
-from agent_memory.redaction.unlabelled import Looks, looks_like
+from agent_memory.redaction.unlabelled import SecretLevel, judge_token
 
 REDACTOR = SecretRedactor()
 GENERATED = "q7Vt2mX9" + "bK4dR8sW1zLp"
@@ -17,20 +17,20 @@ MIXED = "Pebble%78" + "rT"
 @pytest.mark.parametrize(
     ("token", "looks"),
     [
-        (GENERATED, Looks.SURE),
-        (LOWER, Looks.SURE),
-        (MIXED, Looks.SURE),
-        ("test_" + HEX, Looks.SURE),
-        (GENERATED[:14], Looks.LIKELY),
-        ("DuneWinter" + "7191", Looks.SURE),
-        ("quartz" + "4282", Looks.PERHAPS),
-        ("Copper-" + "5935", Looks.PERHAPS),
-        (HEX, Looks.NAMED),
-        ("dd96c279-af4c-41a8-ac48-7c79f19145c0", Looks.NAMED),
+        (GENERATED, SecretLevel.SURE),
+        (LOWER, SecretLevel.SURE),
+        (MIXED, SecretLevel.SURE),
+        ("test_" + HEX, SecretLevel.SURE),
+        (GENERATED[:14], SecretLevel.LIKELY),
+        ("DuneWinter" + "7191", SecretLevel.SURE),
+        ("quartz" + "4282", SecretLevel.PERHAPS),
+        ("Copper-" + "5935", SecretLevel.PERHAPS),
+        (HEX, SecretLevel.NAMED),
+        ("dd96c279-af4c-41a8-ac48-7c79f19145c0", SecretLevel.NAMED),
     ],
 )
-def test_a_token_looks_like_a_secret(token: str, looks: Looks) -> None:
-    assert looks_like(token) is looks
+def test_a_token_looks_like_a_secret(token: str, looks: SecretLevel) -> None:
+    assert judge_token(token) is looks
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_token_looks_like_a_secret(token: str, looks: Looks) -> None:
     ],
 )
 def test_names_of_other_things_look_like_none(token: str) -> None:
-    assert looks_like(token) is Looks.HARMLESS
+    assert judge_token(token) is SecretLevel.HARMLESS
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_a_link_that_opens_something_is_a_secret() -> None:
 @pytest.mark.parametrize("digits", ["²³", "①②"])
 def test_unusual_digits_are_judged_as_plain_ones(digits: str) -> None:
     for form in ("Hello{}World", "helloworld{}", "abcdefgh{}"):
-        assert looks_like(form.format(digits)) is looks_like(form.format("47"))
+        assert judge_token(form.format(digits)) is judge_token(form.format("47"))

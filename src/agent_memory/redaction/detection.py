@@ -1,20 +1,29 @@
-"""Public values that look random, such as ARNs, certificates and digests.
+"""Secrets of a text by all detectors, except in public values that look random.
 
-Each is parsed whole, never matched by its beginning. A span is public only if every part of it is what its format
-allows. Forms of providers and what an embedded text says are searched before; nothing here exempts them.
+Public values are ARNs, certificates, digests and the like. Each is parsed whole: a span is public only if every part of
+it is allowed by its format. Forms of providers and embedded texts are searched before, and nothing exempts them.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.redaction.contexts import find_by_context, find_numbers, is_pair
+from agent_memory.redaction.encodings import NEAR, iter_decoded_regions, iter_encoded_parts
+from agent_memory.redaction.findings import Finding, merge_spans
+from agent_memory.redaction.keywords import find_keyword_secrets
+from agent_memory.redaction.providers import find_provider_secrets, find_published, find_random_tokens
 from agent_memory.redaction.shapes import UUID, decode_base64, is_ssh_public_key
-from agent_memory.redaction.unlabelled import Looks, looks_like
+from agent_memory.redaction.unlabelled import SecretLevel, find_unlabelled, judge_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_MIN_CHARS: Final = 6
+"""Characters of a text in which a detector can find anything: a secret has three after a keyword."""
 _ARN: Final = re.compile(
     r"\barn:aws(?:-[a-z]{2,8}){0,2}:[a-z0-9-]{2,40}:(?:[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d)?:(?:\d{12}|aws)?:"
     r"(?P<path>[\w:/.*-]{1,600}+)"
@@ -67,6 +76,80 @@ _SIZES: Final = {"sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512":
 _CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[A-Za-z0-9]{44}|b[a-z2-7]{58})(?!\w)")
 
 
+def find_secrets(text: str) -> list[Finding]:
+    """Find secrets in a text and in its decoded form."""
+    if len(text) < _MIN_CHARS:
+        return []
+    findings = _find_with_encoded(text)
+    for begin, first, last, view in iter_decoded_regions(text):
+        for finding in _find_with_encoded(view.text):
+            start, end = view.get_span(finding.start, finding.end)
+            if begin + end > first and begin + start < last:
+                findings.append(Finding(begin + start, begin + end, finding.kind))
+    return findings
+
+
+def find_secrets_around(text: str, markers: list[tuple[int, int]]) -> list[Finding]:
+    """Find secrets around markers, since the rest was searched before.
+
+    A part reaches from one empty line to another, so that a table in it is whole.
+    """
+    if len(text) <= 4 * NEAR:
+        return find_secrets(text)
+    findings: list[Finding] = []
+    regions = merge_spans((start - NEAR, end + NEAR) for start, end in markers)
+    for first, last in merge_spans(_widen_to_empty_lines(text, start, end) for start, end in regions):
+        begin = max(0, first - NEAR)
+        for start, end, kind in find_secrets(text[begin : last + NEAR]):
+            if begin + end > first and begin + start < last:
+                findings.append(Finding(begin + start, begin + end, kind))
+    return findings
+
+
+def _widen_to_empty_lines(text: str, first: int, last: int) -> tuple[int, int]:
+    start = text.rfind("\n\n", 0, max(0, first))
+    end = text.find("\n\n", last)
+    return max(0, start), len(text) if end < 0 else end
+
+
+def _find_with_encoded(text: str) -> list[Finding]:
+    """Find secrets in a text, and its encoded parts that hold one.
+
+    Known forms and secrets in encoded parts always count. A guess inside a public value does not count.
+    """
+    findings = _find_known(text)
+    for start, end, data in read_embedded_files(text):
+        findings += [Finding(start, end, finding.kind) for finding in _find_known(data)[:1]]
+    for start, end, plain in iter_encoded_parts(text):
+        if is_pair(plain):
+            findings.append(Finding(start, end, "password"))
+            continue
+        inner = _find_known(plain) or _find_guessed(plain)
+        findings += [Finding(start, end, finding.kind) for finding in inner[:1]]
+    return findings + _find_guessed(text)
+
+
+def has_known_form(text: str) -> bool:
+    """Return True if a text has a secret of a known form."""
+    return bool(_find_known(text))
+
+
+def _find_known(text: str) -> list[Finding]:
+    return [*find_provider_secrets(text), *find_published(text)]
+
+
+def _find_guessed(text: str) -> list[Finding]:
+    """Find secrets by label and form, except in public values."""
+    detectors = find_keyword_secrets, find_by_context, find_numbers, find_random_tokens, find_unlabelled
+    findings = [finding for detect in detectors for finding in detect(text)]
+    if not findings:
+        return findings
+    public = sorted(find_public_spans(text))
+    starts = [start for start, _ in public]
+    ends = [0, *itertools.accumulate((end for _, end in public), max)]
+    return [finding for finding in findings if ends[bisect.bisect_right(starts, finding.start)] < finding.end]
+
+
 def find_public_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each public value in `text`."""
     if "arn:aws" in text:
@@ -96,7 +179,7 @@ def read_embedded_files(text: str) -> Iterator[tuple[int, int, str]]:
 def _is_resource(resource: str) -> bool:
     """Return True if all parts of a resource are names or IDs."""
     return all(
-        UUID.fullmatch(part) or _RESOURCE_ID.fullmatch(part) or looks_like(_SUFFIX.sub("", part)) <= Looks.NAMED
+        UUID.fullmatch(part) or _RESOURCE_ID.fullmatch(part) or judge_token(_SUFFIX.sub("", part)) <= SecretLevel.NAMED
         for part in re.split("[:/]", resource.rstrip(".:"))
     )
 

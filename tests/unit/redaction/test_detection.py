@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_memory.redaction import SecretRedactor
-from agent_memory.redaction.exemptions import find_public_spans
+from agent_memory.redaction.detection import find_public_spans
 from agent_memory.redaction.findings import KINDS
 
 ALNUM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ3lM6"

@@ -1,4 +1,4 @@
-"""Decoding of text: invisible letters, lookalikes, escapes, base64 and hex undone, and where each part came from.
+"""Decoding of invisible letters, lookalikes, escapes, base64 and hex.
 
 Detectors read plain text; a token with a zero-width space in it, `p\u0430ssword` with a Cyrillic letter, `%70%61…` or
 base64 would pass them. One level of each is undone here. Finds no secret itself.
@@ -64,24 +64,21 @@ _MAX_UNZIPPED: Final = 65_536
 _MIN_DECODED: Final = 8
 
 
-class Decoded(NamedTuple):
-    """A decoded text; `places[i]` is where its letter `i` begins in the original, with one more for its end."""
+class DecodedText(NamedTuple):
+    """DecodedText text, and the place of each letter in the original.
+
+    `places` has one more entry, for the end.
+    """
 
     text: str
     places: list[int]
 
-    def span(self, start: int, end: int) -> tuple[int, int]:
+    def get_span(self, start: int, end: int) -> tuple[int, int]:
         """Return the part of the original that `text[start:end]` came from."""
         return self.places[start], self.places[end]
 
 
-def decoded(text: str) -> Decoded | None:
-    """Return `text` in plain letters, one level of each encoding undone; None if there is none."""
-    edits = sorted(_edits(text))
-    return _apply(text, edits) if edits else None
-
-
-def _apply(text: str, edits: Iterable[tuple[int, int, str]]) -> Decoded:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> DecodedText:
     """Return a text with parts replaced; of parts that overlap, the first."""
     parts: list[str] = []
     places: list[int] = []
@@ -95,44 +92,44 @@ def _apply(text: str, edits: Iterable[tuple[int, int, str]]) -> Decoded:
         position = end
     parts.append(text[position:])
     places += range(position, len(text) + 1)
-    return Decoded("".join(parts), places)
+    return DecodedText("".join(parts), places)
 
 
-def iter_decoded_regions(text: str) -> Iterator[tuple[int, int, int, Decoded]]:
+def iter_decoded_regions(text: str) -> Iterator[tuple[int, int, int, DecodedText]]:
     """Yield the regions of a text around its encoded letters, decoded.
 
-    A text far from any of them is the same decoded, and is read as it stands.
+    Text far from any of them is the same decoded.
 
     Yields:
         Place of the region, first and last place in the text at which findings count, and its decoded form.
     """
-    edits = sorted(_edits(text))
+    edits = sorted(_iter_edits(text))
     for first, last in merge_spans((start - NEAR, end + NEAR) for start, end, _ in edits):
         begin, stop = max(0, first - NEAR), min(len(text), last + NEAR)
         inside = edits[bisect.bisect_left(edits, (begin,)) : bisect.bisect_left(edits, (stop,))]
         moved = ((start - begin, end - begin, plain) for start, end, plain in inside if end <= stop)
-        yield begin, first, last, _apply(text[begin:stop], moved)
+        yield begin, first, last, _apply_edits(text[begin:stop], moved)
 
 
-def encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start and end of each part of `text` that is base64 or hex, and the text it says."""
+def iter_encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and decoded text of base64 and hex."""
     for match in _BASE64.finditer(text):
-        if (plain := _from_base64(match[0])) is not None:
+        if (plain := _decode_base64(match[0])) is not None:
             yield *match.span(), plain
     for match in iter_digit_matches(_HEX, text):
         if any(map(str.isdigit, match[1])):
             digits = re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]
-            if (plain := _printable(bytes.fromhex(digits))) is not None:
+            if (plain := _decode_printable(bytes.fromhex(digits))) is not None:
                 yield *match.span(), plain
-    yield from _more_parts(text)
+    yield from _iter_more_parts(text)
 
 
-def _more_parts(text: str) -> Iterator[tuple[int, int, str]]:
+def _iter_more_parts(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield parts that are base32, or codes of characters in a row."""
     for match in _BASE32.finditer(text):
         letters = match[0].rstrip("=")
         try:
-            plain = _printable(base64.b32decode(letters + "=" * (-len(letters) % 8)))
+            plain = _decode_printable(base64.b32decode(letters + "=" * (-len(letters) % 8)))
         except binascii.Error:
             continue
         if plain is not None:
@@ -143,16 +140,16 @@ def _more_parts(text: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), plain
 
 
-def _edits(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield which parts of `text` stand for what else."""
+def _iter_edits(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield parts of a text, each with its decoded form."""
     for start, stop in () if text.isascii() else iter_line_groups(text):
         if not (group := text[start:stop]).isascii():
             yield from ((match.start(), match.end(), "") for match in _ODD.finditer(text, start, stop))
-            yield from _folded(text, start, stop)
+            yield from _iter_lookalikes(text, start, stop)
             if not unicodedata.is_normalized("NFKC", group):
-                yield from _compatible(text, start, stop)
+                yield from _iter_compatible(text, start, stop)
     for match in iter_matches(_ESCAPE, ("%", "\\", "&", "=3D"), text):
-        yield match.start(), match.end(), _unescaped(match[0])
+        yield match.start(), match.end(), _unescape(match[0])
     yield from ((match.start(), match.end(), "") for match in _JOINED.finditer(text))
     for match in _SPACED.finditer(text):
         yield match.start(), match.end(), match[0].replace(match[1], "")
@@ -162,8 +159,11 @@ def _edits(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), "".join(groups)
 
 
-def _folded(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
-    """Yield words of Latin letters and lookalikes, and words of lookalikes alone: all of a language has others too."""
+def _iter_lookalikes(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
+    """Yield lookalike letters in words that are Latin or only lookalikes.
+
+    A whole word of another language has other letters, too.
+    """
     for match in _MIXED_WORD.finditer(text, first, last):
         before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
         mixed = re.search("[A-Za-z]", match[0]) is not None or len(match[0]) > _SHORT
@@ -173,16 +173,16 @@ def _folded(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
                     yield place, place + 1, _LOOKALIKES[text[place]]
 
 
-def _compatible(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
-    """Yield letters that stand for others by Unicode's compatibility forms, with the marks that belong to them."""
+def _iter_compatible(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
+    """Yield letters with another compatibility form, and their marks."""
     for match in _COMPATIBLE.finditer(text, first, last):
         plain = unicodedata.normalize("NFKC", match[0])
         if plain != match[0]:
             yield match.start(), match.end(), plain
 
 
-def _unescaped(escape: str) -> str:
-    """Return what one run of escapes of the same sort stands for."""
+def _unescape(escape: str) -> str:
+    """Return the text of one run of escapes of the same sort."""
     if escape[0] in "&=":
         return html.unescape(escape) if escape[0] == "&" else "="
     if escape[0] == "%" or escape[1] == "x":
@@ -197,34 +197,34 @@ def _unescaped(escape: str) -> str:
     return chr(int(escape[1:], 8)) if escape[1].isdigit() else _LETTERS.get(escape[1], escape[1])
 
 
-def _from_base64(text: str) -> str | None:
+def _decode_base64(text: str) -> str | None:
     if text.startswith(_GZIP):
-        return _unzipped(text)
-    # Look at some bytes first: most long words are no base64 of text.
+        return _unzip(text)
+    # Some bytes are checked first, since most long words are not base64 of text.
     if _read_base64(text[: _LOOK if len(text) >= _LOOK else 16]) is None:
         return None
-    whole = re.sub(r"\s", "", text).rstrip("=")
-    whole = whole[: len(whole) - (len(whole) % 4 == 1)]
-    return _read_base64(whole + "=" * (-len(whole) % 4))
+    letters = re.sub(r"\s", "", text).rstrip("=")
+    letters = letters[: len(letters) - (len(letters) % 4 == 1)]
+    return _read_base64(letters + "=" * (-len(letters) % 4))
 
 
-def _unzipped(text: str) -> str | None:
+def _unzip(text: str) -> str | None:
     try:
         data = base64.urlsafe_b64decode(re.sub(r"[\s=]", "", text) + "==")
-        return _printable(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _MAX_UNZIPPED))
+        return _decode_printable(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _MAX_UNZIPPED))
     except (binascii.Error, zlib.error):
         return None
 
 
 def _read_base64(text: str) -> str | None:
     try:
-        return _printable(base64.urlsafe_b64decode(text))  # reads the other alphabet as well
+        return _decode_printable(base64.urlsafe_b64decode(text))  # reads the other alphabet as well
     except binascii.Error:
         return None
 
 
-def _printable(data: bytes) -> str | None:
-    """Return bytes as text (UTF-8, or UTF-16 of Latin letters), None if they are none."""
+def _decode_printable(data: bytes) -> str | None:
+    """Return bytes as UTF-8 or UTF-16 text, None for others."""
     if data[1::2] and data[1::2].count(0) == len(data[1::2]):
         data = data[::2]
     try:
