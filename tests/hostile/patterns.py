@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 _OURS = ("agent_memory", "amplifier_module_")
 _EXEMPT = {
-    "agent_memory.cli.running": "the command line's own usage",
+    "agent_memory.cli.runtime": "the command line's own usage",
     "agent_memory.files.names": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.encryption.blobs": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.care.backups.manifest": "names of files in an archive",

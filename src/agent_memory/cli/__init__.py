@@ -1,4 +1,4 @@
-"""`agent-memory`, the command line: shapes what `MemoryService` answers for people and scripts; writes nothing itself.
+"""`agent-memory`, the command line: prints the answers of `MemoryService`.
 
 One module per group of commands. Nothing heavy is imported before a command runs, so that `--help` and shell completion
 answer at once; that is why imports stand in functions here.
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _stop(*_: object) -> None:
-    """End the process at Ctrl-C before a command began, or after its end."""
+    """End the process at Ctrl-C, before or after a command."""
     with contextlib.suppress(OSError):
         os.write(2, b"Stopped.\n")
     os._exit(_STOPPED)

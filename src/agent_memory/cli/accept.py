@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal

@@ -15,7 +15,7 @@ from typer.main import get_command
 from typing_extensions import override
 
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
-from agent_memory.cli.running import (
+from agent_memory.cli.runtime import (
     QUIET,
     USAGE,
     USAGE_ERROR,
@@ -179,10 +179,10 @@ _MEANT: Final = {
 
 
 class _Lazy(Group):
-    """Loads a command when it is asked for; a list of all of them loads none."""
+    """Root group that imports a command when it is called."""
 
     def main(self, args: Any = None, *further: Any, **extra: Any) -> Any:
-        """Run with the arguments of the process; wrong usage is reported as JSON where JSON was asked for."""
+        """Run with the process arguments; print usage errors as JSON if requested."""
         if not (extra.get("standalone_mode", True) and wants_json(args)):
             return super().main(args, *further, **extra)
         try:
@@ -222,14 +222,14 @@ class _Lazy(Group):
 
     @override
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what a list of commands says of one."""
+        """Return a placeholder with the help line of a command."""
         for panel, commands in _PANELS.items():
             if cmd_name in commands:
                 return Plain(cmd_name, help=commands[cmd_name].help, rich_help_panel=panel)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Load the command that `args` begin with, also by its alias, or say which one may be meant."""
+        """Import the named command or its alias, or suggest a similar name."""
         name = _ALIASES.get(args[0], args[0])
         if name in EARLIER:
             words = EARLIER[name].split()
@@ -254,7 +254,7 @@ def build() -> typer.Typer:
 
 
 def _load(name: str) -> Any:
-    """Import a command of the first level, with the subcommands of its group."""
+    """Import a command of the first level with its subcommands."""
     entry = {**_COMMANDS, **_HIDDEN}[name]
     command = import_command(name, entry)
     if entry.kind is None and name in SUBCOMMANDS:

@@ -1,4 +1,4 @@
-"""`agent-memory archive` and its commands: what was put away, found, brought back, put away by hand."""
+"""`agent-memory archive`: list, search, add and restore archived memories."""
 
 import contextlib
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.filtering import filters_given
+from agent_memory.cli.filters import filters_given
 from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, build_ambiguous, check_beginning, resolved
 from agent_memory.cli.render import show_hit, show_memories
-from agent_memory.cli.running import NOT_FOUND, QUIET, Command, Group, Run, command
+from agent_memory.cli.runtime import NOT_FOUND, QUIET, Command, Group, Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, human
@@ -48,7 +48,7 @@ async def opened_archive(run: Run) -> "AsyncIterator[Archive]":
 
 
 def whole_archived(memory: "ArchivedMemory") -> dict[str, Any]:
-    """Return an archived memory as answers have it: all its fields, and why and when it was put away."""
+    """Return all fields of an archived memory with reason and time."""
     return {
         **view_whole_memory(memory.memory),
         "archived_at": to_text(memory.archived_at),
@@ -60,7 +60,7 @@ def whole_archived(memory: "ArchivedMemory") -> dict[str, Any]:
 
 
 async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
-    """Return the ids of archived memories that words mean: ids, or beginnings of them.
+    """Return full IDs of archived memories for IDs or their beginnings.
 
     Raises:
         ValidationError: Several begin with one of them, or it is too short.
@@ -76,7 +76,7 @@ async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
 
 
 async def in_archive(run: Run, word: str) -> str | None:
-    """Return the id of the archived memory that a word means; None where it means a live one, or none at all.
+    """Return the ID of the named archived memory, or None.
 
     Raises:
         ValidationError: Several begin with it.
@@ -103,7 +103,7 @@ def has_archive(run: Run) -> bool:
 
 
 async def found_archived(run: Run, query: str, limit: int | None, filters: SearchFilters) -> "list[MemorySearchResult]":
-    """Return what a search finds in the archive, best first; nothing where there is none."""
+    """Return archived hits, best first; empty without an archive."""
     if not has_archive(run):
         return []
     async with opened_archive(run) as opened:
@@ -111,7 +111,7 @@ async def found_archived(run: Run, query: str, limit: int | None, filters: Searc
 
 
 def as_document(found: "Sequence[MemorySearchResult] | None") -> dict[str, Any]:
-    """Return what was found in the archive as a part of an answer; nothing where nobody looked."""
+    """Return archived hits as part of a JSON answer."""
     if found is None:
         return {}
     return {"archived": [view_whole_hit(hit, explain=False, superseded_by=None) for hit in found]}
@@ -126,7 +126,7 @@ def show_archived(screen: "Screen", found: "Sequence[MemorySearchResult]") -> No
 
 
 async def write_archived(run: Run, form: Format, write: Callable[[str], object]) -> int:
-    """Write what is archived, as a part of an export; return how many memories."""
+    """Write archived memories as part of an export; return their number."""
     if not has_archive(run):
         return 0
     async with opened_archive(run) as opened:
@@ -136,7 +136,7 @@ async def write_archived(run: Run, form: Format, write: Callable[[str], object])
 
 
 async def bring_archived(run: Run, records: "Sequence[ArchivedMemory]", *, trusted: bool, dry_run: bool) -> int:
-    """Put what an export had archived into the archive; return how many memories. Only where the file is trusted."""
+    """Store the archived memories of a trusted export; return their number."""
     if not records:
         return 0
     if not trusted:
@@ -149,7 +149,7 @@ async def bring_archived(run: Run, records: "Sequence[ArchivedMemory]", *, trust
 
 
 async def count_archived(run: Run) -> int:
-    """Return how many memories are archived; 0 too where that cannot be told, which the doctor explains."""
+    """Return the number of archived memories, 0 if it cannot be read."""
     if not has_archive(run):
         return 0
     async with opened_archive(run) as opened:
@@ -159,7 +159,7 @@ async def count_archived(run: Run) -> int:
 
 
 async def forget_archived(run: Run, named: list[str], *, reason: str, yes: bool, now: bool) -> list[str]:
-    """Forget those of the memories named that are archived, after a question; return what was named besides."""
+    """Forget named archived memories after a question; return the other names."""
     found = {word: one for word in named if (one := await in_archive(run, word)) is not None}
     if not found:
         return named
@@ -181,7 +181,7 @@ async def forget_archived(run: Run, named: list[str], *, reason: str, yes: bool,
 
 
 async def compact_archive(run: Run, grace: timedelta | None = None) -> None:
-    """Drop from the archive's file what came back or was deleted, as `compact` does with that of the memories."""
+    """Delete restored and deleted records from the archive's file."""
     if has_archive(run):
         async with opened_archive(run) as opened:
             await opened.compact(grace)
@@ -239,7 +239,7 @@ async def add(
     *,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
 ) -> None:
-    """Put memories away, with the older versions they replaced: no search finds them until they are brought back."""
+    """Archive memories with their older versions; searches no longer find them."""
     wanted = await resolved(run.service, memory_id)
     async with opened_archive(run) as archive:
         done = await archive.add(wanted, run.caller, why=reason)
@@ -248,7 +248,7 @@ async def add(
 
 
 async def restore(run: Run, memory_id: _ArchivedId) -> None:
-    """Bring archived memories back as they were, with what replaced them or was replaced by them."""
+    """Restore archived memories with the versions linked to them."""
     await bring_back(run, memory_id)
 
 
@@ -261,7 +261,7 @@ async def bring_back(run: Run, named: list[str]) -> None:
 
 
 async def stats(run: Run) -> None:
-    """Show how many memories are archived, why, since when, and how much room they take."""
+    """Show number, reasons, dates and size of archived memories."""
     async with opened_archive(run) as archive:
         found = await archive.stats()
     moments = {name: None if at is None else to_text(at) for name, at in (("first", found.first), ("last", found.last))}

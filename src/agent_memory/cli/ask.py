@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from agent_memory.cli.archive import as_document, found_archived, show_archived
-from agent_memory.cli.filtering import filters_given
+from agent_memory.cli.filters import filters_given
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_overview
-from agent_memory.cli.running import NOT_FOUND, Run, command
+from agent_memory.cli.runtime import NOT_FOUND, Run, command
 from agent_memory.cli.text import brief
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
@@ -38,7 +38,7 @@ _LIMIT: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class PageOptions:
-    """How much of a list is shown."""
+    """Limit and offset of a list."""
 
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many; 10.")
@@ -48,7 +48,7 @@ class PageOptions:
 
     @property
     def most(self) -> int | None:
-        """How many are shown at most; None for all.
+        """Return the largest number of results, or None for all.
 
         Raises:
             typer.BadParameter: Both all and a number are asked for.
@@ -79,7 +79,7 @@ class StateFilters:
 
     @property
     def states(self) -> frozenset[RecordState]:
-        """What memories may be."""
+        """Return the requested states of memories."""
         named: dict[RecordState, bool] = {"expired": self.expired, "superseded": self.superseded}
         return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
 
@@ -115,7 +115,7 @@ async def list_(
 
 
 async def _pad_of(run: Run, listing: Listing) -> ListPage[Memory]:
-    """Return the part of the scratchpad that is asked for, in its own order."""
+    """Return the requested part of the scratchpad, in its order."""
     known, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
     replaced = await run.service.storage.replaced_by([memory.id for memory in known])
     found = [
@@ -149,7 +149,7 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
 
 
 def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
-    """Tell a person that there is more, or nothing like that."""
+    """Print that more results exist, or that none is similar."""
     if run.screen.form not in {"text", "table"}:
         return
     if not total:
@@ -348,7 +348,7 @@ def _note_degraded(run: Run, found: Found) -> None:
 
 
 async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]) -> None:
-    """Print how the answer came about and the first few that are not in it."""
+    """Print scores and the first results that were left out."""
     how = "words and meaning" if results.mode == "hybrid" else "words alone"
     run.screen.show()
     shown = sum(hit.is_near for hit in results)

@@ -1,4 +1,4 @@
-"""Commands that make backups of agents, check them, bring them back and remove them."""
+"""`agent-memory backup`: create, check, restore and delete backups."""
 
 import asyncio
 import shlex
@@ -23,7 +23,7 @@ from agent_memory.care.backups import (
     verify_backup,
 )
 from agent_memory.cli.options import Anyone, Common, Shape, Yes, choose_agent, complete_agent, given, opened
-from agent_memory.cli.running import (
+from agent_memory.cli.runtime import (
     FAILED,
     QUIET,
     SESSION_ID,
@@ -67,7 +67,7 @@ OlderThan = Annotated[
 
 @command(Anyone)
 async def create(place: CommandPlace) -> None:
-    """Make a backup beside those who write, one file for each agent, and read it again."""
+    """Create one backup file for each agent and verify it."""
     whose = place.given(Anyone).agent
     if whose is None and not agents_under(place.root):
         show_none(place)
@@ -126,7 +126,7 @@ async def verify(place: CommandPlace, files: Files) -> None:
 async def restore(
     place: CommandPlace, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
 ) -> None:
-    """Bring back what an agent knew; of what it knows now a backup is made first."""
+    """Restore an agent from a backup, after a backup of now."""
     agent = given(place, "agent")  # the environment names none: whose a backup is stands in it
     if agent is not None and new is not None:
         raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
@@ -155,12 +155,12 @@ async def restore_newest(place: CommandPlace, agent: str) -> None:
 
 
 def lacks_journal(folder: AgentFolder) -> bool:
-    """Return True if a journal of an agent was there and is missing."""
+    """Return True if a journal of an agent is missing."""
     return _refuses_to_open(folder) == "journal_missing"
 
 
 def _refuses_to_open(folder: AgentFolder) -> str:
-    """Return the code of the error because of which an agent is not opened; empty if it is."""
+    """Return the code of the error that prevents opening, empty if none."""
     try:
         check_all_present(folder.path)
     except StorageError as error:
@@ -184,7 +184,7 @@ async def _restore(place: CommandPlace, path: Path, agent: str | None, new: str 
 
 
 def _tell(place: CommandPlace, preview: RestorePreview) -> None:
-    """Say what a restoring would do, before it is done."""
+    """Print what a restore would do."""
     place.screen.note(
         f"{preview.agent_id} would know what it knew at {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
     )
@@ -220,7 +220,7 @@ def _report(place: CommandPlace, preview: RestorePreview, done: "RestoredBackup"
 
 @command(Anyone, rows=True)
 async def list_all(place: CommandPlace, *, check: Check = False) -> None:
-    """List backups, the newest first: whose, how old, how large, and whether they can be used."""
+    """List backups, newest first, with agent, age, size and state."""
     whose = place.given(Anyone).agent
     listed = await asyncio.to_thread(lambda: list_backups(place.root, whose, check=check))
     rows = [_row(each) for each in listed]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.files.wording import counted
 from agent_memory.memory.briefing import TOKENS, SessionBriefing
 from agent_memory.models import visible

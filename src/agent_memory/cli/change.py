@@ -12,7 +12,7 @@ import typer
 from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
 from agent_memory.cli.formats import Prose, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
-from agent_memory.cli.running import Run, command, exit_code
+from agent_memory.cli.runtime import Run, command, exit_code
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.memory.views import shorten_line, view_promotion, view_similar, view_suspects, view_trace
@@ -30,7 +30,7 @@ _LINE_CHARS: Final = 80
 
 @dataclass(frozen=True, kw_only=True)
 class New:
-    """Where a new memory belongs."""
+    """Options that place a new memory."""
 
     project: Annotated[str, typer.Option("--project", metavar="NAME", help="To which project it belongs.")] = ""
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
@@ -98,7 +98,7 @@ async def _show_stored(run: Run, stored: "Stored") -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What `update` changes."""
+    """Options of `update`."""
 
     content: Annotated[
         str | None, typer.Option("--content", metavar="TEXT", help="The new text; '-' reads it from stdin.")
@@ -149,7 +149,7 @@ async def update(run: Run, memory_id: MemoryId) -> None:
 
 
 def show_updated(run: Run, updated: "Updated") -> None:
-    """Say what an update changed."""
+    """Print what an update changed."""
     memory_id, what = updated.memory.id, ", ".join(updated.fields)
     document = {"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)}
     run.screen.document({**document, "similar": view_similar(updated.similar)})
@@ -228,7 +228,7 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
 
 
 def note_redacted(run: Run, kinds: tuple[str, ...]) -> None:
-    """Say that secrets were removed, if any were."""
+    """Report removed secrets, if any."""
     if kinds:
         run.screen.note(f"A secret was removed ({', '.join(kinds)}); secrets are never stored.")
 
@@ -291,7 +291,7 @@ def _ask_again(run: Run, error: AgentMemoryError, path: Path, original: str) -> 
 
 
 def render(memory: "Memory") -> str:
-    """Return what the editor shows: the fields a person may change, those at their default left out."""
+    """Return a memory for the editor, without fields at their default."""
     record = {**{name: getattr(memory, name) for name in _ALWAYS_SHOWN}, **memory.to_record()}
     shown: dict[str, Any] = {name: record[name] for name in _EDITABLE if name in record}
     others = ", ".join(name for name in _EDITABLE if name not in shown) or "none"

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.options import Yes, complete_id, resolved
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted

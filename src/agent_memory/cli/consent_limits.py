@@ -7,7 +7,7 @@ import typer
 
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import row
-from agent_memory.cli.running import CommandPlace, command
+from agent_memory.cli.runtime import CommandPlace, command
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.layout import agents_under, find_project_root, folder_of
 from agent_memory.files.names import CONSENT

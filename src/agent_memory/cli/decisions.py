@@ -10,7 +10,7 @@ import typer
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
-    from agent_memory.cli.running import Run
+    from agent_memory.cli.runtime import Run
 
 Act = Callable[[], Awaitable[None]]
 _SKIP, _UNDO = "s", "u"
@@ -117,7 +117,7 @@ def _describe_stop(decisions: int, *, is_dropped: bool) -> str:
 
 
 def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str], step: int = 1) -> int:
-    """Return the nearest position that is not settled, or one past the end."""
+    """Return the position of the nearest undecided item, or the end."""
     while 0 <= position < len(items) and items[position].is_settled(replaced):
         position += step
     return position

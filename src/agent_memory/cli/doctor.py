@@ -1,4 +1,4 @@
-"""`agent-memory doctor`: what is examined and repaired, shown to a person. Finds and mends nothing itself.
+"""`agent-memory doctor`: shows findings and repairs.
 
 Not a command like the others: those open a memory service, which writes; the doctor writes only with `--repair`.
 """
@@ -21,7 +21,7 @@ from agent_memory.care.checks import (
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import show_beside
-from agent_memory.cli.running import FAILED, CommandPlace, command
+from agent_memory.cli.runtime import FAILED, CommandPlace, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import for_shell, one_line, plain
 from agent_memory.files.layout import folder_of
@@ -103,7 +103,7 @@ def _examined(screen: Screen, home: Path, names: list[str] | None) -> HomeReport
 
 
 def _known(agent: str, home: Path) -> str:
-    """Return an agent's name as it is on disk, even if its folder is a link that leads nowhere.
+    """Return an agent's name as on disk, also for a broken link.
 
     Raises:
         IdentityError: There is no such agent.
@@ -173,7 +173,7 @@ def _conclude(screen: Screen, report: HomeReport) -> None:
 
 
 def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, str]]) -> None:
-    """Print what was or would be repaired: a mark and its style, whose it is, and a sentence."""
+    """Print repairs with a mark, its style, the agent and a sentence."""
     if not rows:
         screen.show("Nothing to repair.")
     for (mark, style), agent_id, text in rows:
@@ -216,7 +216,7 @@ def _planned(report: HomeReport) -> list[dict[str, Any]]:
 
 
 def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
-    """Print what a copy of the journal has and the journal has not, as JSON lines that `import` takes.
+    """Print records of a journal copy that the journal lacks, as JSON lines.
 
     Raises:
         ValidationError: There is no such file, or it is no copy of a journal.

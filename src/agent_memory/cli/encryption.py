@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agent_memory.cli.options import Yes
-from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, Run, command
 from agent_memory.errors import UnsupportedError
 from agent_memory.files.wording import counted
 from agent_memory.settings import EncryptionSettings

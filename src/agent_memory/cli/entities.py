@@ -1,4 +1,4 @@
-"""Commands about who and what an agent knows of: entities, one in time, and what was said."""
+"""`agent-memory entities`, `knowledge entity` and `knowledge episodes`."""
 
 import shlex
 from dataclasses import asdict
@@ -8,7 +8,7 @@ import typer
 
 from agent_memory.cli.knowledge import opened_knowledge, resource_of
 from agent_memory.cli.options import moment_of
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import day, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -208,7 +208,7 @@ def _also(names: tuple[str, ...]) -> str:
 
 
 def _why(merge: object) -> str:
-    """Return why an entity was found to be the same as another one, with how to take that back."""
+    """Return why two entities were merged, and how to split them."""
     evidence = merge.get("evidence") if isinstance(merge, dict) else None
     told = ", ".join(map(str, evidence)) if isinstance(evidence, list) else ""
     return f": {told}; --split takes them apart" if told else "; --split takes them apart"

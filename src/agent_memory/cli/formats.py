@@ -1,4 +1,4 @@
-"""Memories as files: YAML for people, JSON lines for programs. Text to memories and back; opens no file.
+"""Memories in files: YAML for people, JSON lines for programs.
 
 Both keep every field. What equals its default is left out, as in the journal. A YAML file is one document a memory, so
 that one that is broken does not cost the others.
@@ -51,7 +51,7 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True, slots=True)
 class ImportedLine:
-    """One memory of a file, or why there is none: the line it begins on, and fields this version does not know.
+    """One memory of a file, or the error of its line.
 
     Or the trace of one that was forgotten for a reason, one that is archived or waits in the inbox, or a record of
     another kind.
@@ -68,13 +68,13 @@ class ImportedLine:
 
 
 class Prose(str):
-    """Text that is shown as a block even if it has one line: long lines are not folded in a block."""
+    """Text that is always written as a block."""
 
     __slots__ = ()
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as a block, the way a person would."""
+    """Writes text of several lines as a block."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:
@@ -82,7 +82,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Return a literal block for several lines, whatever is shortest for one, quotes where codes are needed."""
+        """Represent text as a block, plain, or quoted if it needs escapes."""
         block = "|" if "\n" in text or isinstance(text, Prose) else None
         return self.represent_scalar(_STR, str(text), style='"' if has_steering(text) else block)
 
@@ -104,18 +104,18 @@ def encode(memory: Memory, form: Format) -> str:
 
 
 def encode_trace(trace: Trace, form: Format) -> str:
-    """Return what stays of a memory that was released as it stands in a file, line end included."""
+    """Return a released memory's trace as a line of a file."""
     record = {"id": trace.id, _RELEASED: trace.to_json()}
     return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
 
 
 def encode_entry(entry: dict[str, Any], form: Format) -> str:
-    """Return a record of another kind as it stands in a file, line end included."""
+    """Return a record of another kind as a line of a file."""
     return to_json(entry) + "\n" if form == "jsonl" else f"---\n{to_yaml(entry)}"
 
 
 def decode(content: bytes, form: Format, agent_id: str) -> Iterator[ImportedLine]:
-    """Yield what is in a file, in its order, as memories of `agent_id`.
+    """Yield the memories of a file, in order, for `agent_id`.
 
     An entry without an id gets one made of its text, so that importing it twice keeps it once.
 
@@ -201,7 +201,7 @@ def _json_lines(content: bytes) -> Iterator[tuple[int, Any] | ImportedLine]:
 
 
 def _yaml_items(content: bytes) -> Iterator[tuple[int, Any] | ImportedLine]:
-    """Split at document markers first, which no text of ours can contain at the start of a line."""
+    """Split a YAML stream at its document markers and yield the items."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     starts = [match.start() for match in _BOUNDARY.finditer(content)]
     line = 1
@@ -213,7 +213,7 @@ def _yaml_items(content: bytes) -> Iterator[tuple[int, Any] | ImportedLine]:
 
 
 def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | ImportedLine]:
-    """Yield the memories of one document: itself, or, where it is a list, its items."""
+    """Yield the memories of one document, which may be a list."""
     try:
         composer = BoundedComposer(chunk.decode())
         node = composer.get_single_node()
@@ -230,7 +230,7 @@ def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | 
 
 
 def _reason(error: Exception) -> str:
-    """Return what is wrong with YAML, without the excerpt that the parser adds."""
+    """Return the reason of a YAML error without the parser's excerpt."""
     if isinstance(error, yaml.MarkedYAMLError):
         return str(error.problem or error.context)
     return " ".join(str(error).split())[:200]

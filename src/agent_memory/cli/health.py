@@ -1,4 +1,4 @@
-"""`agent-memory agents health`: whether all is well with the memories, for people and for monitors."""
+"""`agent-memory agents health`: one verdict for people and monitors."""
 
 from typing import Annotated, Any, Final
 
@@ -9,7 +9,7 @@ from agent_memory.care.checks import AgentHealth, Check, Level, Severity, by_gra
 from agent_memory.care.checks.health_checks import report_unreadable
 from agent_memory.cli.options import Anyone, choose_agent, opened
 from agent_memory.cli.render import show_beside
-from agent_memory.cli.running import Watch, command
+from agent_memory.cli.runtime import Watch, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import one_line, plain
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
@@ -62,7 +62,7 @@ async def health(
 
 
 async def _looked_at(watch: Watch, name: str, settings: HealthSettings, *, deep: bool) -> AgentHealth:
-    """Return how an agent's memory is; one that cannot be opened is critical, and hides no other."""
+    """Return the health of an agent; critical if it cannot be opened."""
     try:
         async with opened(name, watch.root) as service:
             each = await health_of(service, settings, utc_now())
@@ -97,7 +97,7 @@ def _limit(text: str) -> tuple[str, str]:
 
 
 def _deepened(watch: Watch, health: AgentHealth) -> AgentHealth:
-    """Return it with what the doctor finds; the doctor is of a layer of its own, so both meet here."""
+    """Return a health report extended by the doctor's findings."""
     (report,) = examine(watch.root, [health.agent_id], now=utc_now()).agents
     bad = [each for each in report.findings if each.severity >= Severity.WARNING]
     said, advice = "Every file was read, and is as it should be.", ""

@@ -1,4 +1,4 @@
-"""The command by which a person decides what may be remembered: what waits in the inbox."""
+"""`agent-memory inbox`: accept or reject waiting notes."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -9,7 +9,7 @@ from rich.text import Text
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.options import build_ambiguous, check_beginning
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import day, plain
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -194,7 +194,7 @@ async def write_waiting(run: Run, form: Format, write: "Callable[[str], object]"
 
 
 async def bring_waiting(run: Run, candidates: "Sequence[Candidate]", *, trusted: bool, dry_run: bool) -> None:
-    """Have what waited where an export comes from wait here, and say so. Only where the file is trusted."""
+    """Store the waiting notes of a trusted export, and report them."""
     if not candidates:
         return
     if not trusted:

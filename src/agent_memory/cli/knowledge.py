@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Yes
-from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
@@ -156,7 +156,7 @@ async def opened_knowledge(run: Run) -> AsyncIterator[Knowledge]:
 
 
 async def resource_of(knowledge: Knowledge, word: str) -> Resource:
-    """Return the resource of an id, of the beginning of one, or of a title.
+    """Return the resource with an ID, its beginning, or a title.
 
     Raises:
         UnknownIdError: There is none, or there are several.
@@ -445,7 +445,7 @@ def _say_when_stopped(run: Run, name: str, left: int) -> None:
 
 @contextmanager
 def _progress(run: Run, name: str) -> "Iterator[Callable[[FileIngested], object]]":
-    """Yield what is called with what was done so far; a person at a terminal sees it."""
+    """Yield a callback that shows progress on a terminal."""
     with run.screen.progress() as bar:
         task = bar.add_task(f"Taking in {name}", total=None)
         yield lambda done: bar.update(task, completed=done.new + done.known)

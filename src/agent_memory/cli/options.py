@@ -1,4 +1,4 @@
-"""What a command line can say: options that several commands share, in groups, and what the words in them mean."""
+"""Options that several commands share, and their values."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ _SHORT: Final = re.compile(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
 
 
 def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the agents a shell may complete to; silence when they cannot be listed."""
+    """Return agents for shell completion, none if they cannot be listed."""
     with contextlib.suppress(AgentMemoryError):
         return [name for name in agents_under(root_given(ctx)) if name.startswith(incomplete)]
     return []
@@ -61,7 +61,7 @@ def complete_category(incomplete: str) -> list[str]:
 
 
 def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return ids a shell may complete to, newest first, each with the beginning of its text."""
+    """Return IDs for shell completion, newest first, with their texts."""
 
     async def ids() -> list[tuple[str, str]]:
         root = root_given(ctx)
@@ -101,7 +101,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What every command takes."""
+    """Options of every command."""
 
     root: Annotated[str | None, typer.Option("--root", envvar="AGENT_MEMORY_ROOT", **_ROOT)] = None
     as_json: Json = False
@@ -109,21 +109,21 @@ class Common:
 
 @dataclass(frozen=True, kw_only=True)
 class Whose:
-    """Whose memory a command is about."""
+    """Option that names the agent."""
 
     agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Anyone:
-    """Whose memory a command is about that looks at all of them if none is named."""
+    """Option that names the agent; all agents if left out."""
 
     agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE_OR_ALL, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How a command prints the rows that it finds."""
+    """Options for the form of printed rows."""
 
     output: Annotated[
         Literal["text", "table", "csv", "jsonl", "json"] | None,
@@ -153,7 +153,7 @@ class Filters:
     )
 
     def bounds(self) -> dict[str, datetime | None] | None:
-        """Return the beginning and the end of the time that is asked for, if one is.
+        """Return begin and end of the requested time, or None.
 
         Raises:
             typer.BadParameter: One of them is no date, or the end lies before the beginning.
@@ -165,7 +165,7 @@ class Filters:
 
 
 def _options_of(model: type[BaseModel]) -> type:
-    """Return a group with an option for each field that `model` offers; None where it is not given."""
+    """Return a group with one option for each offered field of `model`."""
     options: list[tuple[str, Any, None]] = [
         (name, Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=description)], None)
         for name, (kind, description) in offered_fields(model).items()
@@ -191,12 +191,12 @@ def parameters_of(*groups: type) -> list[Any]:
 
 
 def root_given(ctx: typer.Context) -> Path:
-    """Return the folder of all agents that a command line names, before or after the command."""
+    """Return the root folder given before or after the command."""
     return root_of(given(ctx, "root") or ServiceSettings().storage_root)
 
 
 def given(ctx: typer.Context, name: str) -> Any:
-    """Return an option's value: after the command's name, else before it, else from the environment."""
+    """Return an option from after the command, before it, or the environment."""
     at: Any = ctx
     while at is not None:
         source = at.get_parameter_source(name)
@@ -207,12 +207,12 @@ def given(ctx: typer.Context, name: str) -> Any:
 
 
 def said_at(ctx: typer.Context) -> dict[str, Any]:
-    """Return the values of a context's own parameters, also of those that were taken out of `params`."""
+    """Return parameter values of a context, with those taken out of `params`."""
     return {**ctx.params, **getattr(ctx, "taken", {})}
 
 
 def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
-    """Return the agent to work on, in its spelling on disk: the one named, or the only one there is.
+    """Return the agent: named, chosen by `use`, or the only one.
 
     Args:
         name: What the user said; None for nothing.
@@ -285,7 +285,7 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
 async def resolved(
     service: "MemoryService", words: Sequence[str], *, forgotten: bool = False, read_only: bool = False
 ) -> list[str]:
-    """Return the ids that `words` mean, each once, in their order. A whole id is not looked up.
+    """Return full IDs for `words`, each once, in order.
 
     Args:
         service: Whose memories.
@@ -352,7 +352,7 @@ def build_ambiguous(word: str, count: int, listed: str) -> ValidationError:
 
 
 def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool | None = False) -> datetime | None:
-    """Return the moment of a date on the command line, None for none.
+    """Return the moment of a date on the command line, or None.
 
     Args:
         text: Date, date and time, or words such as "last week".

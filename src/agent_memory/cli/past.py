@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import bring_back, compact_archive, forget_archived, in_archive
-from agent_memory.cli.matching import are_words, forget_all, forget_matching
+from agent_memory.cli.forget_candidates import are_words, forget_all, forget_matching
 from agent_memory.cli.options import MemoryId, Yes, complete_id, resolved
 from agent_memory.cli.render import show_forgotten, show_traces, show_versions
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
@@ -93,7 +93,7 @@ async def restore(
 
 
 async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
-    """Return what came back with a memory: older versions of it, and what else the same request had taken."""
+    """Return records restored together with a memory."""
     versions = set(await run.service.storage.older_versions(memory_id))
     more = [one for one in others if one not in versions]
     parts = [counted(len(others) - len(more), "older version")] if len(others) > len(more) else []
@@ -103,7 +103,7 @@ async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
 
 
 async def _confirm_older(run: Run, memory_id: str) -> None:
-    """Ask before a change of text is taken back that is older than the last forget.
+    """Ask before undoing a text change older than the last forget.
 
     Raises:
         ValidationError: There is no terminal to ask on.
@@ -281,7 +281,7 @@ async def compact(
 
 
 async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
-    """Drop from the files of what the agent was given what is no longer needed, and long texts that nobody names."""
+    """Delete unneeded records and long texts of knowledge from its files."""
     if run.service.settings.backend == "server" or not _was_given(run):
         return
     knowledge = Knowledge(run.service.agent_id, run.service.settings)
@@ -299,7 +299,7 @@ def _was_given(run: Run) -> bool:
 
 
 async def _fold_all(run: Run) -> None:
-    """Take out of the journal what is not known any more, and name the files that were not looked into."""
+    """Compact all journals; return names of files that were skipped."""
     await run.service.settle()
     await run.service.writer.compact(timedelta(0))
     await compact_archive(run, timedelta(0))
@@ -312,7 +312,7 @@ async def _fold_all(run: Run) -> None:
 
 
 def _copies(folder: Path) -> list[str]:
-    """Return the names of files other than the journal and the scratchpad that may hold what they once did."""
+    """Return names of other files that may contain deleted texts."""
     names = (name for name in names_in(folder) if name.startswith(("memories", "scratchpad")))
     pages = (f"{TOPICS}/{name}" for name in names_in(folder / TOPICS) if NO_PAGE in name)
     return [*(name for name in names if sort_of(name) != "ours"), *pages]

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from agent_memory.cli.options import Yes
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.models import ANY_STATE, PROJECT, Listing, SearchFilters

@@ -5,7 +5,7 @@ from typing import Final
 import typer
 
 from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.running import FAILED, QUIET, Command, Group, Run, command
+from agent_memory.cli.runtime import FAILED, QUIET, Command, Group, Run, command
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import rebuild as read_again

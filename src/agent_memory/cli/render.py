@@ -1,4 +1,4 @@
-"""How memories, hits and states look to a person. Values in, lines on the screen; asks nothing."""
+"""Print memories, hits and states for people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REASONS: Final = {
 
 
 def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
-    """Print a list: each text, and below it what is needed to act on it; `replaced` says what replaced which."""
+    """Print a list of memories; `replaced` maps newer to older ones."""
     for position, memory in enumerate(memories):
         _item(screen, position, memory, _summary(memory, replaced.get(memory.id)))
 
@@ -45,7 +45,7 @@ def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[
 def show_hit(
     screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None, full: bool = False
 ) -> None:
-    """Print one hit of a search, its excerpt unless `full`, with the parts of its score if asked to explain."""
+    """Print a hit with its excerpt, or its whole text if `full`."""
     score = f"{hit.relevance_score:.2f} {hit.match_type}{_DOT}" if explain else ""
     summary = Text.assemble((f"{hit.match}{_DOT}" if hit.match else "", "bold green"), (score, "dim"))
     if rank > 1:
@@ -90,7 +90,7 @@ def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: i
 def show_memory(
     screen: Screen, memory: Memory, superseded_by: str | None, surroundings: Surroundings, disputes: Sequence[str]
 ) -> None:
-    """Print everything that is known about one memory, its text last; `disputes` are older ones that it disputes."""
+    """Print all fields of a memory and its text."""
     pinned = [("pinned", "bold yellow")] if memory.pinned else []
     screen.show(_join([(memory.id, "bold"), (memory.category, ""), *pinned]))
     if surroundings.doubt:
@@ -183,7 +183,7 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
 
 
 def others_of(summary: AgentSummary) -> str:
-    """Return how many records an agent has that are no memories, to be put behind the count of these."""
+    """Return the number of records of other kinds, as a suffix."""
     items = f", {counted(summary.items, 'item')}" if summary.items else ""
     counts = [
         (count, _KEPT.get(name, (f"record in {name}", f"records in {name}"))) for name, count in summary.others.items()
@@ -192,7 +192,7 @@ def others_of(summary: AgentSummary) -> str:
 
 
 def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
-    """Print one memory of a list, the first at position 0: its text, and below it what is needed to act on it."""
+    """Print one memory of a list, the first at position 0."""
     if position:
         screen.show()
     _show_text(screen, memory.content, _PREVIEW_LINES)
@@ -237,7 +237,7 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
 
 
 def _around(screen: Screen, around: Surroundings, links: Iterable[LinkedRecord]) -> None:
-    """Print below a hit why it may no longer hold, and what it is linked with."""
+    """Print why a hit may be outdated, and its links."""
     if around.doubt:
         screen.show(f"doubtful: {around.doubt}", indent=2, style="red")
     if around.disputed:
@@ -305,7 +305,7 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
 
 
 def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
-    """Print `text` to the right of `head`; its further lines stay in its column.
+    """Print `text` next to `head`, wrapped in its own column.
 
     A `tail` comes dim behind the last line or, where it does not fit, below it.
     """

@@ -1,4 +1,4 @@
-"""The two streams of a command: results on stdout, everything said about them on stderr.
+"""Output of commands: results on stdout, everything else on stderr.
 
 Colour, wrapping and progress bars only where a terminal is; a pipe gets whole lines. Rows become a table, CSV or JSON
 lines: what a memory says cannot steer a terminal in any of them, nor begin a formula in a spreadsheet.
@@ -45,7 +45,7 @@ Form = Literal["text", "table", "csv", "jsonl", "json"]
 
 
 class Screen:
-    """Where a command prints.
+    """Output streams of a command.
 
     Args:
         form: How results are printed; `show` prints nothing unless it is text.
@@ -67,18 +67,18 @@ class Screen:
 
     @property
     def json(self) -> bool:
-        """Whether the one JSON document is wanted."""
+        """True if one JSON document is wanted."""
         return self.form == "json"
 
     @property
     def width(self) -> int | None:
-        """How many columns of a terminal are used; None for a pipe."""
+        """Number of usable columns of a terminal, None for a pipe."""
         return min(self.out.width, _MAX_WIDTH) if self.out.is_terminal else None
 
     # -- results ------------------------------------------------------------------------------------------------------
 
     def document(self, value: Any) -> None:
-        """Keep the one JSON document of a command for its end, where an error can still get into it."""
+        """Set the JSON document, which is printed when the command ends."""
         self._document = value
 
     def rows(self, document: dict[str, Any], key: str, columns: Sequence[str]) -> None:
@@ -99,7 +99,7 @@ class Screen:
             self.raw(formatted(rows, self.form, shown, self.width))
 
     def flush(self) -> None:
-        """Print the JSON document, if that is wanted; what a reader has closed is not printed."""
+        """Print the JSON document, if wanted; ignore a closed reader."""
         value, self._document = self._document, None
         if self.json and value is not None:
             self.raw(to_json(value, indent=2) + "\n")
@@ -121,7 +121,7 @@ class Screen:
             self.out.print(Text(" " * indent) + line if line else line, soft_wrap=True)
 
     def raw(self, text: str) -> None:
-        """Write to stdout as UTF-8, whatever the locale says: what is exported here is imported elsewhere."""
+        """Write UTF-8 to stdout in any locale."""
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
@@ -129,7 +129,7 @@ class Screen:
     # -- what is said about them --------------------------------------------------------------------------------------
 
     def note(self, text: str, *, style: str = "yellow") -> None:
-        """Say something on stderr."""
+        """Print a note on stderr."""
         self.err.print(Text(plain(text), style=style), soft_wrap=not self.err.is_terminal)
 
     def hint(self, text: str, *, style: str = "yellow") -> None:
@@ -137,11 +137,11 @@ class Screen:
         self.note(self.complete(text), style=style)
 
     def complete(self, text: str) -> str:
-        """Return a text whose `agent-memory` commands name the root and agent of this one."""
+        """Return a text whose `agent-memory` commands name root and agent."""
         return complete_commands(text, self.options)
 
     def error(self, error: AgentMemoryError) -> None:
-        """Say what failed, then what can be done."""
+        """Print an error and its recovery."""
         recovery = self.complete(for_shell(error.recovery))
         path = getattr(error, "path", None)
         if self.json:
@@ -156,7 +156,7 @@ class Screen:
         self.note(recovery, style="")
 
     def stopped(self) -> None:
-        """Say how far a command came that was stopped by Ctrl-C."""
+        """Print how far an interrupted command came."""
         words = self.complete(self.last_words())
         if self.json:
             error = {"code": "stopped", "message": words, "recovery": "Do it again to go on."}
@@ -165,7 +165,7 @@ class Screen:
             self.note(words)
 
     def ask(self, question: str) -> bool:
-        """Ask on the terminal; tell whether the answer was yes. Nothing typed means no.
+        """Return True if the answer typed at the terminal is yes.
 
         Raises:
             KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
@@ -174,7 +174,7 @@ class Screen:
         return answer is not None and answer.strip().lower() in {"y", "yes"}
 
     def progress(self) -> Progress:
-        """Return a progress bar on stderr that shows itself on a terminal alone."""
+        """Return a progress bar on stderr, shown on a terminal only."""
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
@@ -183,7 +183,7 @@ class Screen:
 
     @contextmanager
     def show_steps(self, label: str, total: int = 0) -> Iterator[Callable[..., object]]:
-        """Yield what shows completed steps: a bar, or lines on stderr without a terminal.
+        """Yield a callback that reports steps as a bar or as lines.
 
         Args:
             label: Name of the work next to the bar.
@@ -203,7 +203,7 @@ class Screen:
             yield show
 
     def wrapped(self, text: str, indent: int) -> list[Text]:
-        """Return `text` in lines that fit after `indent` columns on a terminal; whole lines for a pipe."""
+        """Return the lines of `text`, wrapped for a terminal."""
         return self._lines(Text(plain(text)), indent, None)
 
     def _lines(self, text: Text, indent: int, max_lines: int | None) -> list[Text]:
@@ -223,7 +223,7 @@ class Screen:
 
 @contextmanager
 def raise_interrupt() -> Iterator[None]:
-    """Let Ctrl-C raise `KeyboardInterrupt` here; only the main thread may set a handler."""
+    """Let Ctrl-C raise `KeyboardInterrupt`, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -235,7 +235,7 @@ def raise_interrupt() -> Iterator[None]:
 
 
 def typed(screen: Screen, question: str) -> str | None:
-    """Ask on the terminal; return the line that was typed, None at the end of the input.
+    """Return a line typed at the terminal, or None at its end.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
@@ -278,7 +278,7 @@ _NARROWEST: Final = 4
 
 
 def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
-    """Return of each row only `fields`, in their order; all of them if that is None.
+    """Return only `fields` of each row, in their order; None means all.
 
     Raises:
         ValidationError: There is no such field.
@@ -297,7 +297,7 @@ def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
 
 
 def formatted(rows: Sequence[Row], form: str, columns: Sequence[str] | None, width: int | None) -> str:
-    """Return rows as a table, as CSV or as JSON lines, line ends included.
+    """Return rows as a table, CSV or JSON lines.
 
     Args:
         rows: Mappings of the same fields.
@@ -333,14 +333,14 @@ def _as_text(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as a table has it: on one line, a moment to the minute and by the local clock."""
+    """Return a value on one line, with moments in local time."""
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         return minute(datetime.fromisoformat(value))
     return one_line(_as_text(value))
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> Iterator[str]:
-    """Yield a line for the names and one for each row; where a terminal is narrow the widest columns give way."""
+    """Yield the header and rows of a table that fits the terminal."""
     cells = [[_shown(row.get(name)) for name in columns] for row in rows]
     lines = [list(columns), *cells]
     widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
@@ -356,12 +356,12 @@ def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> It
 
 
 def _least(name: str) -> int:
-    """Return how narrow a column may get: ids stay whole, as nothing can be done with half of one."""
+    """Return the smallest width of a column; IDs stay whole."""
     return _ID_COLUMN if name == "id" else max(len(name), _NARROWEST)
 
 
 def _fitting(widths: list[int], least: list[int], room: int) -> list[int]:
-    """Return widths that fit into `room`, the widest made narrower first; none goes below its least."""
+    """Return column widths that fit into `room`, widest reduced first."""
     widths = list(widths)
     while sum(widths) > room:
         wide = [place for place, width in enumerate(widths) if width > least[place]]

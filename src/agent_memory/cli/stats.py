@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, statistics_of
 from agent_memory.cli.render import row
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import brief, plain
 from agent_memory.files.atomic import replace_file, translated

@@ -1,4 +1,4 @@
-"""The command that shows how an agent's memory stands, and what waits to be done in the background."""
+"""`agent-memory status`: counts, health and background work."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.cli.archive import count_archived
 from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
 from agent_memory.cli.render import row, show_status
-from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
@@ -68,7 +68,7 @@ async def status(run: Run) -> None:
 
 
 async def _background(run: Run) -> "tuple[list[Backlog], str]":
-    """Return what waits or has failed, and why that cannot be told."""
+    """Return counts of waiting and failed background work."""
     try:
         return await list_backlog(run.service), ""
     except StorageError as error:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.knowledge import opened_knowledge, resource_of
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import day
 from agent_memory.files.wording import counted
 from agent_memory.models import PART_OF, Summary, to_text, visible
@@ -49,7 +49,7 @@ async def summaries(
 
 
 def _covered(summary: Summary) -> str:
-    """Return of how much it is a summary, until when, and whether strangers have said it."""
+    """Return a summary's coverage, its end, and untrusted speakers."""
     what = counted(len(summary.covers), *(("turn",) if summary.level == "window" else ("summary", "summaries")))
     untrusted = " (untrusted)" if summary.trust == "low" else ""
     return f"{what} until {day(summary.moment)}{untrusted}"

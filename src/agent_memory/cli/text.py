@@ -1,4 +1,4 @@
-"""Text that is safe to show: whoever wrote a memory must not steer the terminal it is read in. Pure functions."""
+"""Escape text so that it cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITHOUT_AGENT: Final = ("agents", "backup restore", "backup verify")
 
 
 def plain(text: str) -> str:
-    """Return `text` with everything that could steer a terminal shown as its code, such as x1b behind a backslash."""
+    """Return `text` with control characters shown as escape codes."""
     return _STEERING.sub(lambda match: _escape(match[0]), text.replace("\r\n", "\n"))
 
 
@@ -55,24 +55,24 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def has_steering(text: str) -> bool:
-    """Return True if `text` holds a character that `to_json` would show as its code."""
+    """Return True if `to_json` would escape a character of `text`."""
     return _STEERING_IN_JSON.search(text) is not None
 
 
 def escape_in_quotes(document: str) -> str:
-    r"""Return a YAML `document` with such characters as `\uXXXX`; they must all lie within double quotes."""
+    r"""Return a YAML `document` with control characters as \\uXXXX."""
     return _STEERING_IN_JSON.sub(lambda match: _escape(match[0], (("u", 4), ("U", 8))), document)
 
 
 def for_shell(recovery: str) -> str:
-    """Return a recovery sentence in the words of the command line instead of the tools'."""
+    """Return a recovery sentence with commands instead of tools."""
     for tools, commands in _RECOVERY.items():
         recovery = recovery.replace(tools, commands)
     return recovery
 
 
 def complete_commands(text: str, options: Mapping[str, str]) -> str:
-    """Return a text whose `agent-memory` commands have options that they need and lack.
+    """Add required options to the `agent-memory` commands of a text.
 
     Args:
         text: Sentences for a person; a command follows a backtick, a colon, `run`, `or` or `then`.

@@ -1,4 +1,4 @@
-"""The command that keeps a memory small: shows what it would do, does it within a budget, takes it back."""
+"""`agent-memory archive tidy`: preview, apply and undo."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agent_memory.cli.archive import opened_archive
 from agent_memory.cli.formats import read_yaml
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
@@ -105,7 +105,7 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
 
 
 def _read(path: Path) -> Any:
-    """Return what a file of rules says.
+    """Return the rules of a file.
 
     Raises:
         ValidationError: There is no such file, or it is no YAML.

@@ -1,4 +1,4 @@
-"""Commands about what was made of what an agent was given: topics, and the page of one."""
+"""`agent-memory topics` and `knowledge topic`."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.knowledge import opened_knowledge, work
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted

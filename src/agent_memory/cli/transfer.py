@@ -1,4 +1,4 @@
-"""Commands that move memories between agents, files and a team's server: export, import, push, pull."""
+"""`agent-memory export`, `import`, `index push` and `index pull`."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from agent_memory.cli.archive import bring_archived, write_archived
 from agent_memory.cli.formats import Format, ImportedLine, decode, encode, encode_entry, encode_trace
 from agent_memory.cli.inbox import bring_waiting, write_waiting
 from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.errors import ConfigurationError, UnsupportedError, ValidationError
 from agent_memory.files.atomic import remove_leftovers, replace_file, translated
@@ -105,7 +105,7 @@ class TransferTally:
 
     @contextlib.contextmanager
     def counting(self, doing: str) -> "Iterator[Callable[[Imported], None]]":
-        """Hand out what takes the outcome of each memory; show a bar meanwhile, and the counts however it ends."""
+        """Yield a callback for outcomes; show progress and final counts."""
         try:
             with self._screen.progress() as progress:
                 task = progress.add_task(doing, total=len(self._labels))
@@ -119,7 +119,7 @@ class TransferTally:
             self.show()  # also when the disk is full or the server lost half-way: what was counted is there
 
     def show(self) -> None:
-        """Print counts on stdout, and on stderr what a person should look at."""
+        """Print counts on stdout and warnings on stderr."""
         self.problems.sort(key=lambda problem: int(problem.get("line", 0)))  # sorting is stable: ids keep their order
         document = {**self.counts, "problems": self.problems, "redacted": list(self.redacted)}
         of_a_file = {} if self.unknown_fields is None else {"unknown_fields": list(self.unknown_fields)}
@@ -129,7 +129,7 @@ class TransferTally:
             self._tell()
 
     def end(self) -> None:
-        """Let the command fail if something was refused.
+        """Exit with an error if something was refused.
 
         Raises:
             typer.Exit: Something was.
@@ -298,7 +298,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 
 
 async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
-    """Write what was given and all memories, some hundred at a time; return how many memories and others there are."""
+    """Write all memories and knowledge in batches; return their numbers."""
     given = await write_given(run, form, write)
     storage, done, texts = run.service.storage, 0, list[str]()
     with run.screen.progress() as progress:
@@ -320,7 +320,7 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
 
 
 async def _write_file(run: Run, form: Format, path: Path) -> tuple[int, Counter[str]]:
-    """Write all to a file, which is there as a whole or not at all; return how many memories and others there are."""
+    """Write an export to a file atomically; return the numbers."""
     if path.exists() and not path.is_file():  # noqa: ASYNC240 - a command runs nothing else
         with path.open("w", encoding="utf-8", newline="") as target:
             return await _write_all(run, form, target.write)  # a pipe or a device is written to, not replaced
@@ -389,7 +389,7 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
 
 
 async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> TransferTally:
-    """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
+    """Copy missing memories to another storage and report each outcome."""
     there = "here" if target is None else "there"
     report = TransferTally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there)
     report.counts["forgotten"] = 0
@@ -425,7 +425,7 @@ _AT_ONCE: Final = 1 << 20
 
 
 async def export_account(run: Run, path: Path, about: str | None) -> None:
-    """Write what is held about a name, or all of the agent, to a zip file; say what is in it."""
+    """Write an account to a zip file and print its contents."""
     folder = run.service.folder
     if folder is None:
         raise UnsupportedError(
@@ -488,7 +488,7 @@ def was_given(run: Run) -> bool:
 
 
 async def write_given(run: Run, form: Format, write: Callable[[str], object]) -> Counter[str]:
-    """Write all that the agent was given, and its topics; return how many there are of each kind."""
+    """Write documents, conversations and topics; return counts by kind."""
     from agent_memory.knowledge.intake.transfer import entries_of
 
     counts, texts = Counter[str](), list[str]()
@@ -506,7 +506,7 @@ async def write_given(run: Run, form: Format, write: Callable[[str], object]) ->
 
 
 async def bring_given(run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool) -> "Brought | None":
-    """Store what a file says that an agent was given; None where it says nothing of that."""
+    """Store the documents and conversations of an export, or return None."""
     from agent_memory.knowledge.intake.transfer import bring
 
     entries = [(record.line, record.given) for record in records if record.given is not None]
@@ -517,19 +517,19 @@ async def bring_given(run: Run, records: Sequence[ImportedLine], *, trusted: boo
 
 
 async def work(run: Run) -> None:
-    """Draw and write what is made of it: items that came with it are not made again."""
+    """Run background stages, except for items that were imported."""
     async with opened_knowledge(run) as knowledge:
         await runner_of(knowledge, run.service, run.caller, at_once=True).run()
 
 
 def said_of(counts: Counter[str]) -> str:
-    """Return how many there are of each kind, for people; empty where there is nothing."""
+    """Return counts by kind for people, empty if none."""
     named = [counted(counts[kind], *words) for kind, words in _WORDS.items() if counts[kind]]
     return ", ".join(named)
 
 
 def document_of(done: "Brought") -> dict[str, Any]:
-    """Return what became of it, for JSON."""
+    """Return the outcome as JSON."""
     return {
         name: {
             "stored": done.stored[kind],

@@ -10,7 +10,7 @@ from agent_memory.cli.archive import in_archive
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.past import restore
-from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, Run, command
 from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -113,7 +113,7 @@ async def _show_documents(run: Run) -> None:
 
 
 def _check_named(run: Run, **values: str | None) -> None:
-    """Refuse an empty argument, as a shell makes it of a variable without a value.
+    """Refuse an empty argument, such as an unset shell variable.
 
     Raises:
         ValidationError: One is empty; nothing was changed.

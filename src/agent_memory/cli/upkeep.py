@@ -19,7 +19,7 @@ from agent_memory.care.agents import (
 from agent_memory.cli.backup import lacks_journal
 from agent_memory.cli.options import USED_AGENT, Yes, choose_agent, complete_agent, read_used_agent
 from agent_memory.cli.render import others_of, show_agents
-from agent_memory.cli.running import (
+from agent_memory.cli.runtime import (
     QUIET,
     CommandPlace,
     ListingGroup,
@@ -106,7 +106,7 @@ def _existing(place: CommandPlace, name: str) -> AgentFolder:
 
 
 def _sweep(place: CommandPlace) -> None:
-    """Remove what earlier commands left that were interrupted; what cannot be removed stops nothing else."""
+    """Delete leftovers of interrupted commands; ignore what cannot be deleted."""
     try:
         swept = sweep_agents(place.root)
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""The command that says whence a record comes: its source, its chain, and why it is trusted as it is."""
+"""`agent-memory why`: source, chain and trust of a record."""
 
 import re
 from contextlib import AsyncExitStack
@@ -10,7 +10,7 @@ from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep,
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import build_ambiguous, resolved
 from agent_memory.cli.render import row
-from agent_memory.cli.running import Run, command
+from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Episode, Resource, Topic, to_text
@@ -107,7 +107,7 @@ def _steps(run: Run, label: str, steps: tuple[ProvenanceStep, ...]) -> None:
 
 
 def _step(step: ProvenanceStep) -> str:
-    """Return a record of a chain on one line; what is further away is set in."""
+    """Return a record of a chain on one line, indented by distance."""
     where = step.detail if step.kind == "resource" and step.detail != step.text else ""
     told = ", ".join(filter(None, (step.trust, where, step.state if step.state in _NOT_HERE else "")))
     away = "\N{BOX DRAWINGS LIGHT UP AND RIGHT} " * (step.depth > 1)
@@ -123,7 +123,7 @@ def _change(changed: RecordChange) -> str:
 
 
 def _words(record: Any) -> str:
-    """Return what a record says, or is called."""
+    """Return the text or title of a record."""
     if isinstance(record, Topic):
         return f"{record.name}: {record.description}"
     if isinstance(record, Resource) and record.title:

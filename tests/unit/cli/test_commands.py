@@ -11,7 +11,7 @@ import typer
 
 from agent_memory.cli.app import EARLIER, SUBCOMMANDS, build, import_command
 from agent_memory.cli.options import complete_category
-from agent_memory.cli.running import exit_code
+from agent_memory.cli.runtime import exit_code
 from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
 from agent_memory.models import CATEGORIES
 from tests.unit.cli.conftest import A, B, C, document, ids

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.running import opened
+from agent_memory.cli.runtime import opened
 from agent_memory.cli.screen import formatted
 from tests.unit.cli.conftest import A, B, C
 

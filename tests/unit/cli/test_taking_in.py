@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.running import Run as Running
+from agent_memory.cli.runtime import Run as Running
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:

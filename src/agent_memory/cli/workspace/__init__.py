@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import typer
 
-from agent_memory.cli.running import QUIET, Group, PlaceCommand
+from agent_memory.cli.runtime import QUIET, Group, PlaceCommand
 from agent_memory.cli.workspace.board import next_, status
-from agent_memory.cli.workspace.carrying import check, export, import_, init
 from agent_memory.cli.workspace.claims import claim
+from agent_memory.cli.workspace.row_input import save
 from agent_memory.cli.workspace.rows import log, row, table
-from agent_memory.cli.workspace.saving import save
 from agent_memory.cli.workspace.snapshots import diff, restore, resume, snapshot
+from agent_memory.cli.workspace.workspace_files import check, export, import_, init
 
 _HELP: Final = "Share tables among agents that work in turns."
 _COMMANDS: Final[dict[str, Callable[..., Any]]] = {

@@ -1,4 +1,4 @@
-"""`workspace status` and `workspace next`: how far the work is, who holds what, what wants a person."""
+"""`workspace status` and `workspace next`: progress, claims and problems."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.running import CommandPlace, command
+from agent_memory.cli.runtime import CommandPlace, command
 from agent_memory.cli.text import one_line
-from agent_memory.cli.workspace.carrying import of_phases, without_rows
-from agent_memory.cli.workspace.opening import WorkspaceOptions, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
+from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _CUT: Final = " …"
 
 @command(WorkspaceOptions)
 async def status(place: CommandPlace) -> None:
-    """Show the board: phases and rows, who holds what until when, what failed, what waits for a person."""
+    """Show phases and rows with their claims, failures and open questions."""
     with opened_workspace(place) as workspace:
         steps = workspace.steps.all()
         issues, proposals = _issues(workspace), _proposals(workspace)
@@ -123,7 +123,7 @@ def _bar(done: int, total: int) -> str:
 
 
 def _board(place: CommandPlace, steps: Sequence[Step]) -> None:
-    """Show a line for each row that is worked on, a mark for each of its steps."""
+    """Print each row in work on a line, with its steps."""
     by_row: dict[tuple[str, Any], list[Step]] = {}
     for each in steps:
         if each.table is not None:
@@ -157,7 +157,7 @@ def _row_by_row(place: CommandPlace, lines: dict[Any, Text]) -> None:
 
 
 def _alike(place: CommandPlace, lines: dict[Any, Text]) -> None:
-    """Show a line for all rows that are equally far; on a terminal it names as many as a few lines hold."""
+    """Print one line for all rows with equal progress."""
     keys = list(lines)
     alike: dict[str, list[int]] = {}
     for at, key in enumerate(keys):
@@ -176,7 +176,7 @@ def _alike(place: CommandPlace, lines: dict[Any, Text]) -> None:
 
 
 def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
-    """Return keys in a few words: three and more that follow each other as the first and the last.
+    """Return keys as short ranges of consecutive values.
 
     Args:
         keys: All keys, in their order.
@@ -240,7 +240,7 @@ def _until(moment: datetime | None) -> str:
 
 
 def _issues(workspace: Workspace) -> dict[str, int]:
-    """Return how many rows are not resolved, of each table that has a column for that."""
+    """Return numbers of unresolved rows by table."""
     tables = workspace.declaration.tables.items()
     kept = [
         name for name, table in tables if "resolved" in table.columns and table.columns["resolved"].type == "boolean"

@@ -1,4 +1,4 @@
-"""`workspace claim`: a step claimed, renewed, finished, given back or failed from a shell."""
+"""`workspace claim`: claim, renew, finish, release or fail a step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.running import NOT_FOUND, CommandPlace, command
-from agent_memory.cli.workspace.opening import WorkspaceOptions, opened_workspace
+from agent_memory.cli.runtime import NOT_FOUND, CommandPlace, command
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ async def claim(  # noqa: PLR0913 - the options of a command
         str | None, typer.Option("--fail", help="Say why the claim that is read from stdin failed.", metavar="WHY")
     ] = None,
 ) -> None:
-    """Claim a step; what --json prints is a claim that --finish, --release, --renew and --fail read from stdin.
+    """Claim a step; --finish, --release, --renew, --fail read it from stdin.
 
     Exit code 3 where no step can run.
     """

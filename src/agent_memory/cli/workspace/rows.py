@@ -1,4 +1,4 @@
-"""`workspace table`, `workspace row`, `workspace log`: what is in the tables, and who wrote it when."""
+"""`workspace table`, `workspace row` and `workspace log`: rows and their authors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.running import CommandPlace, command
+from agent_memory.cli.runtime import CommandPlace, command
 from agent_memory.cli.text import one_line
-from agent_memory.cli.workspace.opening import WorkspaceOptions, key_of, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, key_of, opened_workspace
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -141,7 +141,7 @@ async def log(
 
 
 def _noting_low() -> tuple[list[int], Caller]:
-    """Return the ids of rows of low trust that are shown, and the caller to whom they are shown."""
+    """Return IDs of shown low-trust rows, and the caller who sees them."""
     from agent_memory.workspace import Caller
 
     low: list[int] = []

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
-from agent_memory.cli.running import FAILED, CommandPlace, command
+from agent_memory.cli.runtime import FAILED, CommandPlace, command
 from agent_memory.cli.text import minute, one_line
-from agent_memory.cli.workspace.opening import WorkspaceOptions, key_of, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, key_of, opened_workspace
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -38,7 +38,7 @@ async def snapshot(
     keep: Annotated[list[str] | None, typer.Option("--keep", help="With --prune.", metavar="NAME")] = None,
     yes: Yes = False,
 ) -> None:
-    """Make a snapshot of rows and files, or list, verify or remove them."""
+    """Create, list, verify or delete snapshots of rows and files."""
     with opened_workspace(place) as workspace:
         if prune:
             _prune(place, workspace, keep or [], yes=yes)
@@ -71,7 +71,7 @@ async def diff(
     *,
     every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_MOST_ROWS} rows.")] = False,
 ) -> None:
-    """Show what differs between two snapshots, or between one and now: rows and files."""
+    """Show differences between two snapshots, or one and now."""
     with opened_workspace(place) as workspace:
         found = workspace.snapshots.compare(before, after)
     rows = [{"table": each.table, "key": each.key, "kind": each.kind, "columns": each.columns} for each in found.rows]
@@ -97,7 +97,7 @@ async def restore(
     *,
     yes: Yes = False,
 ) -> None:
-    """Go back to a snapshot: rows, steps and files. What there is now is kept as another one first."""
+    """Restore a snapshot; the present state is saved as another first."""
     with opened_workspace(place) as workspace:
         workspace.snapshots.get(name)
         held = [each for each in workspace.steps.all() if each.status == "claimed"]
@@ -114,7 +114,7 @@ async def resume(
     key: Annotated[str, typer.Argument(metavar="KEY", help="Of a row of the table that the phase works on.")],
     phase: Annotated[str, typer.Argument(metavar="PHASE", help="Its name, or its number counted from 1.")],
 ) -> None:
-    """Do the steps of one row again from a phase on; what others wrote stays. Ends all claims."""
+    """Repeat the steps of a row from a phase on; ends claims."""
     with opened_workspace(place) as workspace:
         phases = workspace.declaration.phases
         number = (
@@ -180,7 +180,7 @@ def _document(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _apart(old: Any, new: Any) -> tuple[str, str]:
-    """Return two values for people, of long texts the part in which they begin to differ."""
+    """Return two values from where they begin to differ."""
     first, second = _text(old), _text(new)
     if len(first) <= _MOST_CHARS and len(second) <= _MOST_CHARS:
         return first, second

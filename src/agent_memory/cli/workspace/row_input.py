@@ -1,4 +1,4 @@
-"""`workspace save`: rows from a shell, added or changed, with a claim or without."""
+"""`workspace save`: add or change rows from a shell."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.running import CommandPlace, command
+from agent_memory.cli.runtime import CommandPlace, command
 from agent_memory.cli.workspace.claims import claim_in
-from agent_memory.cli.workspace.opening import WorkspaceOptions, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
 from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.files.wording import counted
 
@@ -30,7 +30,7 @@ async def save(
     ] = None,
     agent: Annotated[str | None, typer.Option("--agent", help="Who writes, without a claim.", metavar="NAME")] = None,
 ) -> None:
-    """Save rows that are read from stdin as JSON, one or a line each; one whose key is known is changed.
+    """Save rows from stdin as JSON; known keys are changed.
 
     What was saved before one that is wrong stays.
     """
@@ -74,7 +74,7 @@ def _saved(workspace: Workspace, table: str, values: dict[str, Any], caller: Any
 
 
 def _rows() -> list[dict[str, Any]]:
-    """Return the rows on stdin: an object, a list of them, or one on each line.
+    """Return the rows on stdin: an object, a list or JSON lines.
 
     Raises:
         ValidationError: There are none, or something else.

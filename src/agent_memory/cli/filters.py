@@ -1,7 +1,7 @@
-"""The conditions that a command line names, as searches and lists take them."""
+"""Filters of searches and lists from options."""
 
 from agent_memory.cli.options import Filters, OfferedFilters, tags_of
-from agent_memory.cli.running import Run
+from agent_memory.cli.runtime import Run
 from agent_memory.models import SearchFilters, filters_of
 
 

@@ -1,4 +1,4 @@
-"""`workspace check`, `init`, `export`, `import`: a workspace begun, and its rows in files of other programs."""
+"""`workspace check`, `init`, `export` and `import`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.running import CommandPlace, command
-from agent_memory.cli.workspace.opening import WorkspaceOptions, needing_packages, opened_workspace, url_of
+from agent_memory.cli.runtime import CommandPlace, command
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, needing_packages, opened_workspace, url_of
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def check(
     place: CommandPlace, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
-    """Read a declaration, and say what is wrong with it, with line and column."""
+    """Check a declaration and print its faults with line and column."""
     with needing_packages():
         from agent_memory.workspace import read_declaration
 
@@ -39,7 +39,7 @@ async def check(
 async def init(
     place: CommandPlace, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
-    """Begin a workspace in this folder, or in --at; the declaration is copied into it."""
+    """Create a workspace in this folder, or in --at."""
     with needing_packages():
         from agent_memory.workspace import Workspace
 
@@ -86,7 +86,7 @@ async def export(
         bool, typer.Option("--canonical", help="In a form that is equal for workspaces that hold the same.")
     ] = False,
 ) -> None:
-    """Write all rows that are shown to a file that is not there yet."""
+    """Write all shown rows to a new file."""
     with opened_workspace(place) as workspace:
         rows = workspace.export(file, canonical=canonical)
     place.screen.document({"file": str(file), "rows": rows})
@@ -98,7 +98,7 @@ async def import_(
     place: CommandPlace,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON, as `export` writes them.")],
 ) -> None:
-    """Bring the rows of an export into a workspace that has none: all of them, or none."""
+    """Import an export into an empty workspace, whole or not at all."""
     if file.suffix != ".jsonl":
         raise ValidationError(f"{file.name} is no .jsonl; nothing was brought in.", code="invalid")
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""How a command runs: what it is handed, the service it asks, and the exit code it ends with."""
+"""Run commands: context, service, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Body = TypeVar("Body", bound="Callable[..., Any]")
 
 
 class CommandPlace(typer.Context):
-    """What a command works with that is about no one agent; typer hands it over as its context.
+    """Context of a command without an agent.
 
     Attributes:
         screen: Where the command prints.
@@ -91,7 +91,7 @@ class CommandPlace(typer.Context):
     _given: dict[type, Any]
 
     def given(self, group: type[T]) -> T:
-        """Return what the command line says of a group of options."""
+        """Return the values of an option group."""
         found: T = self._given[group]
         return found
 
@@ -100,7 +100,7 @@ class CommandPlace(typer.Context):
         return {name: value for name, value in vars(self.given(group)).items() if value is not None}
 
     def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Say --yes if you are sure.") -> None:
-        """Refuse to ask where no answer can come; `otherwise` says what has become of the command.
+        """Refuse to ask without a terminal; `otherwise` describes the result.
 
         Raises:
             ValidationError: Stdin is no terminal.
@@ -110,7 +110,7 @@ class CommandPlace(typer.Context):
             raise ValidationError(sentence, code="usage", recovery=recovery)
 
     def confirm(self, question: str, otherwise: str) -> None:
-        """Ask a question; `otherwise` says what has become of the command where the answer is no.
+        """Ask a question; print `otherwise` and exit after a no.
 
         Raises:
             typer.Exit: The answer is no.
@@ -122,7 +122,7 @@ class CommandPlace(typer.Context):
         self.screen.last_words = lambda: "Stopped."
 
     def take(self, *groups: type) -> None:
-        """Take the options of `groups` out of the parameters, which are then the command's own.
+        """Move the options of `groups` out of the command's parameters.
 
         What was said before the command's name holds where nothing is said after it.
 
@@ -143,7 +143,7 @@ class CommandPlace(typer.Context):
 
 
 class Run(CommandPlace):
-    """What a command works with that is about one agent."""
+    """Context of a command about one agent."""
 
     service: MemoryService
     caller: Caller
@@ -203,7 +203,7 @@ class Plain(TyperCommand):
         return _plain_params(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; what is wrong with them is said without the words of the library that checks them."""
+        """Parse the arguments; rephrase the library's error messages."""
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:
@@ -219,7 +219,7 @@ class Plain(TyperCommand):
 def command(
     *groups: type, rows: bool = False, may_be_new: bool = False, may_be_none: bool = False
 ) -> Callable[[Body], Body]:
-    """Say what a command takes that is no parameter of its body.
+    """Declare option groups and properties of a command.
 
     Args:
         groups: Groups of options, which the body finds by `CommandPlace.given`.
@@ -236,7 +236,7 @@ def command(
 
 
 def show_none(place: CommandPlace) -> None:
-    """Say that there are no agents."""
+    """Print that no agents exist."""
     place.screen.document({"root": str(place.root), "agents": []})
     place.screen.hint(
         f"There are no agents under {place.root} yet. "
@@ -245,7 +245,7 @@ def show_none(place: CommandPlace) -> None:
 
 
 class PlaceCommand(Plain):
-    """A command about no one agent: its body is handed a `CommandPlace`, and is asynchronous; errors become exit codes.
+    """Command without an agent; its errors become exit codes.
 
     Attributes:
         common: Options that every command of this kind takes.
@@ -316,7 +316,7 @@ def _names_agent(word: str, root: Path) -> bool:
 
 
 class Watch(CommandPlace):
-    """What a command works with that monitors call.
+    """Context of a command for monitors.
 
     Attributes:
         verdict: The exit code that its body decides on.
@@ -326,7 +326,7 @@ class Watch(CommandPlace):
 
 
 class Monitor(PlaceCommand):
-    """A command whose exit code is a verdict of its body, or `UNKNOWN` where that could not be reached."""
+    """Command whose exit code is its verdict, or `UNKNOWN`."""
 
     context_class = Watch
 
@@ -374,7 +374,7 @@ class Group(TyperGroup):
         return [*super().list_commands(ctx), *self._offered]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or the line of help of one that is not imported."""
+        """Return a command, or a placeholder with its help line."""
         if cmd_name in self._offered:
             return Plain(cmd_name, help=self._offered[cmd_name])
         return super().get_command(ctx, cmd_name)
@@ -391,7 +391,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that `args` begin with, or say which one may be meant."""
+        """Return the command that `args` begin with, or suggest one."""
         name, known = args[0], self.list_commands(ctx)
         if name in self._offered:
             return name, self._load_offered(name), args[1:]
@@ -439,7 +439,7 @@ def _flow(text: str) -> str:
 
 
 def _plain_params(params: list[Any]) -> list[Any]:
-    """Take away what typer says of a parameter besides its name: `<bool>` of a switch, `<str>` of an argument."""
+    """Remove typer's type names of switches and arguments from the help."""
     for each in params:
         if getattr(each, "is_flag", False) and each.metavar is None:
             each.metavar = ""
@@ -449,7 +449,7 @@ def _plain_params(params: list[Any]) -> list[Any]:
 
 
 def perform(place: CommandPlace, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a body once its place is known: errors become exit codes, warnings of the library sentences on stderr.
+    """Run a body: errors become exit codes, library warnings sentences.
 
     An error of ours becomes its two sentences on stderr, or JSON.
 
@@ -488,7 +488,7 @@ def exit_code(error: AgentMemoryError) -> int:
 
 
 def wants_json(args: Sequence[str] | None) -> bool:
-    """Return True if a command line asks for JSON, before anything has parsed it."""
+    """Return True if the command line asks for JSON, without parsing it."""
     words = sys.argv[1:] if args is None else list(args)
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
 

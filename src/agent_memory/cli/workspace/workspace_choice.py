@@ -1,4 +1,4 @@
-"""Which workspace a command is about, opened."""
+"""Find and open the workspace of a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agent_memory.settings.installation import advice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.cli.running import CommandPlace
+    from agent_memory.cli.runtime import CommandPlace
     from agent_memory.workspace import Workspace
 
 _NEEDED: Final = {"sqlalchemy", "jsonschema"}
@@ -49,7 +49,7 @@ def url_of(place: CommandPlace) -> str | None:
 
 @contextmanager
 def opened_workspace(place: CommandPlace) -> Iterator[Workspace]:
-    """Open the workspace that is named, or that the current folder is in.
+    """Open the named workspace, or that of the current folder.
 
     Raises:
         ConfigurationError: There is none.
@@ -69,7 +69,7 @@ def opened_workspace(place: CommandPlace) -> Iterator[Workspace]:
 
 @contextmanager
 def needing_packages() -> Iterator[None]:
-    """Say how to install what workspaces need, where it is missing.
+    """Raise an error that says how to install missing packages.
 
     Raises:
         UnsupportedError: It is.
@@ -86,7 +86,7 @@ def needing_packages() -> Iterator[None]:
 
 
 def key_of(workspace: Workspace, table: str, text: str) -> Any:
-    """Return a key as its table has it: a number where the key is one."""
+    """Return a key as a number if its column has numbers."""
     declared = workspace.declaration.tables.get(table)
     if declared is None or declared.kind == "singleton":
         return None if declared is not None else text

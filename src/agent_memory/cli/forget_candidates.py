@@ -8,7 +8,7 @@ import typer
 
 from agent_memory.cli.archive import has_archive, opened_archive
 from agent_memory.cli.options import OTHER_ID, resolved
-from agent_memory.cli.running import FAILED, Run
+from agent_memory.cli.runtime import FAILED, Run
 from agent_memory.cli.screen import typed
 from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
