@@ -146,7 +146,7 @@ class OpenAIEmbedder(Embedder):
         return tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
 
     def _request(self, texts: list[str]) -> list[Any]:
-        """Embed one batch; if the API refuses a long text, cut and retry."""
+        """Embed one batch; cut long texts if the API refuses them."""
         try:
             return self._ask(texts)
         except EmbeddingError as error:

@@ -111,7 +111,7 @@ class _ForeignCodeGate:
 
     @contextlib.contextmanager
     def foreign_code(self) -> Iterator[None]:
-        """Delay the end of the interpreter until this block, a short one, ends.
+        """Delay the end of the interpreter until this block ends.
 
         Raises:
             EmbeddingError: The interpreter ends.

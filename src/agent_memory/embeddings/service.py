@@ -117,7 +117,7 @@ class EmbeddingService(Generic[IndexT]):
         return self._worker is not None and self._worker.status.is_settled
 
     def known_identity(self) -> EmbedderIdentity | None:
-        """Return the identity of the vectors if no model must be loaded for it."""
+        """Return the identity of the vectors, or None if it requires loading."""
         if self._embedder is None or not getattr(self._embedder, "is_known", True):
             return None
         return self._embedder.identity
@@ -220,7 +220,7 @@ class EmbeddingService(Generic[IndexT]):
                     "status": "failing",
                     "problem": missing,
                     "code": "model_missing",
-                    **self._loaded(is_ready=False),
+                    **self._report_unloaded(is_ready=False),
                 }
             return {"status": "found"}
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
@@ -228,11 +228,11 @@ class EmbeddingService(Generic[IndexT]):
             report["warning"] = warning
         if status.problem:
             report |= {"status": "failing", "problem": status.problem, "code": status.code}
-            report |= self._loaded(is_ready=status.ready)
+            report |= self._report_unloaded(is_ready=status.ready)
             report |= {"recovery": status.recovery} if status.recovery else {}
         return report
 
-    def _loaded(self, *, is_ready: bool) -> dict[str, bool]:
+    def _report_unloaded(self, *, is_ready: bool) -> dict[str, bool]:
         """Return `loaded: False` if a local model is not loaded."""
         return {"loaded": False} if self._worker is not None and not self._worker.is_remote and not is_ready else {}
 

@@ -1,4 +1,4 @@
-"""Background embedding: a queue of texts, a thread, and a cache of vectors.
+"""Background embedding: a queue of texts and a thread.
 
 Neither the agent nor a search waits for a model. Deals in texts and their hashes, not in memories; the caller collects
 vectors when it likes. Thread-safe.

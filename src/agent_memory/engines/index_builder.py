@@ -147,7 +147,7 @@ def _load(
     identity: EmbedderIdentity,
     report: Any,
 ) -> int:
-    """Write every record that has all its vectors; return the number of points."""
+    """Write records that have all their vectors; return the points."""
     written = done = 0
     total = len(state.records)
     for portion in _portions(state, at_once):

@@ -52,7 +52,7 @@ DEFAULT_OPTIONS: Final = IndexOptions()
 
 
 class IndexMaintenance:
-    """Opens and rebuilds an agent's index; moves the agent to it and back.
+    """Opens and rebuilds an agent's index, and migrates the agent.
 
     Args:
         indexed: Records and their vectors.
@@ -213,7 +213,7 @@ class IndexMaintenance:
             await asyncio.wait({self._task})
 
     def describe(self) -> tuple[dict[str, Any], list[Trouble]]:
-        """Return the state of the engine, and what keeps searches from using it.
+        """Return the engine's state and its problems.
 
         Empty while files are searched.
         """

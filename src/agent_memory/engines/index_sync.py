@@ -118,7 +118,7 @@ class IndexSync:
         return self._replica.warm(at_most)
 
     def step(self) -> float | None:
-        """Do a few milliseconds of work; return the seconds until the next step.
+        """Work for a few milliseconds; return the seconds until the next step.
 
         None if there is nothing left to do.
 
@@ -139,7 +139,7 @@ class IndexSync:
         try:
             if self._client is None:
                 return self._begin(shard)
-            return self._open(self._client) if self._index.engine is None else self._look(self._client)
+            return self._check_opening(self._client) if self._index.engine is None else self._look(self._client)
         except StorageError as error:
             self._handle_failure(error)
             return None
@@ -188,7 +188,7 @@ class IndexSync:
             return "the index is ahead of the journal, which must have been restored"
         return None
 
-    def _open(self, client: EngineClient) -> float | None:
+    def _check_opening(self, client: EngineClient) -> float | None:
         try:
             opened = client.read_content()
         except StorageError as error:

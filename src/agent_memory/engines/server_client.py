@@ -1,4 +1,4 @@
-"""Requests to a Qdrant server, each bound to one agent, timed and retried.
+"""Requests to a Qdrant server, each for one agent and retried.
 
 Owns requests, their filters, retries and the translation of errors. Knows neither memories nor ranking nor the order of
 changes. Imports the client library, so import it where a server is first needed and not before. Nothing here puts a

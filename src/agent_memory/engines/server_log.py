@@ -55,7 +55,9 @@ class LostRaceError(Exception):
 
 
 class ServerLog:
-    """Memories of one agent as last read, and changes to them. For one thread.
+    """Memories of one agent as last read, and their changes.
+
+    For one thread.
 
     Args:
         wire: Requests about this agent.
@@ -105,12 +107,12 @@ class ServerLog:
         self.rows.update(changed)
         return reset, sorted(changed, key=self._place)
 
-    def commit(self, changes: Sequence[Change], at: str) -> list[str]:
+    def commit(self, changes: Sequence[Change], moment: str) -> list[str]:
         """Apply changes to the state of the last `sync`, all or none.
 
         Args:
             changes: Changes in the form of a journal.
-            at: Time of the changes, ISO 8601.
+            moment: Time of the changes, ISO 8601.
 
         Returns:
             The ids that changed, in the order of storing.
@@ -121,7 +123,7 @@ class ServerLog:
         """
         seq = self.seq + 1
         self._finish_others()
-        items = self._items(changes, seq, at)
+        items = self._items(changes, seq, moment)
         # Refuses what another author put there. The condition on the write would skip it, but without a word.
         self._wire.rows([item["id"] for item in items if item["id"] not in self.rows], ["seq"])
         self._claim(seq, items, purged=int(self._head.get("purged", 0)))
@@ -226,7 +228,7 @@ class ServerLog:
 
     # -- payloads -----------------------------------------------------------------------------------------------------
 
-    def _items(self, changes: Sequence[Change], seq: int, at: str) -> list[Payload]:
+    def _items(self, changes: Sequence[Change], seq: int, moment: str) -> list[Payload]:
         """Return each memory's state after all changes, as instructions.
 
         They hold values and no differences.
@@ -235,7 +237,7 @@ class ServerLog:
         records = {i: whole_record(row) for i, row in before.items() if row is not None and row["record"] is not None}
         noted: dict[str, Payload] = {}
         for change in changes:
-            apply_change(records, change, at)
+            apply_change(records, change, moment)
             if change.op == "mark":
                 noted.setdefault(change.id, {}).update(change.data)
         items = []
@@ -245,9 +247,9 @@ class ServerLog:
             if memory_id in records:
                 items.append(_build_row(self._text, memory_id, records[memory_id], row, born))
             elif row is not None and row["record"] is not None:
-                items.append(_build_mark(self._text, memory_id, row, at, note.get(RELEASED)))
+                items.append(_build_mark(self._text, memory_id, row, moment, note.get(RELEASED)))
             elif note.get(RELEASED):
-                items.append(_build_trace(memory_id, row, born, at, note[RELEASED]))
+                items.append(_build_trace(memory_id, row, born, moment, note[RELEASED]))
         return items
 
     @staticmethod
@@ -294,20 +296,26 @@ def _build_row(text: str, memory_id: str, record: dict[str, Any], row: Payload |
     return {"id": memory_id, "op": "put", "row": row_after}
 
 
-def _build_mark(text: str, memory_id: str, row: Payload, at: str, trace: Payload | None) -> Payload:
+def _build_mark(text: str, memory_id: str, row: Payload, moment: str, trace: Payload | None) -> Payload:
     """Return the mark of a deleted memory.
 
     It has a hash of the text, so that capture does not store it again.
     """
     hashes = [*row["forgotten"], content_hash(row["record"][text])]
-    mark = {"record": None, "forgotten": list(dict.fromkeys(hashes)), "gone": True, "gone_at": at, "has_vector": False}
+    mark = {
+        "record": None,
+        "forgotten": list(dict.fromkeys(hashes)),
+        "gone": True,
+        "gone_at": moment,
+        "has_vector": False,
+    }
     mark |= {"seq_born": row["seq_born"], "place": row["place"]}
     return {"id": memory_id, "op": "put", "row": {**mark, **({RELEASED: trace} if trace else {})}}
 
 
-def _build_trace(memory_id: str, row: Payload | None, born: list[int], at: str, trace: Payload) -> Payload:
+def _build_trace(memory_id: str, row: Payload | None, born: list[int], moment: str, trace: Payload) -> Payload:
     """Return the mark of a memory that was released elsewhere."""
-    mark = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": at}
+    mark = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": moment}
     mark |= {"has_vector": False, "seq_born": born[0], "place": born[1], RELEASED: trace}
     return {"id": memory_id, "op": "put", "row": mark}
 

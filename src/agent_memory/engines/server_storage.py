@@ -1,4 +1,4 @@
-"""Memories of many agents and machines on one Qdrant server, the source of truth.
+"""Memories of many agents and machines on one Qdrant server.
 
 No record is stored on this machine: words are indexed in this process's memory, cosines come from the server, and the
 ranking is the one of files. docs/server.md describes the guarantees.
@@ -138,10 +138,10 @@ class Server(Generic[R]):
     def backend(self) -> Backend[R]:
         """Return the backend for a storage of these records."""
         return Backend(
-            self.kind, self.agent_id, self.clock, self._open, close=self._close, name="server", is_remote=True
+            self.kind, self.agent_id, self.clock, self._open_store, close=self._close, name="server", is_remote=True
         )
 
-    def _open(self, _storage: object) -> Store[R]:
+    def _open_store(self, _storage: object) -> Store[R]:
         from agent_memory.engines.server_client import ServerRequests  # the client library takes a second
         from agent_memory.engines.server_log import ServerChangeLog, ServerLog
 

@@ -74,7 +74,7 @@ class ServerVectors(VectorSource):
 
     @property
     def ready(self) -> bool:
-        """True if the model is loaded and nine memories in ten have a vector."""
+        """True if the model and nine vectors in ten are ready."""
         return self._worker.ready and len(self._missing) <= (1 - _READY_SHARE) * len(self._marks)
 
     def put(self, memory_id: str, texts: Iterable[str]) -> None:
@@ -124,7 +124,7 @@ class ServerVectors(VectorSource):
             # Deleted, changed or embedded by another client meanwhile: nothing to do, or `put` will ask again.
             todo = {i: wanted for i, wanted in batch.items() if wanted.is_missing_in(stored.get(i))}
             self._note({i: wanted for i, wanted in batch.items() if i not in todo})
-            if todo and not self._embed(todo):
+            if todo and not self._embed_batch(todo):
                 return False
         return self._worker.drain(_BATCH_SECONDS)
 
@@ -136,7 +136,7 @@ class ServerVectors(VectorSource):
         with self._lock:
             return {memory_id: self._missing[memory_id] for memory_id in list(self._missing)[:_AT_ONCE]}
 
-    def _embed(self, todo: dict[str, _MissingVector]) -> bool:
+    def _embed_batch(self, todo: dict[str, _MissingVector]) -> bool:
         self._worker.submit({text_hash(piece): piece for wanted in todo.values() for piece in wanted.pieces})
         if not self._worker.drain(_BATCH_SECONDS):
             return False
@@ -172,7 +172,7 @@ class _MissingVector:
 
 
 class ServerEmbeddings:
-    """Background embedding of one agent on a server, or the reason for none.
+    """Background embedding of one agent on a server.
 
     Args:
         vectors: Vectors to make; None searches by words alone.

@@ -133,7 +133,10 @@ class EngineClient:
         return {**dict.fromkeys(body.decode().splitlines(), 1), **head["several"]}
 
     def send(self, head: dict[str, Any], body: bytes) -> bool:
-        """Send a request for `reply`; return False if the child is busy or dead."""
+        """Send a request for `reply`; return False if that is impossible.
+
+        The child may be busy or dead.
+        """
         if not self.is_idle:
             return False
         try:

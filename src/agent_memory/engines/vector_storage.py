@@ -6,7 +6,7 @@ The journal stays the source of truth and the ranking stays the same; only the s
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.encryption import is_encrypted
 from agent_memory.engines.ann_index import AnnIndex
@@ -17,7 +17,6 @@ from agent_memory.files.layout import folder_of
 from agent_memory.index import SearchIndex
 from agent_memory.journal import GRACE
 from agent_memory.models import EVERYTHING, MEMORY, Clock, Listing, utc_now
-from agent_memory.models.kind import R
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.memory_storage import Files, FileStorage, MemoryStorage, get_ranking_settings
 from agent_memory.store.protocols import MigrationProgress
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
+    from agent_memory.models import Memory
 
 _SAMPLED: Final = 1_000
 """The latest records, whose mean length stands for that of all."""
 
 
 class MigratableStorage(FileStorage):
-    """A `FileStorage` that can move to the vector engine and back in use.
+    """A `FileStorage` that can migrate to the vector engine and back.
 
     Args:
         agent_id: ID of the agent.
@@ -74,8 +74,11 @@ class MigratableStorage(FileStorage):
         settings = with_model(settings, embedding_model) or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience)
-        indexed = IndexedFiles(files, wanted=self._wanted if wanted is None else wanted, options=options)
-        MemoryStorage.__init__(self, files.backend(indexed.open))
+        self._files, self._options = files, options
+        self._maintenance: IndexMaintenance | None = None
+        if wanted is not None:
+            self._wanted = wanted
+        MemoryStorage.__init__(self, files.backend(self._open_store))
 
     @property
     def index(self) -> IndexMaintenance:
@@ -85,6 +88,47 @@ class MigratableStorage(FileStorage):
     async def caught_up(self, patience: float) -> bool:
         """See `IndexMaintenance.caught_up`."""
         return await self.index.caught_up(patience)
+
+    def _open_store(self, storage: Any) -> Store[Memory]:
+        """Open the memories and their index.
+
+        Raises:
+            ConfigurationError: The engine is not installed, or there is no embedder.
+        """
+        files, options = self._files, self._options
+        if is_encrypted(files.folder.path):
+            raise ConfigurationError(
+                "This memory is encrypted, and an index of the vector engine would not be; nothing was changed.",
+                code="encrypted_without_index",
+                recovery="Leave `backend` at `auto` or `file`, or run `agent-memory encryption off` first.",
+            )
+        make = partial(AnnIndex, limits=options.limits)
+        embeddings = files.embeddings(make)
+        candidates = embeddings.index
+        if not is_installed() or not isinstance(candidates, AnnIndex):
+            raise no_engine_error(embeddings)
+        wanted = self._wanted if self._maintenance is None else self._maintenance.sync.wanted  # of the process before
+        is_indexed = wanted or Shards(files.folder).active()[0] == "vector"  # an engine's answers need every vector
+        store, sealing = files.open_segments(embeddings, storage.worker, whole=is_indexed)
+
+        async def sizes() -> tuple[int, float]:
+            latest = (await storage.browse(Listing(filters=EVERYTHING, limit=_SAMPLED))).records
+            characters = sum(len(files.kind.text_of(record)) for record in latest)
+            return await storage.count(), characters / max(1, len(latest))
+
+        def read_whole() -> Store[Memory]:
+            index = SearchIndex(get_ranking_settings(files.settings), candidates)
+            whole = Store(files.kind, files.folder.agent_id, files.log(), index, files.clock)
+            whole.embeddings, whole.upkeep = store.embeddings, store.upkeep
+            whole.refresh()
+            return whole
+
+        indexed = IndexSources(
+            files.folder, store, candidates, embeddings, storage.worker, storage.prepare, sizes, read_whole, sealing
+        )
+        batch = files.settings.migration_batch_size
+        store.upkeep = self._maintenance = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
+        return store
 
 
 class VectorStorage(MigratableStorage):
@@ -112,58 +156,3 @@ class VectorStorage(MigratableStorage):
             await self.store_many([memory async for memory in source.iter_all()])
         built = await self.migrate()
         return MigrationProgress(built.memories, built.memories)
-
-
-class IndexedFiles(Generic[R]):
-    """Files with an index.
-
-    Args:
-        files: Files of the records, and their search.
-        wanted: True to use an index, and to build a missing one, whatever `metadata.json` says; otherwise that decides.
-        options: How the engine is run.
-    """
-
-    def __init__(self, files: Files[R], *, wanted: bool, options: IndexOptions) -> None:
-        self._files, self._wanted, self._options = files, wanted, options
-        self._index: IndexMaintenance | None = None
-
-    def open(self, storage: Any) -> Store[R]:
-        """Open the records and their index for a storage.
-
-        Raises:
-            ConfigurationError: The engine is not installed, or there is no embedder.
-        """
-        files, options = self._files, self._options
-        if is_encrypted(files.folder.path):
-            raise ConfigurationError(
-                "This memory is encrypted, and an index of the vector engine would not be; nothing was changed.",
-                code="encrypted_without_index",
-                recovery="Leave `backend` at `auto` or `file`, or run `agent-memory encryption off` first.",
-            )
-        make = partial(AnnIndex, limits=options.limits)
-        embeddings = files.embeddings(make)
-        candidates = embeddings.index
-        if not is_installed() or not isinstance(candidates, AnnIndex):
-            raise no_engine_error(embeddings)
-        wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
-        is_indexed = wanted or Shards(files.folder).active()[0] == "vector"  # an engine's answers need every vector
-        store, sealing = files.open_segments(embeddings, storage.worker, whole=is_indexed)
-
-        async def sizes() -> tuple[int, float]:
-            latest = (await storage.browse(Listing(filters=EVERYTHING, limit=_SAMPLED))).records
-            characters = sum(len(files.kind.text_of(record)) for record in latest)
-            return await storage.count(), characters / max(1, len(latest))
-
-        def read_whole() -> Store[R]:
-            index = SearchIndex(get_ranking_settings(files.settings), candidates)
-            whole = Store(files.kind, files.folder.agent_id, files.log(), index, files.clock)
-            whole.embeddings, whole.upkeep = store.embeddings, store.upkeep
-            whole.refresh()
-            return whole
-
-        indexed = IndexSources(
-            files.folder, store, candidates, embeddings, storage.worker, storage.prepare, sizes, read_whole, sealing
-        )
-        batch = files.settings.migration_batch_size
-        store.upkeep = self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
-        return store

@@ -1,4 +1,4 @@
-"""Documents that changed since the last segment, as one part of an index.
+"""Documents that changed since the last segment, as one part.
 
 Rows are appended and marked dead, never renumbered. Plain Python, so that a search by words works without numpy; with
 numpy, long word lists and filters are read as arrays.
@@ -294,7 +294,7 @@ class BufferPart:
         return [self.words.lengths[row] for row in rows]
 
     def mask(self, filters: SearchFilters, hidden: Iterable[str] = ()) -> bytearray:
-        """Return a mask of the rows that pass filters and are not hidden."""
+        """Return the rows that pass filters and are not hidden."""
         mask = bytearray(self._alive)
         np = numpy_if_there()
         if filters.admits_all:

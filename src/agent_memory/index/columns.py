@@ -222,9 +222,9 @@ def read_sums(folder: Path) -> dict[str, FileSum]:
     Raises:
         StorageError: It is damaged or missing.
     """
-    said = read_json(folder / _SUMS) or {}
-    files = said.get("files")
-    if not isinstance(files, dict) or zlib.crc32(json.dumps(files).encode()) != said.get("crc"):
+    content = read_json(folder / _SUMS) or {}
+    files = content.get("files")
+    if not isinstance(files, dict) or zlib.crc32(json.dumps(files).encode()) != content.get("crc"):
         raise StorageError(f"{_SUMS} of the index {folder.name} is damaged or missing.")
     return {str(name): FileSum(*values) for name, values in files.items()}
 
@@ -345,13 +345,16 @@ class StringsFile:
         begins = np.concatenate([np.zeros(1, np.int64), source.ends])[numbers]
         lengths = source.ends[numbers] - begins
         cuts = np.flatnonzero(np.diff(np.cumsum(lengths) // _AT_ONCE)) + 1
-        for some_begins, some in zip(np.split(begins, cuts), np.split(lengths, cuts), strict=True):
-            if len(some):
+        for batch_begins, batch_lengths in zip(np.split(begins, cuts), np.split(lengths, cuts), strict=True):
+            if len(batch_lengths):
                 # Neighbours are copied in one go.
-                gaps = np.flatnonzero(some_begins[1:] != (some_begins + some)[:-1]) + 1
-                firsts, ends = some_begins[np.append(0, gaps)], (some_begins + some)[np.append(gaps - 1, len(some) - 1)]
+                gaps = np.flatnonzero(batch_begins[1:] != (batch_begins + batch_lengths)[:-1]) + 1
+                firsts, ends = (
+                    batch_begins[np.append(0, gaps)],
+                    (batch_begins + batch_lengths)[np.append(gaps - 1, len(batch_lengths) - 1)],
+                )
                 runs = [source.content[begin:end] for begin, end in zip(firsts.tolist(), ends.tolist(), strict=True)]
-                self._put(np.concatenate(runs), some)
+                self._put(np.concatenate(runs), batch_lengths)
 
     def close(self) -> None:
         """Sync both files."""

@@ -97,7 +97,10 @@ class VectorSource(Protocol):
         return self._worker.embed_query(text)
 
     def cosines(self, query: Vector, scope: SearchScope | None = None) -> QueryCosines:
-        """Compare a query with every record; those outside the scope may be missing."""
+        """Compare a query with every record.
+
+        Those outside the scope may be missing.
+        """
 
 
 class OtherTexts(Protocol):
@@ -214,7 +217,7 @@ class DenseIndex(VectorSource):
         return self._worker.cache.prune(self.hashes())
 
     def hashes(self) -> HashSet:
-        """Return the hashes of all texts with a record, which a cache must keep."""
+        """Return the hashes of all texts that a cache must keep."""
         return HashSet(
             chain(map(get_hash_prefix, self.rows.records), self.elsewhere.hashes() if self.elsewhere else ())
         )

@@ -1,4 +1,4 @@
-"""Filters over the rows of one part, and the scope of a search."""
+"""Filters over the rows of one part, and scopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rows of an agent's index under one numbering, and their word scores.
+"""All rows of an agent's index under one numbering.
 
 The segments come first, oldest first, then the buffer: of equal rows the one with the higher number is the later.
 """

@@ -99,7 +99,10 @@ def rank(search: SearchContext) -> Ranking:
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
     first = [replace(hit, pieces=search.get_pieces(hit.id)) for hit in hits[: search.limits.excerpted]]
     hits = (*first, *hits[search.limits.excerpted :])
-    match, strength = get_answer_match(list(matches.values())), _get_strength(matches.values())
+    match, strength = (
+        get_answer_match(matches.values()),
+        max((match.strength for match in matches.values()), default=0.0),
+    )
     return Ranking(hits, total, mode, tuple(rejected), match, strength, weigh_words(search))
 
 
@@ -120,10 +123,6 @@ def rank_recent(search: SearchContext) -> Ranking:
     if match is None:
         return Ranking(tuple(hits), total, "keyword")
     return Ranking(tuple(hits), total, "keyword", match="weak" if hits else "none", strength=0.0)
-
-
-def _get_strength(matches: Iterable[MatchEvidence]) -> float:
-    return max((match.strength for match in matches), default=0.0)
 
 
 def _latest(search: SearchContext, count: int) -> tuple[list[IndexedDocument], int]:
@@ -358,7 +357,7 @@ def get_match_evidence(
     return result
 
 
-def get_answer_match(matches: Sequence[MatchEvidence]) -> Match:
+def get_answer_match(matches: Iterable[MatchEvidence]) -> Match:
     """Return the best grade among `matches`, or "none" if there are none."""
     return max((hit.match for hit in matches), key=("weak", "strong").index, default="none")
 

@@ -168,14 +168,20 @@ class Segment:
         return record
 
     def forgot(self, text_hash: bytes) -> bool:
-        """Return True if a text of this hash was deleted in this segment."""
+        """Return True if this segment deleted a text of this hash."""
         return self.strings("forgotten").find(text_hash) is not None
 
 
 def write_about(folder: Path, about: SegmentInfo) -> None:
-    """Write the manifest and the description, the last files of a segment."""
+    """Write the manifest and the description, the last files of a segment.
+
+    Raises:
+        StorageError: The disk is full, for instance.
+    """
     finish_columns(folder)
-    replace_file(folder / _ABOUT, json.dumps({**_describe(about), "crc": _crc(about)}).encode(), durable=True)
+    content = json.dumps({**_describe(about), "crc": _crc(about)}).encode()
+    with translated(folder / _ABOUT, "write"):
+        replace_file(folder / _ABOUT, content, durable=True)
 
 
 def read_about(folder: Path) -> SegmentInfo:
@@ -273,7 +279,7 @@ class Chain:
         return place, number - self.firsts[place]
 
     def find(self, record_id: str) -> int | None:
-        """Return the number of a record's row, or None if it is dead."""
+        """Return the number of a record's alive row, or None."""
         for place in range(len(self.segments) - 1, -1, -1):
             row = self.segments[place].find_row(record_id)
             if row is not None and self.alive[place][row]:
@@ -281,7 +287,7 @@ class Chain:
         return None
 
     def find_numbers(self, ids: Sequence[bytes]) -> list[int | None]:
-        """Return the number of each record's row, or None if it is dead."""
+        """Return the number of each record's alive row, or None."""
         hashes = np.array([hash_id(record_id) for record_id in ids], np.uint64)
         numbers = np.full(len(ids), -1, np.int64)
         for first, segment, alive in zip(self.firsts, self.segments, self.alive, strict=False):
@@ -354,7 +360,7 @@ class Chain:
 
 
 def arrivals(chain: Chain, ids: Iterable[bytes]) -> NDArray[np.int64]:
-    """Return the place of each ID in the order of storing, or -1."""
+    """Return each ID's place in the order of storing, or -1."""
     hashes = np.array([hash_id(record_id) for record_id in ids], np.uint64)
     places = np.full(len(hashes), -1, np.int64)
     for segment in chain.segments:
@@ -399,7 +405,7 @@ def _is_inside(folder: Path, name: str) -> bool:
 
 
 def is_ours(folder: Path) -> bool:
-    """Return True if a folder of segments and its parent are not links."""
+    """Return True if neither a folder nor its parent is a link."""
     return not folder.is_symlink() and not folder.parent.is_symlink()
 
 
@@ -444,7 +450,9 @@ def unlist_segments(folder: Path) -> None:
 
 
 class ChainPart:
-    """Rows of a chain without a facet; hidden rows are hidden here, too.
+    """Rows of a chain without a facet.
+
+    Rows that are hidden in the chain are hidden here, too.
 
     Args:
         chain: Chain with all rows.

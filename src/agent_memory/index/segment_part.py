@@ -29,7 +29,9 @@ _READ: Final = ("timestamp", "moment", "access_count", "trust", "length", "flags
 
 
 class SegmentPart:
-    """Rows of a segment; rows that the chain hides later die here, too.
+    """Rows of a segment.
+
+    Rows that the chain hides later die here, too.
 
     Args:
         chain: All segments of the agent.
@@ -164,7 +166,7 @@ class SegmentPart:
         return sessions
 
     def list_session_rows(self, sessions: Sequence[int], at_most: int, *, items: bool) -> dict[int, list[SessionRow]]:
-        """Return the alive rows of sessions, at most `at_most` + 1 of each."""
+        """Return alive rows of sessions, `at_most` + 1 of each."""
         wanted, columns, alive = np.array(sessions, np.uint64), self._segment.columns, self.alive(items=items)
         bounds = (np.searchsorted(columns["session.hash"], wanted, side=side).tolist() for side in ("left", "right"))
         standing = {}

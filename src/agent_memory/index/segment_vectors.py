@@ -1,4 +1,4 @@
-"""Vectors of a segment's pieces: a byte and a sign of each dimension.
+"""Vectors of a segment's pieces: a byte and a sign per dimension.
 
 A sign code takes a bit a dimension. Two codes differ in about as many bits as the angle between their vectors is wide
 (Charikar, 2002), so a few hundred nearest by code hold the nearest by cosine, which are then compared exactly. Measured
@@ -73,7 +73,7 @@ class PieceVectors:
         return int(self.kept.shape[-1])
 
     def distances(self, query: NDArray[np.float32]) -> NDArray[np.uint16]:
-        """Return the number of signs in which each piece differs from a query."""
+        """Return the number of differing signs of each piece."""
         wanted = compute_codes(query[np.newaxis])[:, 0]
         distances = np.zeros(len(self), np.uint16)
         for word, of_query in zip(self.codes, wanted, strict=True):

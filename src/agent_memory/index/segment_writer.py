@@ -228,7 +228,7 @@ def _pieces(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
 
 
 def _write_lists(folder: Path, name: str, counts: Iterable[Mapping[str, int]], *, counted: bool = False) -> None:
-    """Write lists of rows, from a mapping of keys to counts for each row."""
+    """Write lists of rows, from the counts of each row."""
     places: defaultdict[str, int] = defaultdict(count().__next__)  # in the order of coming
     numbers, times, lengths = list[int](), list[int](), list[int]()
     for row_counts in counts:
@@ -421,7 +421,7 @@ def _merge_speakers(folder: Path, parts: Sequence[_MergePart]) -> tuple[list[byt
 
 
 def _merge_lists(folder: Path, name: str, parts: Sequence[_MergePart]) -> None:
-    """Write the lists of all parts, without keys that have lost all rows."""
+    """Write the lists of all parts, without empty ones."""
     lists: list[ListColumn] = [part.segment.lists(name) for part in parts]
     file = ListsFile(folder, name, counted=name == "terms")
     for keys, batch_places in _stretches(lists):
@@ -459,7 +459,7 @@ def _number_keys(lists: ListColumn, part_number: int) -> Iterator[tuple[bytes, i
 def _join_lists(
     parts: Sequence[_MergePart], lists: Sequence[ListColumn], places: Mapping[int, tuple[int, list[int]]], keys: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the row counts of each key, and the rows and frequencies by key."""
+    """Return the row counts, rows and frequencies of each key."""
     batches = []
     for part_number, (first, of_key) in sorted(places.items()):
         end = first + len(of_key)

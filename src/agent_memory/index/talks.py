@@ -1,4 +1,4 @@
-"""Sessions and talks of an agent's rows, over all parts of its index."""
+"""Sessions and talks of an agent's rows, over all parts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,10 @@ class TalkIndex:
         self._talkers.clear()
 
     def _people(self, session: int) -> frozenset[str]:
-        """Return the people in the talk of a session, if it is one."""
+        """Return the people in the talk of a session.
+
+        Empty if it is not a talk.
+        """
         people = self._talkers.get(session)
         if people is None:
             names = [name for row in self._standing([session])[session] if (name := self.speaker(row.number))]
@@ -122,7 +125,10 @@ class TalkIndex:
             self._places[session] = _order_places(session, rows) if LEAST_ROWS <= len(rows) <= _MOST else {}
 
     def _standing(self, sessions: list[int]) -> dict[int, list[SessionRow]]:
-        """Return the rows of each session, more than `_MOST` if it has more."""
+        """Return the rows of each session.
+
+        More than `_MOST` if it has more.
+        """
         standing: dict[int, list[SessionRow]] = {session: [] for session in sessions}
         for part in self._parts.parts if sessions else ():
             for session, rows in part.list_session_rows(sessions, _MOST, items=self._items).items():

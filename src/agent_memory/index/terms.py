@@ -127,7 +127,10 @@ def read_question(
 
 
 def document_terms(document: Document) -> list[str]:
-    """List the terms of a text, its facets except the group, and its day."""
+    """List the terms of a text, its facets and its day.
+
+    The group is left out.
+    """
     labels = " ".join([value for name, value in document.facets if name != GROUP])
     return [*index_terms(f"{document.text}\n{labels}"), *day_terms(document.moment.date())]
 
