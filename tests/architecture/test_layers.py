@@ -54,7 +54,7 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3; a copy of it in a temporary folder, to be checked",
     "integrations/amplifier/session_notes.py": "_sessions",
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
-    "care/keys.py": "kept.encrypted, and derived files that encryption removes",
+    "care/encrypted_files.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/core.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",

@@ -1,4 +1,4 @@
-"""Accounts: an archive for people with all that an agent holds, or with what concerns a name."""
+"""Accounts: archives for people with all records of an agent, or about a name."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ _ENDING: Final = (
 
 
 def _section(holding: HeldRecord) -> str:
-    """Return a record as Markdown: its texts as code blocks, then its other fields."""
+    """Return a record as Markdown: texts as code blocks, then other fields."""
     gone = f" (forgotten {_format_moment(holding.at)}, in the file still)" if holding.is_gone else ""
     lines = [f"## {holding.id}{gone}", ""]
     for name in _FIRST:
@@ -252,11 +252,11 @@ class SearchedNames:
     entities: frozenset[str] = frozenset()
 
     def are_in(self, text: str) -> bool:
-        """Return True if a text has one of the names as words, ignoring case."""
+        """Return True if a text has a name as a word, ignoring case."""
         return _pattern(self.names).search(_normal(text)) is not None
 
     def concern(self, holding: HeldRecord) -> bool:
-        """Return True if a record has a name, is an entity, or links to one."""
+        """Return True if a record has a name or concerns an entity."""
         if holding.id in self.entities:
             return True
         pattern = _pattern(self.names)

@@ -139,33 +139,55 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
         StorageError: There is no new agent.
     """
     copied = new_folder(name, storage_root)
-    hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
     check_all_present(folder.path)
     rewrite_returned(folder.journals())
-    with translated(copied.path, "copy an agent to"), contextlib.ExitStack() as ending:
+    with build_agent(copied, "copy an agent to") as hidden:
+        with folder_lock(folder.path, PERSON_SECONDS):
+            if state_of(folder.path) is not None:
+                replace_file(hidden.path / ENCRYPTION, read_file(folder.path / ENCRYPTION), durable=True)
+            for journal in folder.journals() or [folder.journal]:
+                replace_file(hidden.path / journal.name, read_file(journal), durable=True)
+            AgentBlobs(folder).copy_to(hidden.blobs)
+            if (states := read_states(folder.path)) is not None:
+                write_states(hidden.path, states)
+            for purge_file in (PURGE_KEY, PURGED):  # purged records stay purged in the copy
+                if (folder.path / purge_file).exists():
+                    replace_file(hidden.path / purge_file, read_file(folder.path / purge_file), durable=True)
+            PurgeList(hidden.path).note()
+        _copy_pages(folder.topics, hidden.topics)
+        _copy_vectors(folder.vectors, hidden.vectors)
+    return copied
+
+
+@contextlib.contextmanager
+def build_agent(folder: AgentFolder, action: str) -> Iterator[AgentFolder]:
+    """Yield a hidden folder that becomes an agent's at the end, whole or not at all.
+
+    Args:
+        folder: Folder of the new agent.
+        action: Action for error messages, as an infinitive.
+    """
+    with translated(folder.path, action), open_hidden_folder(folder.path.parent) as hidden:
+        make_lock(hidden)
+        yield AgentFolder(hidden)
+        sync_tree(hidden)
+        hidden.rename(folder.path)
+        sync_folder(folder.path.parent)
+
+
+@contextlib.contextmanager
+def open_hidden_folder(root: Path) -> Iterator[Path]:
+    """Yield a private folder next to those of agents, deleted at the end if it still exists.
+
+    After a crash `sweep_agents` deletes it.
+    """
+    hidden = root / f"_copy-{secrets.token_hex(6)}"
+    with contextlib.ExitStack() as ending:
         hidden.mkdir(mode=PRIVATE_FOLDER)
         if (held := hold_folder(hidden)) is not None:
             ending.callback(unlock_and_close, held)
-        ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
-        make_lock(hidden)
-        with folder_lock(folder.path, PERSON_SECONDS):
-            if state_of(folder.path) is not None:
-                replace_file(hidden / ENCRYPTION, read_file(folder.path / ENCRYPTION), durable=True)
-            for journal in folder.journals() or [folder.journal]:
-                replace_file(hidden / journal.name, read_file(journal), durable=True)
-            AgentBlobs(folder).copy_to(AgentFolder(hidden).blobs)
-            if (states := read_states(folder.path)) is not None:
-                write_states(hidden, states)
-            for purge_file in (PURGE_KEY, PURGED):  # purged records stay purged in the copy
-                if (folder.path / purge_file).exists():
-                    replace_file(hidden / purge_file, read_file(folder.path / purge_file), durable=True)
-            PurgeList(hidden).note()
-        _copy_pages(folder.topics, hidden / folder.topics.name)
-        _copy_vectors(folder.vectors, hidden / folder.vectors.name)
-        sync_tree(hidden)
-        hidden.rename(copied.path)
-        sync_folder(copied.path.parent)
-    return copied
+        ending.callback(shutil.rmtree, hidden, ignore_errors=True)
+        yield hidden
 
 
 def delete_agent(folder: AgentFolder) -> None:

@@ -193,7 +193,7 @@ class ImportanceCalculator:
 def importance_of(
     record: Record, now: datetime, *, related: int | None = None, normalised: bool = False, explicit: bool = True
 ) -> float:
-    """Return the importance of a record: 1 if pinned, its own, or calculated.
+    """Return the importance of a record: 1 if pinned, stored, or calculated.
 
     Args:
         record: Record of any kind, usually a memory.

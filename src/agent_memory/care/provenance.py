@@ -175,7 +175,7 @@ class SourceLookup:
         )
 
     async def meant(self, word: str) -> list[str]:
-        """Return at most ten IDs that begin with a text such as `epi-12ab`."""
+        """Return at most ten IDs with a beginning such as `epi-12ab`."""
         kind = self._find_kind(word)
         if kind is None:
             return []
@@ -277,7 +277,7 @@ class SourceLookup:
         return list(steps.values())
 
     async def _changes(self, kind: Kind[Any], record_id: str) -> list[RecordChange]:
-        """Return changes of a record, with sessions of memories from the audit log."""
+        """Return changes of a record, with sessions from the audit log."""
         audited = await asyncio.to_thread(self._read_audit, record_id) if kind is MEMORY else []
         changes: list[RecordChange] = []
         before: Record | None = None

@@ -1,4 +1,4 @@
-"""Statistics of an agent: counts, growth and use, as figures, SVG or text. Changes nothing."""
+"""Statistics of an agent as figures, SVG or text. Changes nothing."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _count_embedded(folder: AgentFolder, texts: set[bytes]) -> EmbeddedTexts:
-    """Return the share of texts with a vector of the most used embedder."""
+    """Return counts of texts with a vector of the most used embedder."""
     try:
         facts = inspect_cache(folder.vectors)
     except (OSError, sqlite3.DatabaseError, UnicodeDecodeError):
@@ -308,7 +308,7 @@ def get_monday(moment: datetime) -> date:
 def by_weeks(
     stored: Iterable[datetime], used: Iterable[datetime], forgotten: Iterable[datetime], now: datetime
 ) -> tuple[Week, ...]:
-    """Return the weeks from the first stored memory to now, ten years at most.
+    """Return weeks from the first memory to now, ten years at most.
 
     Args:
         stored: Moments of storing; future ones count as now.
@@ -410,7 +410,7 @@ def as_text(statistics: MemoryStatistics, width: int) -> list[str]:
 
 
 def _spans(weeks: Sequence[Week]) -> tuple[list[_ChartSpan], str]:
-    """Return weeks, or months for more than a year, and the unit's name."""
+    """Return weeks, or months for many weeks, and the unit's name."""
     if len(weeks) <= _MOST_BARS:
         return [_ChartSpan(f"{week.begin:%Y-%m-%d}", week.stored, week.total, week.used) for week in weeks], "week"
     spans = []
@@ -429,7 +429,7 @@ def _summary(statistics: MemoryStatistics, total: int) -> str:
 
 
 def _chart(spans: Sequence[_ChartSpan], top: float, series: Sequence[tuple[Sequence[int], str, str]]) -> list[str]:
-    """Return one chart with axis labels and each series as line or bars."""
+    """Return one chart with axis labels and lines or bars."""
     highest = max((value for values, *_ in series for value in values), default=0)
     step = round_step(highest)
     full = max(step, -(-highest // step) * step)
@@ -454,7 +454,10 @@ def _chart(spans: Sequence[_ChartSpan], top: float, series: Sequence[tuple[Seque
 
 
 def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
-    """Return a line with a tinted area. A value is at the end of its span."""
+    """Return a line with a tinted area.
+
+    A value is at the end of its span.
+    """
     width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
     points = [f"{_LEFT + width * (place + 1):.1f} {bottom - height:.1f}" for place, height in enumerate(heights)]
     line = "L".join([f"{_LEFT} {bottom}", *points])
@@ -465,7 +468,7 @@ def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
 
 
 def _bars(heights: Sequence[float], bottom: float, colour: str, place: int, of: int) -> list[str]:
-    """Return bars, several series next to each other; at least a line for 1."""
+    """Return bars of several series; values above 0 have at least a line."""
     width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
     bar = min(20.0, 0.8 * width / of)
     first = (width - of * bar) / 2 + place * bar
@@ -501,7 +504,7 @@ def _dates(spans: Sequence[_ChartSpan], y: float) -> list[str]:
 
 
 def round_step(highest: int) -> int:
-    """Return the axis step: 1, 2 or 5 times a power of ten."""
+    """Return the axis step: 1, 2 or 5 times 10ⁿ."""
     power = 1
     while True:
         for digit in (1, 2, 5):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.care.checks import AgentHealth, Check, Level, Severity, by_gravity, examine, health_of, worst
+from agent_memory.care.checks import AgentHealth, Check, Severity, by_gravity, examine, health_of, worst
 from agent_memory.care.checks.health_checks import report_unreadable
 from agent_memory.cli.options import Anyone, choose_agent, opened
 from agent_memory.cli.render import show_beside
@@ -21,12 +21,6 @@ from agent_memory.settings import HealthSettings, build_settings
 _MARK_WIDTH: Final = 10
 _CODE_WIDTH: Final = 10
 _STYLES: Final = {"ok": "green", "warning": "bold yellow", "critical": "bold red", "unknown": "bold cyan"}
-_BY_SEVERITY: Final = {
-    Severity.OK: Level.OK,
-    Severity.NOTE: Level.OK,
-    Severity.WARNING: Level.WARNING,
-    Severity.PROBLEM: Level.CRITICAL,
-}
 
 
 @command(Anyone)
@@ -105,8 +99,7 @@ def _deepened(watch: Watch, health: AgentHealth) -> AgentHealth:
         gravest = max(bad, key=lambda each: each.severity)
         said = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
         advice = "`agent-memory doctor` tells of each what to do."
-    level = _BY_SEVERITY[report.severity]
-    check = Check("doctor", level, said, advice, len(bad), "findings")
+    check = Check("doctor", report.severity.level, said, advice, len(bad), "findings")
     return AgentHealth(health.agent_id, health.folder, by_gravity([*health.checks, check]))
 
 

@@ -131,7 +131,7 @@ def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory]) -> list[
 
 
 class Archive:
-    """Archive of one agent, opened at the first call and created at the first write.
+    """Archive of one agent, opened at the first call.
 
     Args:
         service: Service of the agent's memories.

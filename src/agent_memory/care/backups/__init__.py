@@ -1,4 +1,4 @@
-"""Backups of agents, one zip file each: created next to writers, verified, restored."""
+"""Backups of agents, one zip file each: created, verified, restored."""
 
 from agent_memory.care.backups.admission import AdmissionFilter, restore_purges
 from agent_memory.care.backups.archive_reader import VerifiedBackup, verify_backup

@@ -62,7 +62,7 @@ class AdmissionFilter:
         return self.hide is None and not self.gone
 
     def line(self, line: bytes, renamed: Mapping[str, str]) -> bytes:
-        """Return a line of a journal as restored; empty if nothing is left.
+        """Return a line of a journal as restored; empty for none.
 
         Args:
             line: Line of a backup's journal.
@@ -201,12 +201,12 @@ def _read_own(folder: Path) -> PurgeIndex | None:
 
 
 def _keeps(present: PurgeIndex, brought: PurgeIndex) -> bool:
-    """Return True if the present list stays: it is complete or has another key."""
+    """Return True if the present list is complete or has another key."""
     return bool(present.purges) and (present.key != brought.key or brought.purges.keys() <= present.purges.keys())
 
 
 def _merge(brought: bytes, key: bytes, folder: Path) -> bytes:
-    """Return the lines of a backup's list and additional sound lines of the agent."""
+    """Return a backup's lines, then additional sound lines of the agent."""
     try:
         own_key = decode_key(read_file(folder / PURGE_KEY))
     except OSError:

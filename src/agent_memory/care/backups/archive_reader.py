@@ -1,4 +1,4 @@
-"""Reader of backups from any source: only files of the manifest, and only as many bytes.
+"""Reader of backups from any source: reads only files of the manifest.
 
 Nothing is unpacked by the names in the archive. Files are read block by block and held against their checksums.
 """

@@ -115,7 +115,7 @@ def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
 
 @contextlib.contextmanager
 def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
-    """Yield the ends of an agent's files; call it with the lock held.
+    """Yield the ends of an agent's files, with the lock held.
 
     Raises:
         StorageError: A journal cannot be opened.
@@ -228,7 +228,7 @@ def _beside(folder: AgentFolder) -> list[str]:
 
 
 def _copy_file(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
-    """Copy a file that is replaced as a whole; None for a missing file or link."""
+    """Copy a whole file; None for a missing file or link."""
     path = folder.path / name
     if path.is_symlink() or not path.is_file():
         return None

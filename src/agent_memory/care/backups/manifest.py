@@ -184,7 +184,7 @@ def is_beside(name: str) -> bool:
 
 
 def is_long_text(name: str) -> bool:
-    """Return True if a name in a backup belongs to a long text."""
+    """Return True if a backup's file is a long text."""
     return _BLOB.fullmatch(name) is not None
 
 

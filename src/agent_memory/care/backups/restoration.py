@@ -12,38 +12,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.care.agents import new_folder
+from agent_memory.care.agents import build_agent, new_folder
 from agent_memory.care.backups.admission import AdmissionFilter, add_purges, barring, bring_purges
 from agent_memory.care.backups.archive_reader import BackupArchive, damaged, opened_backup, tally_journal, verify_open
 from agent_memory.care.backups.archive_writer import Backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
-from agent_memory.care.keys import remove_views
+from agent_memory.care.encrypted_files import remove_views
 from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
 from agent_memory.encryption.blobs import find_names, get_name
 from agent_memory.encryption.keys import unwrap_key_file
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
     PRIVATE_FOLDER,
-    hold_folder,
     make_private_folder,
     open_private,
     opened,
-    sync_folder,
-    sync_tree,
     translated,
-    unlock_and_close,
     write_all,
 )
 from agent_memory.files.entries import locks_keep_readers_out
 from agent_memory.files.exchange import open_staging, settle_files
 from agent_memory.files.layout import AgentFolder, folder_of
-from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
+from agent_memory.files.lock import archive_lock, file_lock, folder_lock
 from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, PAGE_INDEX, SHORTLIST, TOPICS
 from agent_memory.journal import IDENTITY, rewrite_returned
 from agent_memory.journal.agent_file import build_states, encode_states
@@ -312,7 +307,7 @@ def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
 
 
 def _parse_header(begun: bytes) -> tuple[Header, bytes]:
-    """Return the header of a journal, or a new one, and the rest."""
+    """Return the header of a journal or a new one, and the rest."""
     line, _, rest = begun.partition(b"\n")
     try:
         return decode_header(line), rest
@@ -352,27 +347,19 @@ def _number(staged: Path, begun: dict[str, _UnpackedJournal], before: Backup | N
 
 def _create_agent(archive: BackupArchive, name: str, root: Path, admission: AdmissionFilter) -> AgentFolder:
     """Create an agent from a backup, whole or not at all."""
-    made = new_folder(name, root)
-    make_private_folder(made.path.parent)
-    hidden = made.path.with_name(f"_copy-{secrets.token_hex(6)}")
-    with translated(made.path, "restore as"), contextlib.ExitStack() as ending:
-        hidden.mkdir(mode=PRIVATE_FOLDER)
-        if (held := hold_folder(hidden)) is not None:
-            ending.callback(unlock_and_close, held)
-        ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
-        make_lock(hidden)
-        coding = find_coding(archive, AgentFolder(hidden))
+    created = new_folder(name, root)
+    make_private_folder(created.path.parent)
+    with build_agent(created, "restore as") as folder:
+        hidden = folder.path
+        coding = find_coding(archive, folder)
         headers = _unpack(archive, hidden, admission, coding)
-        with _write_texts(archive, AgentFolder(hidden), hidden, admission, coding):
+        with _write_texts(archive, folder, hidden, admission, coding):
             _number(hidden, headers, None)
             _write(hidden / AGENT, encode_states(hidden, build_states(hidden, _count_records(archive))))
             bring_purges(archive, hidden)
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
-        sync_tree(hidden)
-        hidden.rename(made.path)
-        sync_folder(made.path.parent)
-    return made
+    return created
 
 
 def delete_derived(folder: AgentFolder) -> None:

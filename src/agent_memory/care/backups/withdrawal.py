@@ -1,28 +1,27 @@
-"""Rewrites of a backup in place: without purged content, or encrypted. The old file stays until the new is valid."""
+"""Rewrites of a backup in place: without purged content, or encrypted.
+
+The old file stays until the new one is valid.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import secrets
 import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from agent_memory.care.agents import open_hidden_folder
 from agent_memory.care.backups.admission import EVERYTHING
 from agent_memory.care.backups.archive_reader import opened_backup
 from agent_memory.care.backups.archive_writer import open_cut, write_backup
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.care.backups.restoration import restore_backup
-from agent_memory.care.recoder import recode
+from agent_memory.care.encrypted_files import recode
 from agent_memory.encryption.keys import add_key
 from agent_memory.files.atomic import (
-    PRIVATE_FOLDER,
-    hold_folder,
     read_file,
     replace_file,
     sync_folder,
     translated,
-    unlock_and_close,
 )
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import ENCRYPTION
@@ -96,12 +95,7 @@ def _rewrite_backup(
 ) -> None:
     with opened_backup(path) as archive:
         manifest = archive.manifest
-    hidden = root / f"_copy-{secrets.token_hex(6)}"
-    with translated(path, "write"), contextlib.ExitStack() as ending:
-        hidden.mkdir(mode=PRIVATE_FOLDER)
-        if (held := hold_folder(hidden)) is not None:
-            ending.callback(unlock_and_close, held)
-        ending.callback(shutil.rmtree, hidden, ignore_errors=True)
+    with translated(path, "write"), open_hidden_folder(root) as hidden:
         folder = restore_backup(path, hidden, admission=admission).folder
         change(folder)
         _copy_purges(folder_of(manifest.agent_id, root).path, folder.path)

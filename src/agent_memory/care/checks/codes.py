@@ -1,4 +1,4 @@
-"""The table of checks: codes with severity and repair, health checks with limits.
+"""The table of checks: finding codes with repairs, health checks with limits.
 
 docs/doctor.md and docs/lifecycle.md have the same tables, and tests compare them. Codes are stable words for programs,
 sentences are for people.
@@ -509,7 +509,7 @@ def by_gravity(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 def by_area(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order of areas, the worst of an area first."""
+    """Return findings by area, the worst of an area first."""
     areas = list(_AREAS)
     return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
 

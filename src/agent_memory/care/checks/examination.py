@@ -1,4 +1,4 @@
-"""The doctor's examination of the home and its agents. Reads, and changes nothing."""
+"""The doctor's examination of the home and its agents. Changes nothing."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def examine_agent(
 
 
 def examine_case(case: JournalCase) -> list[Finding]:
-    """Return findings about a journal, its derived files, and its folder if first."""
+    """Return findings about a journal with its derived files and folder."""
     checks = dict(_JOURNAL_CHECKS)
     if case.path == case.folder.journal:
         checks |= _DERIVED_CHECKS

@@ -271,7 +271,7 @@ def get_quantile(times: Sequence[float]) -> float:
 
 
 def compare_limits(value: float, warning: float | None, critical: float | None) -> Level:
-    """Return the level of a figure by upper limits; None is no limit."""
+    """Return the level of a figure by its upper limits."""
     if critical is not None and value >= critical:
         return CRITICAL
     return WARNING if warning is not None and value >= warning else OK

@@ -1,4 +1,4 @@
-"""All health checks of one agent; a failed check has the level `UNKNOWN`."""
+"""All health checks of one agent; failed checks are `UNKNOWN`."""
 
 from __future__ import annotations
 

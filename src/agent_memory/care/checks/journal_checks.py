@@ -1,4 +1,4 @@
-"""Checks of journals: damage, order, records, generation, copies, and records of earlier versions."""
+"""Checks of journals and copies, and of records of earlier versions."""
 
 from __future__ import annotations
 

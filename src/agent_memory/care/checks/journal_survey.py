@@ -1,4 +1,4 @@
-"""Journals as the doctor reads them, some thousand records at a time. Reads, and changes nothing.
+"""Journals as the doctor reads them, in batches. Changes nothing.
 
 `JournalCase` is one journal under examination with its folder, `JournalReading` its content, `JournalSurvey` the facts
 of all its records that the checks need.

@@ -1,4 +1,4 @@
-"""Repairs by code: derived files are rebuilt or moved aside, journals only changed after a copy.
+"""Repairs by code: derived files are rebuilt, journals changed after a copy.
 
 Only files without memories are deleted: temporary files, unfinished builds, unused indexes and vectors.
 """

@@ -1,4 +1,4 @@
-"""Rights of a person over a memory: purge, encryption, and the inbox of unconfirmed notes.
+"""Rights of a person: purge, encryption, inbox of unconfirmed notes.
 
 Each name loads what it needs when it is first asked for.
 """

@@ -1,4 +1,4 @@
-"""Erasure of words, one kind of file after the other. Each step can be repeated at any time.
+"""Erasure of words from all files. Each step can be repeated.
 
 The journals go last, and of these the records themselves: until they are gone, they tell whoever goes on after a killed
 process which words these are.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import delete_derived, list_backups, withdraw
 from agent_memory.care.backups.admission import without_records
-from agent_memory.care.keys import kept_in, write_kept
+from agent_memory.care.encrypted_files import kept_in, write_kept
 from agent_memory.care.privacy.text_search import TextMatcher, among_backups, files_in, packed_in, search_backup
 from agent_memory.encryption import AgentBlobs, data_key
 from agent_memory.encryption.blobs import replace_names
@@ -96,7 +96,7 @@ def erase_backups(
 
 
 def erase_texts(folder: AgentFolder, names: Collection[str], hiding: TextHider, done: ErasureResult) -> None:
-    """Rewrite long texts with some of the words; rewritten journals name the new ones.
+    """Rewrite long texts with some of the words under new names.
 
     The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
 
@@ -177,7 +177,9 @@ def _erase_pack(folder: AgentFolder, hiding: TextHider, done: ErasureResult) -> 
 
 
 def note_links(folder: AgentFolder, done: ErasureResult) -> None:
-    """Report links in an agent's folder as failures, as their targets are not searched.
+    """Report links in an agent's folder as failures.
+
+    Their targets are not searched.
 
     Also one among the backups, unless it is called like a backup of another agent.
     """
@@ -230,7 +232,7 @@ def erase_derived(folder: AgentFolder, done: ErasureResult, *, vectors: bool) ->
 
 
 def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
-    """Rewrite a journal until nothing is left; return True if it was needed.
+    """Rewrite a journal until nothing is left; True if needed.
 
     A process may write about a record at the same time.
     """

@@ -1,4 +1,4 @@
-"""Encryption and decryption of an agent's files, and change of the person's key.
+"""Encryption and decryption of an agent's files, and change of the key.
 
 The steps, of which each may be done again. What a killed process left, the same command goes on with; until then
 each file is plain or encrypted as a whole, and whoever has the key reads and writes both.
@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import encrypt_backup, list_backups
-from agent_memory.care.keys import decrypt_aside, pack, remove_pad, remove_views, unpack
+from agent_memory.care.encrypted_files import decrypt_aside, pack, recode, remove_pad, remove_views, unlike, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, extract_texts, iter_contents, stretches
-from agent_memory.care.recoder import recode, unlike
 from agent_memory.encryption import KeyFile, State, data_key, person_key
 from agent_memory.encryption.keys import add_key, build_key_gone_error, get_key_file, get_key_source
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
@@ -153,7 +152,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
 
 
 def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
-    """Wrap the key of an agent's files with another key of the person. Blocking.
+    """Wrap an agent's key with another key of the person. Blocking.
 
     Backups that were made before open with the key that was the person's then.
 
@@ -291,7 +290,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def find_plaintext(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
-    """Return files of an agent and its backups that contain these texts unencrypted.
+    """Return files of an agent with these texts unencrypted, backups included.
 
     Args:
         folder: Folder of the agent.

@@ -1,4 +1,4 @@
-"""`Purging`: deletes records from every file of an agent, so that they never return.
+"""`Purging`: deletes records from every file of an agent for good.
 
 The steps, of which each may be done again:
 

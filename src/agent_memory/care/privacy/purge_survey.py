@@ -1,4 +1,4 @@
-"""Survey of a purge: all texts of some records, and records that depend on them alone.
+"""Survey of a purge: texts of records, and records that depend on them.
 
 Read from the journals, so that it is also known of what was forgotten since.
 """
@@ -114,7 +114,7 @@ class _RecordHistory:
 
 
 class PurgeSurvey:
-    """History of all records in an agent's journals. Blocking; reads each journal whole.
+    """History of all records in an agent's journals. Blocking.
 
     Args:
         folder: Folder of the agent.
@@ -259,7 +259,7 @@ class PurgeSurvey:
     # -- words --------------------------------------------------------------------------------------------------------
 
     def _find_quoted(self, item: _RecordHistory) -> Iterator[str]:
-        """Yield the words of an item without speakers, and the words in its sources."""
+        """Yield the words of an item and those in its sources."""
         if not item.is_item:
             return
         if isinstance(speaker := item.metadata.get("speaker"), str) and speaker:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.backups import list_backups
 from agent_memory.care.backups.backup_list import list_backup_files
 from agent_memory.care.backups.manifest import agent_in, folder_of_backups
-from agent_memory.care.keys import kept_in
+from agent_memory.care.encrypted_files import kept_in
 from agent_memory.encryption import data_key, state_of
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.files.atomic import opened, read_at, read_file

@@ -10,7 +10,7 @@ import pytest
 from agent_memory.care.archive import Archive
 from agent_memory.care.backups import create_backup, list_backups, restore_backup, verify_backup
 from agent_memory.care.checks import Severity, examine
-from agent_memory.care.keys import kept_in
+from agent_memory.care.encrypted_files import kept_in
 from agent_memory.care.privacy import Purging, change_key, decrypt, encrypt
 from agent_memory.encryption import KeyFile, PersonKey, state_of
 from agent_memory.encryption.keys import data_key, forget_keys

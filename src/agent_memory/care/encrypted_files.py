@@ -1,34 +1,42 @@
-"""`kept.encrypted`: files beside the journals that cannot be used encrypted, packed as they were until they can be.
+"""Files of an encrypted agent: journals and long texts recoded in place, other files packed into `kept.encrypted`.
 
-Copies that were set aside, copies that somebody made, pages of topics with what people changed in them. The file is
-whole and synced before the first of them is removed, so that a killed process leaves each of them in one of both.
+Packed are copies and pages that cannot be used encrypted. The pack is whole and synced before the first of them is
+removed, so after a crash each is in one of both. The header of each journal names its key, so processes with the key
+read and write during the recoding.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
+import time
 import zipfile
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import AgentBlobs, key_for
 from agent_memory.encryption.cipher import MAGIC
-from agent_memory.errors import StorageError
-from agent_memory.files.atomic import make_private_folder, read_file, replace_file, sync_folder, translated
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.atomic import make_private_folder, opened, read_file, replace_file, sync_folder, translated
 from agent_memory.files.names import KEPT, METADATA, SHORTLIST, is_packed
+from agent_memory.journal import AS_IT_STANDS, IDENTITY, Journal
+from agent_memory.journal.reader import JournalReader, read_header
+from agent_memory.journal.rewrite import open_recoding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from agent_memory.encryption import DataKey
     from agent_memory.files.layout import AgentFolder
+
 
 _LARGEST: Final = 1 << 30
 """Bytes; AES-GCM of the library takes twice as many in one go."""
 
 
 def kept_in(folder: Path, key: DataKey) -> dict[str, bytes]:
-    """Return the packed files of an agent by their names in its folder; none where there is no such file.
+    """Return the packed files of an agent by name; none without a pack.
 
     Raises:
         StorageError: It cannot be read, or was changed.
@@ -51,7 +59,7 @@ def kept_in(folder: Path, key: DataKey) -> dict[str, bytes]:
 
 
 def write_kept(folder: Path, key: DataKey, files: Mapping[str, bytes]) -> None:
-    """Put these files in the place of those that are packed; with none, remove the file.
+    """Replace the pack; without files, delete it.
 
     Raises:
         StorageError: It could not be written; what was packed before still is.
@@ -75,7 +83,7 @@ def write_kept(folder: Path, key: DataKey, files: Mapping[str, bytes]) -> None:
 
 
 def pack(folder: Path, key: DataKey, paths: Iterable[Path]) -> list[str]:
-    """Pack files of an agent's folder with those that are packed already, and remove them; return their names.
+    """Pack files together with packed ones and delete them; return their names.
 
     Raises:
         StorageError: One cannot be read or written; none is lost, and doing it again goes on.
@@ -93,7 +101,7 @@ def pack(folder: Path, key: DataKey, paths: Iterable[Path]) -> list[str]:
 
 
 def unpack(folder: Path, key: DataKey) -> list[str]:
-    """Put packed files in their places, unless there are others by now, and remove the pack; return their names.
+    """Unpack files except existing ones, and delete the pack; return their names.
 
     Raises:
         StorageError: As `pack`.
@@ -111,7 +119,7 @@ def unpack(folder: Path, key: DataKey) -> list[str]:
 
 
 def decrypt_aside(folder: AgentFolder, key: DataKey) -> None:
-    """Have what was set aside while the files were encrypted stand plain.
+    """Decrypt the quarantined files of an agent.
 
     Raises:
         StorageError: One cannot be read or written; doing it again goes on.
@@ -127,22 +135,79 @@ def decrypt_aside(folder: AgentFolder, key: DataKey) -> None:
 
 
 def remove_pad(folder: AgentFolder) -> None:
-    """Remove the scratchpad's file, which is rendered from the journal.
+    """Delete the scratchpad's file, which is rendered from the journal.
 
     Raises:
-        StorageError: It is there still.
+        StorageError: It still exists.
     """
     with translated(folder.scratchpad, "remove"):
         folder.scratchpad.unlink(missing_ok=True)
 
 
 def remove_views(folder: AgentFolder) -> None:
-    """Remove what is made of the journals and read at a start: vectors, lists, and which shard is in use.
+    """Delete derived files that are read at a start: vectors, lists and the active shard.
 
     Raises:
         StorageError: Something is there still.
     """
     patterns = (f"{folder.vectors.name}*", f"*{SHORTLIST}", METADATA)
-    for path in [each for pattern in patterns for each in folder.path.glob(pattern)]:
+    for path in [path for pattern in patterns for path in folder.path.glob(pattern)]:
         with translated(path, "remove"), contextlib.suppress(FileNotFoundError):
             path.unlink()
+
+
+_TRIES: Final = 50
+_PAUSE: Final = 0.2
+"""Seconds between tries: another process is compacting, which takes some."""
+
+
+def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None) -> None:
+    """Encrypt or decrypt all journals and long texts to the agent's state.
+
+    Args:
+        folder: Folder of the agent.
+        progress: Called with the name of the next file.
+
+    Raises:
+        BusyError: A process has been writing for too long; doing it again goes on.
+        UnsupportedError: A newer version wrote something; that journal is as it was.
+        StorageError: One cannot be read or written; doing it again goes on.
+    """
+    while paths := unlike(folder):
+        for path in paths:
+            progress(path.name)
+            _recode(path, folder)
+    if folder.blobs.is_dir():
+        progress(folder.blobs.name)
+        AgentBlobs(folder).recode()
+
+
+def unlike(folder: AgentFolder) -> list[Path]:
+    """Return journals that do not match the agent's state.
+
+    Raises:
+        StorageError: One cannot be read.
+    """
+    key = key_for(folder.path)
+    name = None if key is None else key.key
+    return [path for path in folder.journals() if path.stat().st_size and _key_named_in(path) != name]
+
+
+def _key_named_in(path: Path) -> str | None:
+    reader = JournalReader(path, codec=AS_IT_STANDS)
+    with translated(path, "read"), opened(path, os.O_RDONLY) as descriptor:
+        header = read_header(reader, descriptor)
+    return None if header is None else header.key
+
+
+def _recode(path: Path, folder: AgentFolder) -> None:
+    journal = Journal(path, ())
+    for _ in range(_TRIES):
+        try:
+            with open_recoding(path, key_for(folder.path) or IDENTITY) as new:
+                journal.put_in_place(new)
+        except BusyError:
+            time.sleep(_PAUSE)
+        else:
+            return
+    raise BusyError(f"{path.name} is being written all the time; it stands as it did. Try again.")
