@@ -25,7 +25,7 @@ from typing import Final
 from agent_memory.care.archive import Archive
 from agent_memory.care.backups import create_backup, list_backups, verify_backup
 from agent_memory.care.privacy import change_key, decrypt, encrypt
-from agent_memory.encryption import KeyFile, PersonKey, is_encrypted, state_of
+from agent_memory.encryption import KeyFile, PersonKey, get_encryption_state, is_encrypted
 from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.errors import StorageError
@@ -113,7 +113,7 @@ def differing(root: Path, said: dict[str, str]) -> list[str]:
 def look(name: str, root: Path, said: dict[str, str]) -> list[str]:
     """Return what is wrong after a killed process, run the command again, and return what is wrong then."""
     wrong = [f"before it goes on: {each}" for each in differing(root, said)]
-    if name == "encrypt" or (name == "decrypt" and state_of(folder_at(root).path) is not None):
+    if name == "encrypt" or (name == "decrypt" and get_encryption_state(folder_at(root).path) is not None):
         act(name, root)
         wrong += differing(root, said)
     if name == "encrypt":

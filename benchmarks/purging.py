@@ -74,7 +74,7 @@ async def look(root: Path, others: dict[str, str]) -> list[str]:
     await archive.close()
     await service.close()
     begun = bool(PurgeList(root / AGENT).purges())
-    wrong = [] if not PurgeList(root / AGENT).unfinished() else ["it is unfinished still"]
+    wrong = [] if not PurgeList(root / AGENT).list_unfinished() else ["it is unfinished still"]
     for one, text in others.items():
         said = known.get(one)
         if said != text and not (not begun and said is not None):

@@ -146,7 +146,7 @@ def compaction(root: Path, memories: int) -> dict[str, Any]:
     other = multiprocessing.Process(target=_writes_on, args=(str(path), ready, stop, waits))
     other.start()
     ready.wait()
-    with _timed() as whole, journal.folded() as new, journal.hold(), _timed() as held:
+    with _timed() as whole, journal.prepare_compaction() as new, journal.hold(), _timed() as held:
         journal.put_in_place(new)
     with _timed() as reading:
         journal.poll()

@@ -30,7 +30,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.entries import size_of
+from agent_memory.files.entries import get_disk_size
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.passages.item_stage import ItemStage
@@ -110,7 +110,7 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
     backlog, worked = time.perf_counter() - started, time.process_time() - worked
     await knowledge.close()
     size = sum(len(turn.text.encode()) for turn in [*given, *more]) + _LOOKED_FOR * chars
-    disk = size_of(knowledge.folder.path)
+    disk = get_disk_size(knowledge.folder.path)
     drawn = await _drawn(settings)
     return {
         "turn_ms": {"p50": share(taken, 0.5), "p95": share(taken, 0.95), "most": round(max(taken), 2)},

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.entries import size_of
+from agent_memory.files.entries import get_disk_size
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
@@ -81,5 +81,5 @@ async def talks_on_disk(root: Path, file: Path, embedder: str) -> dict[str, Any]
     if embedder != "none":
         await knowledge.episodes.prepare(None)
     await knowledge.close()
-    disk = size_of(knowledge.folder.path)
+    disk = get_disk_size(knowledge.folder.path)
     return {"turns": count, "given_a_turn": round(size / count), "bytes_a_turn": round(disk / count)}

@@ -119,7 +119,7 @@ async def fold_until_killed(root: str) -> None:
     for number in range(3):
         with journal.locked() as writer:
             writer.append([Change("put", "memory", f"m{number}")])
-    with journal.folded():
+    with journal.prepare_compaction():
         say(folded=True)
         time.sleep(600)  # noqa: ASYNC251 - nothing else runs here
 

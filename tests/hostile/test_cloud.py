@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.files.entries import names_of
+from agent_memory.files.entries import list_names
 from agent_memory.files.names import COPIES
 from tests.hostile.trouble import refusal, reopened
 from tests.support import memory_of
@@ -76,7 +76,7 @@ async def test_none_of_our_own_files_is_taken_for_a_conflict_copy(
     ):
         (folder / name).write_bytes(b"")
     assert len(list(folder.iterdir())) >= 11
-    assert names_of(folder, *COPIES) == []
+    assert list_names(folder, *COPIES) == []
 
 
 async def test_a_journal_that_is_only_in_the_cloud_is_not_begun_anew(storage: FileStorage) -> None:

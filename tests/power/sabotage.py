@@ -110,7 +110,7 @@ def trusts_the_dead(put: Put) -> None:
 
 def trusts_the_way(put: Put) -> None:
     """Take for durable the folders that are there."""
-    put("agent_memory.journal.writer.sync_way_to", _nothing)
+    put("agent_memory.journal.writer.sync_parents", _nothing)
 
 
 def trusts_the_name(put: Put) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.files.layout import root_of
+from agent_memory.files.layout import resolve_root
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant, withdraw_assistant
 from agent_memory.registry import KINDS, KNOWLEDGE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
@@ -54,6 +54,6 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
 def has_documents(storage_root: str) -> bool:
     """Return True if an agent has documents that can be read."""
     try:
-        return KNOWLEDGE.is_installed and any(root_of(storage_root).glob(f"*/{KINDS['resource'].file}"))
+        return KNOWLEDGE.is_installed and any(resolve_root(storage_root).glob(f"*/{KINDS['resource'].file}"))
     except AgentMemoryError:
         return False  # each tool answers with this error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, translated
-from agent_memory.files.names import AUDIT, OLDER_AUDIT, PURGE_KEY, PURGED, VECTORS, sort_of
+from agent_memory.files.names import AUDIT, OLDER_AUDIT, PURGE_KEY, PURGED, VECTORS, classify_name
 from agent_memory.files.wording import counted
 from agent_memory.journal import PurgeList, Records, apply_change, list_texts
 from agent_memory.journal.reader import JournalReader
@@ -403,7 +403,7 @@ def other_files(folder: AgentFolder) -> list[Path]:
         chosen = [
             path
             for path in other_paths
-            if path == folder.scratchpad or (sort_of(path.name) in _READ and not path.name.startswith(VECTORS))
+            if path == folder.scratchpad or (classify_name(path.name) in _READ and not path.name.startswith(VECTORS))
         ]
         pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
     return [path for path in (*chosen, *pages) if path.is_file() and not path.is_symlink()]

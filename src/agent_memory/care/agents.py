@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.encryption import AgentBlobs, get_encryption_state
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
@@ -30,8 +30,8 @@ from agent_memory.files.atomic import (
     translated,
     unlock_and_close,
 )
-from agent_memory.files.entries import size_of
-from agent_memory.files.layout import AgentFolder, build_command, folder_of, root_of
+from agent_memory.files.entries import get_disk_size
+from agent_memory.files.layout import AgentFolder, build_command, folder_of, resolve_root
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
 from agent_memory.journal import PurgeList, rewrite_returned
@@ -85,7 +85,7 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     try:
         folder = folder_of(agent_id, storage_root)
     except StorageError as error:  # a link that leads elsewhere, most often
-        return AgentSummary(agent_id, root_of(storage_root) / agent_id, None, 0, None, error.message)
+        return AgentSummary(agent_id, resolve_root(storage_root) / agent_id, None, 0, None, error.message)
     counts: dict[str, int] = {}
     problem, used, items = "", None, 0
     try:
@@ -103,7 +103,14 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     memories = None if problem else counts.get(folder.journal.name, 0) - items
     counts.pop(folder.journal.name, None)
     return AgentSummary(
-        folder.agent_id, folder.path, memories, size_of(folder.path), used, problem, counts, 0 if problem else items
+        folder.agent_id,
+        folder.path,
+        memories,
+        get_disk_size(folder.path),
+        used,
+        problem,
+        counts,
+        0 if problem else items,
     )
 
 
@@ -143,7 +150,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
     rewrite_returned(folder.journals())
     with build_agent(copied, "copy an agent to") as hidden:
         with folder_lock(folder.path, PERSON_SECONDS):
-            if state_of(folder.path) is not None:
+            if get_encryption_state(folder.path) is not None:
                 replace_file(hidden.path / ENCRYPTION, read_file(folder.path / ENCRYPTION), durable=True)
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden.path / journal.name, read_file(journal), durable=True)
@@ -326,7 +333,7 @@ def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFo
             code="agent_exists",
             recovery="Choose another name.",
         )
-    return AgentFolder(root_of(storage_root) / name)
+    return AgentFolder(resolve_root(storage_root) / name)
 
 
 @contextlib.contextmanager

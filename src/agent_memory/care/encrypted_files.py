@@ -47,7 +47,7 @@ def kept_in(folder: Path, key: DataKey) -> dict[str, bytes]:
     with translated(path, "read"):
         content = read_file(path)
     try:
-        with zipfile.ZipFile(io.BytesIO(key.decrypted(KEPT, content))) as packed:
+        with zipfile.ZipFile(io.BytesIO(key.decrypt_file(KEPT, content))) as packed:
             return {name: packed.read(name) for name in packed.namelist()}
     except (ValueError, zipfile.BadZipFile):
         raise StorageError(
@@ -79,7 +79,7 @@ def write_kept(folder: Path, key: DataKey, files: Mapping[str, bytes]) -> None:
                 code="kept_too_large",
                 recovery="`agent-memory doctor` names them: remove those that are not needed, and try again.",
             )
-        replace_file(path, key.encrypted(KEPT, packed.getvalue()), durable=True)
+        replace_file(path, key.encrypt_file(KEPT, packed.getvalue()), durable=True)
 
 
 def pack(folder: Path, key: DataKey, paths: Iterable[Path]) -> list[str]:
@@ -131,7 +131,7 @@ def decrypt_aside(folder: AgentFolder, key: DataKey) -> None:
             content = read_file(path)
             if content.startswith(MAGIC):
                 with contextlib.suppress(ValueError):  # of another memory: left as it is
-                    replace_file(path, key.decrypted(path.name, content), durable=True)
+                    replace_file(path, key.decrypt_file(path.name, content), durable=True)
 
 
 def remove_pad(folder: AgentFolder) -> None:

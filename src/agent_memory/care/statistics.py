@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.care.agents import summary_of
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.cache import HashSet, cache_files, inspect_cache
-from agent_memory.files.entries import size_of
+from agent_memory.files.entries import get_disk_size
 from agent_memory.files.names import AUDIT, BLOBS, DERIVED, INDEX, OLDER_AUDIT, SCRATCHPAD, TOPICS, may_be_journal
 from agent_memory.files.wording import counted
 from agent_memory.language.text_forms import embedded_texts
@@ -173,7 +173,7 @@ def _sizes(folder: Path) -> dict[str, int]:
     for path in folder.iterdir():
         name = path.name
         part = "journals" if may_be_journal(name) else "vectors" if name in vectors else _PARTS.get(name, "others")
-        sizes[part] += size_of(path)
+        sizes[part] += get_disk_size(path)
     return {part: size for part, size in sizes.most_common() if size}
 
 

@@ -15,7 +15,7 @@ from agent_memory.cli.render import show_hit, show_memories
 from agent_memory.cli.runtime import NOT_FOUND, QUIET, Command, Group, Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
-from agent_memory.files.wording import counted, human
+from agent_memory.files.wording import counted, format_size
 from agent_memory.memory.views import view_whole_hit, view_whole_memory
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
 
@@ -267,7 +267,7 @@ async def stats(run: Run) -> None:
     moments = {name: None if at is None else to_text(at) for name, at in (("first", found.first), ("last", found.last))}
     run.screen.document({"agent_id": run.service.agent_id, **asdict(found), **moments})
     since = f", the first put there {day(found.first)}" if found.first else ""
-    run.screen.show(f"{counted(found.memories, 'memory', 'memories')}, {human(found.file_bytes)}{since}.")
+    run.screen.show(f"{counted(found.memories, 'memory', 'memories')}, {format_size(found.file_bytes)}{since}.")
     for name, counts in (("by rule", found.by_rule), ("by category", found.by_category)):
         if counts:
             said = ", ".join(f"{key} {number}" for key, number in sorted(counts.items()))

@@ -38,7 +38,7 @@ from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, build_command, folder_of
 from agent_memory.files.names import BACKUPS
-from agent_memory.files.wording import counted, human
+from agent_memory.files.wording import counted, format_size
 from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import Caller
 from agent_memory.models import to_text, utc_now
@@ -95,7 +95,9 @@ async def _create(place: CommandPlace, name: str) -> Backup:
         made = await asyncio.to_thread(create_backup, folder_of(name, place.root))
         said = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
         await service.report("memory:backed_up", caller, **said)
-    place.screen.show(f"{made.manifest.agent_id}: {_held(made.manifest)}, {human(made.size)}, checked: {made.path}")
+    place.screen.show(
+        f"{made.manifest.agent_id}: {_held(made.manifest)}, {format_size(made.size)}, checked: {made.path}"
+    )
     if broken := sum(journal.damaged for journal in made.manifest.journals):
         place.screen.hint(
             f"{counted(broken, 'line')} of its journals are damaged, in the backup too; see `agent-memory doctor`."
@@ -228,7 +230,7 @@ async def list_all(place: CommandPlace, *, check: Check = False) -> None:
     for each in listed:
         known = "" if each.manifest is None else f"{_held(each.manifest)}, "
         before = " before a restoring" if each.manifest is not None and each.manifest.reason != "asked" else ""
-        place.screen.show(f"{each.path.name}: {known}{human(each.size)}, {_age(each)}{before}; {_state(each)}.")
+        place.screen.show(f"{each.path.name}: {known}{format_size(each.size)}, {_age(each)}{before}; {_state(each)}.")
         if each.problem:
             place.screen.show(each.problem, indent=2, style="red")
     if not listed:
@@ -247,16 +249,16 @@ async def prune(place: CommandPlace, *, keep: Keep = None, older_than: OlderThan
     gone = await asyncio.to_thread(lambda: to_prune(listed, utc_now(), keep=keep, older_than=days))
     if gone and not yes:
         for each in gone:
-            place.screen.note(f"{each.path.name}: {human(each.size)}, {_age(each)}")
+            place.screen.note(f"{each.path.name}: {format_size(each.size)}, {_age(each)}")
         place.need_terminal("Nothing was removed.")
-        question = f"Remove {counted(len(gone), 'backup')}, {human(sum(each.size for each in gone))}, for good?"
+        question = f"Remove {counted(len(gone), 'backup')}, {format_size(sum(each.size for each in gone))}, for good?"
         place.confirm(question, "Nothing was removed.")
     freed = prune_backups(place.root, gone)
     place.screen.document(
         {"removed": [each.path.name for each in gone], "bytes": freed, "left": len(listed) - len(gone)}
     )
     left = counted(len(listed) - len(gone), "is", "are")
-    place.screen.show(f"Removed {counted(len(gone), 'backup')}, {human(freed)}; {left} left.")
+    place.screen.show(f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {left} left.")
 
 
 async def _tell_service(place: CommandPlace, path: Path, done: "RestoredBackup") -> None:

@@ -25,7 +25,7 @@ from agent_memory.cli.runtime import FAILED, CommandPlace, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import for_shell, one_line, plain
 from agent_memory.files.layout import folder_of
-from agent_memory.files.wording import counted, human
+from agent_memory.files.wording import counted, format_size
 from agent_memory.models import check_agent_id, utc_now
 
 _AREA_WIDTH: Final = 12
@@ -138,7 +138,7 @@ def _rows(screen: Screen, findings: Any) -> None:
         mark = finding.severity.name
         marked = (f"{mark.lower():<{_MARK_WIDTH}}", _STYLES[mark])
         head = Text.assemble("  ", marked, (f"{finding.area:<{_AREA_WIDTH}}", "dim"))
-        size = "" if finding.size is None else human(finding.size)
+        size = "" if finding.size is None else format_size(finding.size)
         show_beside(screen, head, one_line(finding.sentence), tail=size)
         for detail in finding.details:
             show_beside(screen, Text(f"{indent}  "), one_line(detail), "dim")
@@ -155,7 +155,7 @@ def _verdict(findings: Any) -> Any:
 
 def _figures(agent: AgentReport) -> tuple[str, str]:
     memories = "" if agent.memories is None else f" · {counted(agent.memories, 'memory', 'memories')}"
-    return f"{memories} · {human(agent.size)}", "dim"
+    return f"{memories} · {format_size(agent.size)}", "dim"
 
 
 def _conclude(screen: Screen, report: HomeReport) -> None:

@@ -15,7 +15,7 @@ from agent_memory.cli.runtime import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
-from agent_memory.files.layout import root_of
+from agent_memory.files.layout import resolve_root
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.file_formats import list_files
@@ -396,7 +396,7 @@ async def _expand_all(
     run: Run, knowledge: Knowledge, words: list[str]
 ) -> tuple[list[str], list[Path], list[str], list[str]]:
     """Expand a command line; removed folders of documents are folders."""
-    root = root_of(run.service.settings.storage_root)
+    root = resolve_root(run.service.settings.storage_root)
     files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
     missing_paths = await asyncio.to_thread(_list_missing, files)
     removed = {file: path for file, path in missing_paths.items() if await list_below(knowledge, path)}

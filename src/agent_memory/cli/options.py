@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
-from agent_memory.files.layout import agents_under, folder_of, root_of
+from agent_memory.files.layout import agents_under, folder_of, resolve_root
 from agent_memory.models import (
     ANY_STATE,
     CATEGORIES,
@@ -192,7 +192,7 @@ def parameters_of(*groups: type) -> list[Any]:
 
 def root_given(ctx: typer.Context) -> Path:
     """Return the root folder given before or after the command."""
-    return root_of(given(ctx, "root") or ServiceSettings().storage_root)
+    return resolve_root(given(ctx, "root") or ServiceSettings().storage_root)
 
 
 def given(ctx: typer.Context, name: str) -> Any:

@@ -15,7 +15,7 @@ from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
-from agent_memory.files.names import TOPICS, sort_of
+from agent_memory.files.names import TOPICS, classify_name
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import get_source_id
@@ -315,7 +315,7 @@ def _copies(folder: Path) -> list[str]:
     """Return names of other files that may contain deleted texts."""
     names = (name for name in names_in(folder) if name.startswith(("memories", "scratchpad")))
     pages = (f"{TOPICS}/{name}" for name in names_in(folder / TOPICS) if NO_PAGE in name)
-    return [*(name for name in names if sort_of(name) != "ours"), *pages]
+    return [*(name for name in names if classify_name(name) != "ours"), *pages]
 
 
 async def _confirm(run: Run, memories: list[Memory], *, now: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from agent_memory.cli.text import minute, one_line, plain, to_json
-from agent_memory.files.wording import counted, human
+from agent_memory.files.wording import counted, format_size
 from agent_memory.memory.views import describe_day, describe_said_day, get_title, list_shown_links
 from agent_memory.models import HitOrigin, LinkedRecord, is_told, offered_values, utc_now
 
@@ -166,7 +166,9 @@ def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
         memories = "unreadable" if each.memories is None else counted(each.memories, "memory", "memories")
         used = f", last used {minute(each.last_used)}" if each.last_used else ""
         screen.show(
-            Text.assemble((plain(each.agent_id), "bold"), f"  {memories}{others_of(each)}, {human(each.size)}{used}")
+            Text.assemble(
+                (plain(each.agent_id), "bold"), f"  {memories}{others_of(each)}, {format_size(each.size)}{used}"
+            )
         )
         screen.show(each.problem or str(each.folder), indent=2, style="red" if each.problem else "dim")
 

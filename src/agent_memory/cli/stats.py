@@ -12,7 +12,7 @@ from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import brief, plain
 from agent_memory.files.atomic import replace_file, translated
-from agent_memory.files.wording import human
+from agent_memory.files.wording import format_size
 from agent_memory.models import utc_now
 
 _PIPE_WIDTH: Final = 80
@@ -83,7 +83,7 @@ def _show(screen: Screen, found: MemoryStatistics) -> None:
     if captures.captured:
         fate = f"{captures.kept:,} kept, {captures.forgotten:,} forgotten"
         row(screen, "captured", f"{captures.captured:,} as far as the log goes back: {fate}")
-    row(screen, "on disk", " · ".join(f"{part} {human(size)}" for part, size in found.sizes.items()) or "nothing")
+    row(screen, "on disk", " · ".join(f"{part} {format_size(size)}" for part, size in found.sizes.items()) or "nothing")
     _show_weeks(screen, found)
     if found.most_used:
         screen.show()

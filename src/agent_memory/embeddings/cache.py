@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from agent_memory.files.atomic import signature
-from agent_memory.files.entries import describe_path_type, kind_of, size_of
+from agent_memory.files.atomic import read_signature
+from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
 from agent_memory.files.vectors import get_byte_lengths, load_vectors, pack_vectors, unpack_vectors
@@ -326,7 +326,7 @@ class RowCodec:
 
     def get_name(self, text_hash: bytes) -> bytes:
         """Return the row key for the hash of a text, 32 bytes."""
-        return text_hash if self._key is None else self._key.hashed(text_hash)
+        return text_hash if self._key is None else self._key.hash_content(text_hash)
 
     def encode(self, text_hash: bytes, vector: bytes) -> tuple[bytes, bytes]:
         """Encode a row.
@@ -335,8 +335,8 @@ class RowCodec:
         """
         if self._key is None:
             return text_hash, vector
-        name = self._key.hashed(text_hash)
-        return name, self._key.locked(("vector", name.hex()), text_hash + vector)
+        name = self._key.hash_content(text_hash)
+        return name, self._key.encrypt(("vector", name.hex()), text_hash + vector)
 
     def decode(self, row: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
         """Return the text hash and the vector of a row.
@@ -347,7 +347,7 @@ class RowCodec:
             return row
         name, content = row
         try:
-            both = self._key.unlocked(("vector", name.hex()), content)
+            both = self._key.decrypt(("vector", name.hex()), content)
         except ValueError:
             return _NONE
         return both[:_HASH_BYTES], both[_HASH_BYTES:]
@@ -421,26 +421,26 @@ def inspect_cache(path: Path) -> CacheFacts:
         OSError: It cannot be read, or is of a newer version.
     """
     for file in cache_files(path):
-        kind = kind_of(file, follow=True)
+        kind = get_path_type(file, follow=True)
         if kind not in {"file", "missing"}:
             raise sqlite3.DatabaseError(f"{file.name} is {describe_path_type(kind)}")
     with path.open("rb"):
         pass  # SQLite tells a file that may not be read from one that is damaged only by its words
-    if size_of(path) == 0:
+    if get_disk_size(path) == 0:
         return CacheFacts({})  # as SQLite leaves a file it was killed over; the next to open it fills it
     log = cache_files(path)[1]
-    if not size_of(log):
+    if not get_disk_size(log):
         return _read_facts(path)
     for attempt in range(_ATTEMPTS):
         with tempfile.TemporaryDirectory(prefix="agent-memory-") as folder:
-            copy, before = Path(folder) / path.name, [signature(path), signature(log)]
+            copy, before = Path(folder) / path.name, [read_signature(path), read_signature(log)]
             for file in (path, log):
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copyfile(file, copy.with_name(file.name))
             try:
                 return _read_facts(copy, immutable=False)
             except sqlite3.DatabaseError:
-                if [signature(path), signature(log)] == before or attempt == _ATTEMPTS - 1:
+                if [read_signature(path), read_signature(log)] == before or attempt == _ATTEMPTS - 1:
                     raise
     raise AssertionError
 

@@ -10,9 +10,9 @@ from agent_memory.encryption.keys import (
     State,
     check_encryption,
     data_key,
+    get_encryption_state,
     is_encrypted,
     key_for,
-    state_of,
     take_keys_from,
     unlock,
 )
@@ -26,10 +26,10 @@ __all__ = [
     "State",
     "check_encryption",
     "data_key",
+    "get_encryption_state",
     "is_encrypted",
     "key_for",
     "person_key",
-    "state_of",
     "take_keys_from",
     "unlock",
 ]

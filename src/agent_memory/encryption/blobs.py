@@ -89,7 +89,7 @@ class AgentBlobs:
             yield names
 
     @contextlib.contextmanager
-    def unswept(self) -> Iterator[None]:
+    def prevent_sweep(self) -> Iterator[None]:
         """Keep all texts from being swept during the block.
 
         Raises:
@@ -130,7 +130,7 @@ class AgentBlobs:
         for name in sorted(self.names()):
             content = read_file(self.folder / name)
             try:
-                text = key.decrypted(name, content)
+                text = key.decrypt_file(name, content)
             except ValueError:
                 text = None
             if is_plain is (text is None):
@@ -235,7 +235,7 @@ class AgentBlobs:
                 with opened(path, os.O_RDONLY) as descriptor:
                     sync_file(descriptor)  # its writer may have died before
                 return name
-        replace_file(path, content if key is None else key.encrypted(path.name, content), durable=True)
+        replace_file(path, content if key is None else key.encrypt_file(path.name, content), durable=True)
         return name
 
     def _read_content(self, name: str) -> bytes | None:
@@ -249,7 +249,7 @@ class AgentBlobs:
         except FileNotFoundError:  # encryption is in progress
             return read_file(self.folder / name)
         try:
-            return key.decrypted(hashed, content)
+            return key.decrypt_file(hashed, content)
         except ValueError:
             return None
 
@@ -299,14 +299,14 @@ def find_names(file: Path) -> Iterator[str]:
 
 
 def _hash_name(key: DataKey, name: str) -> str:
-    return key.hashed(name.encode()).hex()
+    return key.hash_content(name.encode()).hex()
 
 
 def _has_content(path: Path, content: bytes, key: DataKey | None) -> bool:
     if key is None:
         return path.lstat().st_size == len(content) and read_file(path) == content
     try:
-        return key.decrypted(path.name, read_file(path)) == content
+        return key.decrypt_file(path.name, read_file(path)) == content
     except ValueError:
         return False
 

@@ -91,7 +91,7 @@ class DataKey:
 
     def encode(self, where: Sequence[object], fields: bytes) -> str:
         """Return the text for fields of a record; see `Codec`."""
-        return base64.b64encode(self.locked(where, fields)).decode()
+        return base64.b64encode(self.encrypt(where, fields)).decode()
 
     def decode(self, where: Sequence[object], text: str) -> bytes:
         """Return the fields of a text.
@@ -103,25 +103,25 @@ class DataKey:
             content = base64.b64decode(text, validate=True)
         except binascii.Error:
             raise ValueError("it is no base64") from None
-        return self.unlocked(where, content)
+        return self.decrypt(where, content)
 
-    def locked(self, where: Sequence[object], content: bytes) -> bytes:
+    def encrypt(self, where: Sequence[object], content: bytes) -> bytes:
         """Return content, encrypted and bound to a place."""
         return encrypt_bound(self._cipher, content, bound(self._agent, *where))
 
-    def unlocked(self, where: Sequence[object], content: bytes) -> bytes:
-        """Return the content of `locked`.
+    def decrypt(self, where: Sequence[object], content: bytes) -> bytes:
+        """Return the content of `encrypt`.
 
         Raises:
             ValueError: It was changed, or made for another place or with another key.
         """
         return decrypt_bound(self._cipher, content, bound(self._agent, *where))
 
-    def encrypted(self, name: str, content: bytes) -> bytes:
+    def encrypt_file(self, name: str, content: bytes) -> bytes:
         """Return the bytes of a whole file, bound to its name."""
-        return MAGIC + self.locked(("file", name), content)
+        return MAGIC + self.encrypt(("file", name), content)
 
-    def decrypted(self, name: str, content: bytes) -> bytes:
+    def decrypt_file(self, name: str, content: bytes) -> bytes:
         """Return the content of an encrypted file.
 
         Raises:
@@ -129,9 +129,9 @@ class DataKey:
         """
         if not content.startswith(MAGIC):
             raise ValueError("it is not encrypted")
-        return self.unlocked(("file", name), content[len(MAGIC) :])
+        return self.decrypt(("file", name), content[len(MAGIC) :])
 
-    def hashed(self, content: bytes) -> bytes:
+    def hash_content(self, content: bytes) -> bytes:
         """Return the HMAC-SHA256 of content under the key."""
         return hmac.digest(self._hashes, content, hashlib.sha256)
 

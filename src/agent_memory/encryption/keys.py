@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.encryption.cipher import KEY_BYTES, DataKey, bound, build_cipher, decrypt_bound, encrypt_bound
 from agent_memory.encryption.person import COST, person_key
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import make_private_folder, read_file, replace_file, signature, sync_folder, translated
+from agent_memory.files.atomic import (
+    make_private_folder,
+    read_file,
+    read_signature,
+    replace_file,
+    sync_folder,
+    translated,
+)
 from agent_memory.files.concerns import Concern
 from agent_memory.files.exchange import move_if_free
 from agent_memory.files.names import ENCRYPTION, may_be_journal
@@ -76,7 +83,7 @@ def get_key_file(folder: Path) -> KeyFile | None:
     Raises:
         StorageError: `key_file`: it exists and cannot be used.
     """
-    looked = signature(folder / ENCRYPTION)
+    looked = read_signature(folder / ENCRYPTION)
     with _KEYS.lock:
         cached = _KEYS.files.get(folder)
         if cached is not None and cached[0] == looked:
@@ -86,7 +93,7 @@ def get_key_file(folder: Path) -> KeyFile | None:
         return file
 
 
-def state_of(folder: Path) -> State | None:
+def get_encryption_state(folder: Path) -> State | None:
     """Return the encryption state of an agent's files; None if plain."""
     file = get_key_file(folder)
     return None if file is None else file.state
@@ -94,7 +101,7 @@ def state_of(folder: Path) -> State | None:
 
 def is_encrypted(folder: Path) -> bool:
     """Return True if new files in a folder must be encrypted."""
-    state = state_of(folder)
+    state = get_encryption_state(folder)
     return state in {"encrypting", "encrypted"} or (state is None and _should_encrypt(folder))
 
 
@@ -117,7 +124,7 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
             raise build_key_gone_error(folder)
         key = _KEYS.unlocked.get((folder, file.key))
         if key is None:
-            key = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(get_key_source(folder)))
+            key = _KEYS.unlocked[folder, file.key] = file.unwrap(person_key(get_key_source(folder)))
     if name is not None and key.key != name:
         raise StorageError(
             f"A file of {folder.name} is encrypted with another key than the one in {ENCRYPTION}. "
@@ -145,7 +152,7 @@ def unlock(folder: Path) -> None:
     Raises:
         StorageError, ConfigurationError: As `data_key` raises.
     """
-    if state_of(folder) is not None:
+    if get_encryption_state(folder) is not None:
         data_key(folder)
     elif _should_encrypt(folder):
         person_key(get_key_source(folder)).check_strength()
@@ -171,7 +178,7 @@ def unwrap_key_file(file: KeyFile, folder: Path) -> DataKey:
     """
     with _KEYS.lock:
         unlocked = next((key for (_, name), key in _KEYS.unlocked.items() if name == file.key), None)
-        return unlocked or file.unwrapped(person_key(get_key_source(folder)))
+        return unlocked or file.unwrap(person_key(get_key_source(folder)))
 
 
 def key_for(folder: Path) -> DataKey | None:
@@ -248,7 +255,7 @@ class KeyFile:
         new = replace(self, state=state, stretched=stretched)
         return replace(new, wrapped=encrypt_bound(build_cipher(new.wrapping_key(person)), data.secret, new.bound_to()))
 
-    def unwrapped(self, person: PersonKey) -> DataKey:
+    def unwrap(self, person: PersonKey) -> DataKey:
         """Return the data key.
 
         Raises:
@@ -360,7 +367,7 @@ class KeyFile:
             salt, cost = base64.b64decode(self.stretched["salt"]), [int(self.stretched[name]) for name in COST]
         except (KeyError, TypeError):
             raise ValueError("damaged") from None
-        return person.stretched(salt, *cost)
+        return person.stretch(salt, *cost)
 
     def bound_to(self) -> bytes:
         """Return the bytes to which the wrapped key is bound."""

@@ -63,7 +63,7 @@ class PersonKey:
             return base64.b64decode(self.text.rstrip("=").translate(_URL_SAFE) + "=")
         return None
 
-    def stretched(self, salt: bytes, n: int, r: int, p: int) -> bytes:
+    def stretch(self, salt: bytes, n: int, r: int, p: int) -> bytes:
         """Return 32 bytes made of a passphrase by scrypt (RFC 7914).
 
         Takes 128 * r * n bytes of memory. Composed and decomposed letters are the same (RFC 8265).

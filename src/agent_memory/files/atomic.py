@@ -18,7 +18,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError
-from agent_memory.files.names import BACKUPS, RESTORING, TOPICS, sort_of
+from agent_memory.files.names import BACKUPS, RESTORING, TOPICS, classify_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,15 +40,15 @@ _OLD_SECONDS: Final = 3600.0
 _TAIL: Final = len(".01234567.tmp")
 
 
-def signature_of(status: os.stat_result) -> tuple[int, int, int]:
+def get_signature(status: os.stat_result) -> tuple[int, int, int]:
     """Return inode, size and modification time, to detect changes."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def signature(path: Path) -> tuple[int, int, int] | None:
-    """Return `signature_of` a path, links followed, or None."""
+def read_signature(path: Path) -> tuple[int, int, int] | None:
+    """Return `get_signature` a path, links followed, or None."""
     try:
-        return signature_of(path.stat())
+        return get_signature(path.stat())
     except OSError:
         return None
 
@@ -410,7 +410,7 @@ def list_leftovers(folder: Path, at_once: str | None = None, *, of: str | None =
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             replaced = path.name[1:-_TAIL]
-            if sort_of(path.name) == "temporary" and of in {None, replaced}:
+            if classify_name(path.name) == "temporary" and of in {None, replaced}:
                 with contextlib.suppress(OSError):  # gone meanwhile, or not to be looked at
                     if _is_abandoned(path, 0.0 if replaced == at_once else _FRESH_SECONDS):
                         abandoned.append(path)

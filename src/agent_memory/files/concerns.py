@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, list_leftovers
 from agent_memory.files.entries import (
     describe_path_type,
+    get_disk_size,
     get_lock_state,
-    kind_of,
+    get_path_type,
     names_in,
     shared_file_system,
-    size_of,
 )
 from agent_memory.files.exchange import is_settled
 from agent_memory.files.lock import locks_work
-from agent_memory.files.names import sort_of
-from agent_memory.files.wording import counted, human
+from agent_memory.files.names import classify_name
+from agent_memory.files.wording import counted, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,11 @@ class Concern:
 def check_agent_folder(folder: AgentFolder) -> Iterator[Concern]:
     """Report the state of an agent's folder."""
     path = folder.path
-    concerns = [*_check_permissions(folder), *_check_room(path, size_of(folder.journal)), *_check_file_system(folder)]
+    concerns = [
+        *_check_permissions(folder),
+        *_check_room(path, get_disk_size(folder.journal)),
+        *_check_file_system(folder),
+    ]
     yield from concerns or [Concern("folder", "Private to this user, and writable.")]
     if is_settled(path):
         yield Concern(
@@ -79,7 +83,7 @@ def check_agent_folder(folder: AgentFolder) -> Iterator[Concern]:
             "leftovers",
             f"{counted(len(temporary), 'temporary file')} of processes that were killed.",
             "A compaction removes them; so does --repair.",
-            sum(map(size_of, temporary)),
+            sum(map(get_disk_size, temporary)),
         )
 
 
@@ -89,9 +93,10 @@ def check_lock(folder: AgentFolder) -> Iterator[Concern]:
     if lock.state == "held":
         yield Concern("lock_held", f"The lock is held by {lock}, which is writing; others wait for it.")
     elif lock.state == "unusable":
+        lock_type = get_path_type(folder.lock)
         yield Concern(
             "lock_unusable",
-            f"The lock cannot be used: .lock is {describe_path_type(kind_of(folder.lock))}. Nothing can be written.",
+            f"The lock cannot be used: .lock is {describe_path_type(lock_type)}. Nothing can be written.",
             "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder.",
         )
     elif lock.state == "missing" and is_begun(folder):
@@ -107,14 +112,14 @@ def check_lock(folder: AgentFolder) -> Iterator[Concern]:
 
 def is_begun(folder: AgentFolder) -> bool:
     """Return True if there is a journal that is not empty."""
-    return kind_of(folder.journal) == "file" and size_of(folder.journal) > 0
+    return get_path_type(folder.journal) == "file" and get_disk_size(folder.journal) > 0
 
 
 def list_too_open(folder: AgentFolder) -> list[Path]:
     """Return our paths that other users of this machine may access."""
     top = folder.path
-    paths = [top, *(top / name for name in names_in(top) if sort_of(name) != "other")]
-    paths += [folder.index / name for name in names_in(folder.index)] if kind_of(folder.index) == "folder" else []
+    paths = [top, *(top / name for name in names_in(top) if classify_name(name) != "other")]
+    paths += [folder.index / name for name in names_in(folder.index)] if get_path_type(folder.index) == "folder" else []
     modes = {path: _mode(path) for path in paths if _is_own(path)}
     if (mode := modes.get(top)) and not mode & _OTHERS:
         return []  # a folder that other users may not enter protects what is in it, whatever the modes there
@@ -167,14 +172,14 @@ def _check_room(folder: Path, journal: int) -> Iterator[Concern]:
     if system.f_files and not system.f_favail:
         free = 0  # room, but for no further file
     if free < _FULL:
-        yield Concern("disk_full", f"The disk is full ({human(free)} free): nothing can be stored.", "Make room.")
+        yield Concern("disk_full", f"The disk is full ({format_size(free)} free): nothing can be stored.", "Make room.")
     elif free < _LOW or free < 2 * journal:
-        yield Concern("disk_low", f"Only {human(free)} are free on this disk.", "Make room before storing fails.")
+        yield Concern("disk_low", f"Only {format_size(free)} are free on this disk.", "Make room before storing fails.")
 
 
 def _check_file_system(folder: AgentFolder) -> Iterator[Concern]:
     path = folder.path
-    reason = locks_work(path) if kind_of(folder.lock) == "file" else None
+    reason = locks_work(path) if get_path_type(folder.lock) == "file" else None
     if reason is not None:
         yield Concern(
             "locks_fail",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.files.atomic import translated
-from agent_memory.files.names import sort_of
+from agent_memory.files.names import classify_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ _MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
 MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 
-def kind_of(path: Path, *, follow: bool = False) -> PathType:
+def get_path_type(path: Path, *, follow: bool = False) -> PathType:
     """Return the type of a path; `hidden` if it cannot be read.
 
     Args:
@@ -72,12 +72,12 @@ def read_regular(path: Path, *, follow: bool = True) -> bytes:
     Raises:
         OSError: There is no such file, or it cannot be read.
     """
-    if kind_of(path, follow=follow) not in {"file", "missing"}:
-        raise OSError(f"it is {describe_path_type(kind_of(path))}")
+    if get_path_type(path, follow=follow) not in {"file", "missing"}:
+        raise OSError(f"it is {describe_path_type(get_path_type(path))}")
     return path.read_bytes()
 
 
-def names_of(folder: Path, *sorts: Sort) -> list[str]:
+def list_names(folder: Path, *sorts: Sort) -> list[str]:
     """Return the sorted names in a folder with one of these meanings.
 
     Raises:
@@ -85,7 +85,7 @@ def names_of(folder: Path, *sorts: Sort) -> list[str]:
     """
     with translated(folder, "list"):
         names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-    return [name for name in names if sort_of(name) in sorts]
+    return [name for name in names if classify_name(name) in sorts]
 
 
 def names_in(folder: Path) -> list[str]:
@@ -96,25 +96,25 @@ def names_in(folder: Path) -> list[str]:
         return []
 
 
-def size_of(path: Path) -> int:
+def get_disk_size(path: Path) -> int:
     """Return the disk size of a file or folder, else 0."""
     try:
         status = path.lstat()
     except OSError:
         return 0
     if not stat.S_ISDIR(status.st_mode):
-        return _get_disk_size(status)
+        return _get_taken_bytes(status)
     total = 0
     for top, _, files in os.walk(path):
         for name in files:
             try:
-                total += _get_disk_size(os.lstat(os.path.join(top, name)))  # noqa: PTH118 - os.walk gives strings
+                total += _get_taken_bytes(os.lstat(os.path.join(top, name)))  # noqa: PTH118 - os.walk gives strings
             except OSError:
                 continue
     return total
 
 
-def _get_disk_size(status: os.stat_result) -> int:
+def _get_taken_bytes(status: os.stat_result) -> int:
     """Return a file's size, without holes if it is large."""
     blocks: int | None = getattr(status, "st_blocks", None)
     if blocks is None or status.st_size < _LARGE:
@@ -150,7 +150,7 @@ def get_lock_state(path: Path) -> LockState:
 
     Takes a shared lock for an instant; writes nothing.
     """
-    kind = kind_of(path)
+    kind = get_path_type(path)
     if kind == "missing":
         return LockState("missing")
     if kind != "file":

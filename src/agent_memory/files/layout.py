@@ -109,7 +109,7 @@ class AgentFolder:
             )
 
 
-def root_of(storage_root: str | Path) -> Path:
+def resolve_root(storage_root: str | Path) -> Path:
     """Return the storage root, with `~` expanded and links resolved.
 
     Raises:
@@ -149,7 +149,7 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
         StorageError: The folder links out of the storage root or to another agent, or is not a folder.
     """
     check_agent_id(agent_id)
-    root = root_of(storage_root)
+    root = resolve_root(storage_root)
     path = root / _existing_name(root, agent_id)
     with translated(path, "open"):
         AgentFolder(path).look_where()

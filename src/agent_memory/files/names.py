@@ -134,7 +134,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
 _SORTS: Final = tuple((sort, re.compile(pattern, re.DOTALL)) for sort, pattern in _PATTERNS)
 
 
-def sort_of(name: str) -> Sort:
+def classify_name(name: str) -> Sort:
     """Return the meaning of a name in an agent's folder."""
     return next((sort for sort, pattern in _SORTS if pattern.fullmatch(name)), "other")
 
@@ -154,9 +154,9 @@ def get_shortlist_name(journal: str, kind: str = "") -> str:
     return SHORTLIST if journal == JOURNAL else f"{kind or journal.removesuffix('.yaml')}.{SHORTLIST}"
 
 
-def has_lines_of(journal: str, name: str) -> bool:
+def has_journal_lines(journal: str, name: str) -> bool:
     """Return True if a quarantined file may have lines of a journal."""
-    stem, sort = journal.removesuffix(".yaml"), sort_of(name)
+    stem, sort = journal.removesuffix(".yaml"), classify_name(name)
     if sort in {"rejected", "lost", "rewritten"}:
         return name.startswith(f"{stem}.")
     return sort in {"before_repair", "broken"} and name.startswith((f"{journal}.", f"{stem}.rejected."))
@@ -164,12 +164,12 @@ def has_lines_of(journal: str, name: str) -> bool:
 
 def is_aside(path: Path) -> bool:
     """Return True if a file is quarantined or a copy."""
-    return sort_of(path.name) in {"rejected", "lost", "rewritten", "before_repair", "broken", *COPIES}
+    return classify_name(path.name) in {"rejected", "lost", "rewritten", "before_repair", "broken", *COPIES}
 
 
 def is_packed(name: str) -> bool:
     """Return True if encryption packs files of this name."""
-    return sort_of(name) in {
+    return classify_name(name) in {
         "rejected", "lost", "rewritten", "before_repair", "broken_pad", "broken", "taken_out", *COPIES,
     } or name == SCRATCHPAD  # fmt: skip
 

@@ -13,7 +13,7 @@ _SHOWN_IN_TENTHS: Final = 9.95
 _EXAMPLES: Final = 3
 
 
-def human(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a size with its unit: `3.4 kB`."""
     value = float(size)
     if value < _KILO:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import opened, read_at, read_file, read_json, replace_file, signature
+from agent_memory.files.atomic import opened, read_at, read_file, read_json, read_signature, replace_file
 from agent_memory.files.exchange import is_settled
 from agent_memory.files.layout import build_command
 from agent_memory.files.names import (
@@ -112,7 +112,7 @@ def read_purge_state(folder: Path) -> PurgeState | None:
 
     Earlier versions wrote none.
     """
-    signed = signature(folder / AGENT)
+    signed = read_signature(folder / AGENT)
     cached = _PURGES.get(folder)
     if cached is None or cached[0] != signed:
         if len(_PURGES) >= _MOST_READ:

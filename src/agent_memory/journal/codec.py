@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from agent_memory.encryption import data_key, state_of
+from agent_memory.encryption import data_key, get_encryption_state
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.journal.format import FORMAT, Change, Entry, MalformedLineError, encode_entry, encode_fields
 
@@ -116,7 +116,7 @@ def find_codec(path: Path, key: str | None) -> Codec:
     """
     if key is not None:
         return data_key(path.parent, key)
-    if state_of(path.parent) == "encrypted":
+    if get_encryption_state(path.parent) == "encrypted":
         raise _not_encrypted(path)
     return IDENTITY
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
-from agent_memory.files.entries import describe_path_type, kind_of
+from agent_memory.files.entries import describe_path_type, get_path_type
 from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
 from agent_memory.journal.compaction import FoldRules, find_young_position, fold_entries, to_microseconds
 from agent_memory.journal.format import Entry, Header, MalformedLineError, add_checksum, decode_entry
@@ -191,7 +191,7 @@ class JournalInspection:
             kinds = frozenset(change.kind for change in entry.changes)
             if entry.opaque or entry.beyond or len(kinds) > 1:
                 self.odd.append(UnfoldableLine(place, kinds, entry.opaque, entry.beyond))
-            portions = {self._portion_of(change.id, change.op) for change in entry.changes if change.op != "mark"}
+            portions = {self._get_batch(change.id, change.op) for change in entry.changes if change.op != "mark"}
             for number in portions:
                 self.places[number].append(place)
             if not portions:
@@ -200,7 +200,7 @@ class JournalInspection:
                 if (older := change.data.get("supersedes")) is not None:
                     self.linked |= {hash(change.id), hash(older) if isinstance(older, str) else 0}
 
-    def _portion_of(self, record_id: str, op: str) -> int:
+    def _get_batch(self, record_id: str, op: str) -> int:
         key = hash(record_id)
         number = self.where.get(key)
         if number is None:
@@ -259,7 +259,7 @@ def inspect_journal(
         progress: Called with bytes read and total bytes.
         codec: Codec of the fields; found by header and loaded keys when omitted.
     """
-    reader, kind = JournalReader(path, codec=codec), kind_of(path)
+    reader, kind = JournalReader(path, codec=codec), get_path_type(path)
     if kind != "file":
         return JournalInspection(reader, None if kind == "missing" else f"it is {describe_path_type(kind)}")
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.files.atomic import remove_leftovers, translated
-from agent_memory.files.entries import names_of, shared_file_system
+from agent_memory.files.entries import list_names, shared_file_system
 from agent_memory.files.exchange import is_settled
 from agent_memory.files.lock import WAIT_SECONDS, finish_settled, folder_lock
 from agent_memory.files.names import COPIES, JOURNAL
@@ -118,7 +118,7 @@ class Journal:
             notes.append(
                 f"The folder is on a file system that other machines may share ({kind}); use it from one at a time."
             )
-        copies, lost = (names_of(self.path.parent, *sorts) for sorts in (COPIES, ("lost",)))
+        copies, lost = (list_names(self.path.parent, *sorts) for sorts in (COPIES, ("lost",)))
         if copies:
             notes.append(
                 f"{', '.join(copies[:_SHOWN])}: not ours, perhaps conflict copies of a cloud service; nothing in them "
@@ -231,16 +231,16 @@ class Journal:
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
     ) -> JournalUpdate:
-        """Compact the journal: `folded`, then `put_in_place`.
+        """Compact the journal: `prepare_compaction`, then `put_in_place`.
 
         Returns:
             Update for the owner, as the next poll would return.
         """
-        with self.folded(grace=grace, keep=keep, by_number=by_number, ended=ended) as new:
+        with self.prepare_compaction(grace=grace, keep=keep, by_number=by_number, ended=ended) as new:
             self.put_in_place(new)
         return self.poll()
 
-    def folded(
+    def prepare_compaction(
         self,
         *,
         grace: timedelta | None = None,
@@ -282,14 +282,14 @@ class Journal:
         judge = None if self._codec is AS_IT_STANDS else keep
         return open_rewrite(self.path, RewritePlan(fold, judge, by_number, self._codec), self._wait)
 
-    def purged(
+    def prepare_purge(
         self,
         record_ids: Collection[str],
         hide: Callable[[str], str] = lambda text: text,
         *,
         words_alone: bool = False,
     ) -> AbstractContextManager[JournalRewrite]:
-        """Write a new version without some records, as `folded` does.
+        """Write a new version without some records, as `prepare_compaction` does.
 
         Nothing else is folded, so other forgotten records can still be restored. Readers read the new file from its
         begin.
@@ -300,7 +300,7 @@ class Journal:
             words_alone: Only hide words, as in `remove_records`.
 
         Raises:
-            BusyError, StorageError: As `folded` raises.
+            BusyError, StorageError: As `prepare_compaction` raises.
             UnsupportedError: A newer version wrote a line about one of the records.
         """
         self._look_where()
@@ -337,7 +337,7 @@ class Journal:
         if update.reset or (self._generation and generation != self._generation):
             self._file.proof.forget()  # a compacted file may have the inode of one that it was compacted from
         self._generation = generation
-        self._undelivered = self._undelivered.then(update)
+        self._undelivered = self._undelivered.followed_by(update)
 
     def _deliver(self) -> JournalUpdate:
         update, self._undelivered = self._undelivered, JournalUpdate()
@@ -364,7 +364,7 @@ def rewrite_returned(journals: Iterable[Path]) -> list[Path]:
     returned = [path for path in journals if is_returned(path)]
     for path in returned:
         journal = Journal(path, ())
-        with journal.folded() as new:
+        with journal.prepare_compaction() as new:
             journal.put_in_place(new)
     return returned
 

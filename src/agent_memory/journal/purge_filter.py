@@ -88,7 +88,7 @@ class PurgeFilter:
         if changes == entry.changes:
             return entry
         if entry.opaque:
-            return _decode_line(self._purges.admitted(entry.raw), codec)
+            return _decode_line(self._purges.filter_line(entry.raw), codec)
         if not changes:
             return None
         return replace(entry, changes=changes, raw=encode_changes(codec, entry.seq, entry.at, changes))

@@ -30,7 +30,7 @@ from agent_memory.files.atomic import (
     append_lines,
     open_private,
     read_file,
-    signature,
+    read_signature,
     sync_file,
     sync_folder,
     translated,
@@ -114,7 +114,7 @@ class PurgeList:
         """
         return list(self.read().purges.values())
 
-    def unfinished(self) -> list[Purge]:
+    def list_unfinished(self) -> list[Purge]:
         """Return purges that were begun and not done."""
         return [purge for purge in self.purges() if purge.receipt is None]
 
@@ -189,7 +189,7 @@ class PurgeList:
             index.has(text, moment) for text in list_texts(fields)
         )
 
-    def admitted(self, line: bytes) -> bytes:
+    def filter_line(self, line: bytes) -> bytes:
         """Return a journal line without changes of purged records.
 
         Empty if nothing is left.
@@ -290,7 +290,7 @@ def check_purges(folder: Path) -> Iterator[Concern]:
     """Report purges that were begun and not finished."""
     try:
         PurgeList(folder).check_key()
-        unfinished = PurgeList(folder).unfinished()
+        unfinished = PurgeList(folder).list_unfinished()
     except StorageError as error:
         yield Concern("purges_unusable", f"{PURGED} cannot be read: {error.message}", error.recovery)
         return
@@ -428,7 +428,7 @@ def read_purges(path: Path, key_path: Path) -> PurgeIndex:
         StorageError: The list cannot be read, or lacks purges that `agent.yaml` counts.
     """
     noted = read_purge_state(path.parent)  # before the list, which is written first
-    looked = (signature(path), signature(key_path))
+    looked = (read_signature(path), read_signature(key_path))
     read = _READ.get(path)
     if read is None or read.looked != looked:
         with translated(path, "read"):

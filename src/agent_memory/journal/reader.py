@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import data_key, key_for
-from agent_memory.files.atomic import iter_blocks, open_private, opened, read_at, signature_of, translated
+from agent_memory.files.atomic import get_signature, iter_blocks, open_private, opened, read_at, translated
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
 from agent_memory.journal.agent_file import build_gone_error, check_present
@@ -74,7 +74,7 @@ class JournalUpdate:
     entries: list[Entry] = field(default_factory=list)
     reset: bool = False
 
-    def then(self, later: JournalUpdate) -> JournalUpdate:
+    def followed_by(self, later: JournalUpdate) -> JournalUpdate:
         """Return this update and a later one as one."""
         return later if later.reset else JournalUpdate([*self.entries, *later.entries], self.reset)
 
@@ -170,7 +170,7 @@ class JournalReader:
     def poll_open(self, descriptor: int, most: int | None = None) -> JournalUpdate:
         """Poll an open file; `offset` then ends the last whole line."""
         stat = os.fstat(descriptor)
-        if signature_of(stat) == self._signature:
+        if get_signature(stat) == self._signature:
             return JournalUpdate()
         if not stat.st_size and not self.offset:
             check_present(self.path)
@@ -203,7 +203,7 @@ class JournalReader:
         self._last.append(line[:-1])
         self.before = seq
         self.last_seq = self.read_seq = max(self.last_seq, seq)
-        self._signature = signature_of(os.fstat(descriptor))
+        self._signature = get_signature(os.fstat(descriptor))
 
     def adopt_header(self, header: Header, line: bytes) -> None:
         """Record a header that the lock's holder wrote."""

@@ -59,7 +59,7 @@ class RewritePlan:
 
     Attributes:
         fold: Returns the new lines.
-        keep: Returns why a `put` is unreadable, or None, as in `Journal.folded`.
+        keep: Returns why a `put` is unreadable, or None, as in `Journal.prepare_compaction`.
         by_number: Sort the entries by number first.
         codec: Codec of the old lines; found by the reader when None.
         into: Codec of the new lines, also of those appended since; unchanged when None.
@@ -168,7 +168,7 @@ class JournalRewrite:
             BusyError: The journal is not the one that was read.
             OSError: The old file is in place.
         """
-        check, status = held.unchanged(), os.fstat(held.descriptor)
+        check, status = held.make_check(), os.fstat(held.descriptor)
         if (status.st_dev, status.st_ino) != self._file or not self._whole.read.seems_kept(held.descriptor):
             raise build_changed_error(self._path)
         if not self._whole.offset and status.st_size:
@@ -186,7 +186,7 @@ class JournalRewrite:
         drop_forgotten(self._path, self._folded.forgotten.union(purged) - written)
         is_clean = self._is_clean()
         if tail:
-            write_all(self._new, b"".join(map(self._carried, tail.splitlines(keepends=True))))
+            write_all(self._new, b"".join(map(self._convert_line, tail.splitlines(keepends=True))))
             sync_file(self._new)
         check()
         self._temporary.replace(self._path)
@@ -203,7 +203,7 @@ class JournalRewrite:
         has_key = self._whole.header is None or self._whole.header.key in {None, self._whole.codec.key}
         return has_key or not is_returned(self._path)
 
-    def _carried(self, line: bytes) -> bytes:
+    def _convert_line(self, line: bytes) -> bytes:
         """Return an appended line as the new version needs it."""
         if self._into is None:
             return _upgrade_line(line)

@@ -35,9 +35,9 @@ from agent_memory.files.atomic import (
     write_all,
 )
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
+from agent_memory.files.entries import get_disk_size, get_path_type, list_names, read_regular
 from agent_memory.files.exchange import set_aside
-from agent_memory.files.names import get_aside_path, has_lines_of, sort_of
+from agent_memory.files.names import classify_name, get_aside_path, has_journal_lines
 from agent_memory.files.wording import counted, few
 from agent_memory.journal.format import (
     MalformedLineError,
@@ -102,7 +102,7 @@ def read_rejected(path: Path) -> tuple[list[dict[str, Any]], int]:
 def check_rejected(journal: Path) -> Iterator[Concern]:
     """Report the rejected lines of a journal."""
     path = get_rejected_path(journal)
-    if kind_of(path) == "missing":
+    if get_path_type(path) == "missing":
         return
     try:
         items, bad = read_rejected(path)
@@ -118,7 +118,7 @@ def check_rejected(journal: Path) -> Iterator[Concern]:
         "rejected",
         f"{path.name} keeps {counted(len(items), 'piece')} that could not stay in the journal.{broken}",
         "Look whether anything in it is worth storing again; then it may be deleted.",
-        size_of(path),
+        get_disk_size(path),
         few([f"{str(item.get('at'))[:10]}: {item.get('reason')}" for item in items]),
     )
 
@@ -183,7 +183,7 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
     if records and not lost:
         return None
     with translated(journal, "keep what was lost of"):
-        files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
+        files = [journal.with_name(name) for name in list_names(journal.parent, "lost")]
         written: dict[object, list[dict[str, Any]]] = {}
         for document in _decode_lines(line for file in files for line in read_lost(file).split(b"\n")):
             written.setdefault(str(document.get("id")), []).append(_drop_accesses(document))
@@ -208,12 +208,12 @@ def read_lost(path: Path) -> bytes:
         StorageError: The key is missing.
     """
     content = _decrypt(path, path.read_bytes())
-    purged = PurgeList(path.parent).read().ids if sort_of(path.name) == "lost" else {}
+    purged = PurgeList(path.parent).read().ids if classify_name(path.name) == "lost" else {}
     return remove_lines(content, purged.keys()) if purged else content
 
 
 def _decrypt(path: Path, content: bytes) -> bytes:
-    if sort_of(path.name) != "lost" or _ENCRYPTED not in content:
+    if classify_name(path.name) != "lost" or _ENCRYPTED not in content:
         return content
     key = data_key(path.parent)
     return b"".join(_decrypt_line(line, key) for line in content.splitlines(keepends=True))
@@ -245,7 +245,7 @@ def decrypt_lost(folder: Path) -> None:
     Raises:
         StorageError: One cannot be read or written.
     """
-    for name in names_of(folder, "lost"):
+    for name in list_names(folder, "lost"):
         with translated(folder / name, "decrypt"):
             content = read_file(folder / name)
             if (plain := read_lost(folder / name)) != content:
@@ -268,7 +268,7 @@ def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
 
 def _drop(journal: Path, gone: set[bytes]) -> None:
     for path in sorted(journal.parent.iterdir()):
-        if not has_lines_of(journal.name, path.name) or path.is_symlink():
+        if not has_journal_lines(journal.name, path.name) or path.is_symlink():
             continue
         content = read_file(path)
         if gone.isdisjoint(find_ids(content)):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agent_memory.errors import BusyError, StorageError, unknown_outcome
 from agent_memory.files.atomic import (
     duplicate,
+    get_signature,
     is_full,
     is_in_place,
     iter_blocks,
@@ -23,7 +24,6 @@ from agent_memory.files.atomic import (
     read_at,
     remove_leftovers,
     replace_file,
-    signature_of,
     sync_file,
     sync_folder,
     sync_parents,
@@ -153,15 +153,15 @@ class LockedJournal:
     lock: FolderLock
     descriptor: int
 
-    def unchanged(self) -> Callable[[], None]:
+    def make_check(self) -> Callable[[], None]:
         """Return a check that raises `BusyError` if file or lock changed.
 
         For replacing the file after it was read: lines appended since would be lost.
         """
-        before = signature_of(os.fstat(self.descriptor))
+        before = get_signature(os.fstat(self.descriptor))
 
         def check() -> None:
-            same = signature_of(os.fstat(self.descriptor)) == before
+            same = get_signature(os.fstat(self.descriptor)) == before
             if not (same and is_in_place(self.path, self.descriptor) and self.lock.is_in_place()):
                 raise build_changed_error(self.path)
 
@@ -234,7 +234,7 @@ class JournalFile:
         if not self._path.exists():
             self._prepare()
             with translated(self._path, "write"):
-                os.close(self._open())
+                os.close(self._open_file())
 
     @contextlib.contextmanager
     def held(self, wait: float | None = None) -> Iterator[LockedJournal]:
@@ -251,14 +251,14 @@ class JournalFile:
         seconds = self._wait if wait is None else wait
         with folder_lock(self._path.parent, seconds) as lock, translated(self._path, "write"):
             if self.proof.is_doubtful:
-                with self._opened(seconds) as descriptor:
+                with self._lock_file(seconds) as descriptor:
                     self.write_anew(LockedJournal(self._path, lock, descriptor))
-            with self._opened(seconds) as descriptor:
+            with self._lock_file(seconds) as descriptor:
                 yield LockedJournal(self._path, lock, descriptor)
 
-    def _opened(self, wait: float) -> AbstractContextManager[int]:
+    def _lock_file(self, wait: float) -> AbstractContextManager[int]:
         """Open and lock the file, since the lock file may be deleted."""
-        return file_lock(self._path, self._open, wait, lock_it=self._locks_file)
+        return file_lock(self._path, self._open_file, wait, lock_it=self._locks_file)
 
     def write_anew(self, held: LockedJournal) -> None:
         """Replace a file whose sync failed by a copy.
@@ -267,7 +267,7 @@ class JournalFile:
         """
         size = os.fstat(held.descriptor).st_size
         content = iter_blocks(held.descriptor, 0, size)
-        replace_file(self._path, content, durable=True, check=held.unchanged())
+        replace_file(self._path, content, durable=True, check=held.make_check())
         self.proof = SyncState(self._sync)
 
     def sweep(self, lock: FolderLock) -> None:
@@ -301,7 +301,7 @@ class JournalFile:
         write_all(descriptor, b"\n")
         self._take(self._reader.poll_open(descriptor))
 
-    def _open(self) -> int:
+    def _open_file(self) -> int:
         flags = os.O_RDWR | os.O_APPEND
         try:
             return open_private(self._path, flags)

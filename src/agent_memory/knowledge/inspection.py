@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import describe_path_type, kind_of, size_of
+from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type
 from agent_memory.files.wording import counted, few
 from agent_memory.knowledge.intake.drafts import FORMAT
 from agent_memory.knowledge.pipeline.stages import ATTEMPTS, OF_MODEL, get_reason, is_quarantined
@@ -70,7 +70,7 @@ def _describe(failure: StageFailure, titles: Callable[[str], str]) -> str:
 
 def of_topics(folder: Path) -> Iterator[Concern]:
     """Yield concerns about the folder `topics` of an agent."""
-    kind = kind_of(folder, follow=True)
+    kind = get_path_type(folder, follow=True)
     if kind == "missing":
         return
     if kind != "folder":
@@ -85,7 +85,7 @@ def of_topics(folder: Path) -> Iterator[Concern]:
     aside = [name for name in names if NO_PAGE in name]
     odd = [name for name in names if name not in pages and name not in aside]
     if pages:
-        yield Concern("topics", f"{counted(len(pages), 'file')} with pages.", size=size_of(folder))
+        yield Concern("topics", f"{counted(len(pages), 'file')} with pages.", size=get_disk_size(folder))
     if aside:
         yield Concern(
             "topics_aside",
@@ -104,10 +104,10 @@ def of_topics(folder: Path) -> Iterator[Concern]:
 
 def why_not(path: Path) -> str:
     """Return a reason against a page in an entry, or ""."""
-    kind = kind_of(path)
+    kind = get_path_type(path)
     if kind != "file":
         return describe_path_type(kind)
-    if size_of(path) > MAX_BYTES:
+    if get_disk_size(path) > MAX_BYTES:
         return "larger than 4 MiB"
     return "" if os.access(path, os.R_OK) else "not readable"
 

@@ -13,7 +13,7 @@ import pydantic
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.entries import read_regular
-from agent_memory.files.layout import find_project_root, folder_of, root_of
+from agent_memory.files.layout import find_project_root, folder_of, resolve_root
 from agent_memory.files.names import CONSENT
 from agent_memory.models import CATEGORIES
 from agent_memory.settings import did_you_mean
@@ -384,7 +384,7 @@ def find_own_folders(storage_root: str, agent_id: str | None) -> list[Path]:
     """Return the usable folders that may hold a person's consent file."""
     folders: list[Path] = []
     with contextlib.suppress(AgentMemoryError):
-        folders.append(root_of(storage_root))
+        folders.append(resolve_root(storage_root))
         if agent_id:
             folders.append(folder_of(agent_id, storage_root).path)
     return folders

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
-from agent_memory.files.atomic import signature
+from agent_memory.files.atomic import read_signature
 from agent_memory.logs import get_logger
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.results import Promoted
@@ -243,7 +243,7 @@ class AgentScratchpad:
 
         Edits that cannot be applied are tried again by each call, without waiting a second time.
         """
-        current = signature(self._file.path)
+        current = read_signature(self._file.path)
         if current != self._noticed:
             at_once, self._tried = current == self._tried, current
             if await self.apply_edits(caller, at_once=at_once):

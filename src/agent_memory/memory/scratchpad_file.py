@@ -21,14 +21,14 @@ from agent_memory.encryption import is_encrypted, key_for
 from agent_memory.errors import BusyError, ValidationError
 from agent_memory.files.atomic import (
     make_private_folder,
+    read_signature,
     replace_file,
-    signature,
     translated,
 )
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
+from agent_memory.files.entries import get_disk_size, get_path_type, list_names, read_regular
 from agent_memory.files.exchange import put_file_in_place, read_settled, set_aside
-from agent_memory.files.names import STAMP, get_aside_path, parse_moment, sort_of
+from agent_memory.files.names import STAMP, classify_name, get_aside_path, parse_moment
 from agent_memory.files.wording import counted
 from agent_memory.models import is_memory_id, to_text, visible
 from agent_memory.redaction import Redactor, SecretRedactor
@@ -340,7 +340,7 @@ class PadFile:
         content = text.encode()
         make_private_folder(self.path.parent)
         with translated(self.path, "write"):
-            before = signature(self.path)
+            before = read_signature(self.path)
             try:
                 current, _ = self._read_settled(self.path)
             except FileNotFoundError:
@@ -352,7 +352,7 @@ class PadFile:
                 return False
             new = self._choose_free_path()
             replace_file(new, content, durable=False)
-            rendered = signature(new)  # taken before others can write to the file
+            rendered = read_signature(new)  # taken before others can write to the file
             try:
                 put_file_in_place(new, self.path, self._choose_free_path)
             except BaseException:
@@ -419,13 +419,13 @@ class PadFile:
         copy = "".join(self._redactor.redact(part).text for part in parts).encode("utf-8", "surrogateescape")
         aside, key = get_aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
         with translated(self.path, "set aside"):
-            return set_aside(self.path, aside, copy if key is None else key.encrypted(aside.name, copy)).name
+            return set_aside(self.path, aside, copy if key is None else key.encrypt_file(aside.name, copy)).name
 
     def remove_expired(self) -> None:
         """Delete copies older than 30 days, as their words may be forgotten."""
         now = self._clock()
         with contextlib.suppress(OSError):  # the next call tries again
-            for name in names_of(self.path.parent, "broken_pad"):
+            for name in list_names(self.path.parent, "broken_pad"):
                 if (moment := parse_moment(name)) and moment < now - KEPT:
                     self.path.with_name(name).unlink()
 
@@ -452,7 +452,7 @@ class PadFile:
         replaced = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
             for entry in entries:
-                if sort_of(entry.name) == "taken_out":
+                if classify_name(entry.name) == "taken_out":
                     with contextlib.suppress(FileNotFoundError):
                         replaced.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
         return [self.path.with_name(name) for _, name in sorted(replaced)]
@@ -463,7 +463,7 @@ class PadFile:
 
 def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
     """Yield concerns about copies of refused edits."""
-    sizes = {name: size_of(path.with_name(name)) for name in names_of(path.parent, "broken_pad")}
+    sizes = {name: get_disk_size(path.with_name(name)) for name in list_names(path.parent, "broken_pad")}
     recent = [name for name in sizes if (moment := parse_moment(name)) and now - moment < KEPT]
     if recent:
         yield Concern(
@@ -518,7 +518,7 @@ def inspect_pad(path: Path, size: int, rendered: Callable[[int], str], *, is_emp
         rendered: Returns the right text of the file for a number of entries.
         is_empty: True if there is no memory, so that no entry is right.
     """
-    if kind_of(path, follow=True) == "missing":
+    if get_path_type(path, follow=True) == "missing":
         return PadFacts("missing")
     try:
         text = read_regular(path).decode("utf-8", "surrogateescape")

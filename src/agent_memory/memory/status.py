@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.encryption import check_encryption, is_encrypted
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import check_agent_folder, check_lock
-from agent_memory.files.entries import kind_of
+from agent_memory.files.entries import get_path_type
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.results import Status
 from agent_memory.memory.scratchpad_file import of_kept
@@ -162,7 +162,7 @@ def _find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
         *check_encryption(folder.path),
         *check_lock(folder),
     ]
-    if kind_of(folder.metadata) != "missing":
+    if get_path_type(folder.metadata) != "missing":
         concerns += load_handler(_INDEX_FACTS)(folder)
     concerns += of_kept(folder.scratchpad, now)
     return sorted(

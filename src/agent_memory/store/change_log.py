@@ -15,10 +15,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.embeddings import text_hash
-from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.encryption import AgentBlobs, get_encryption_state
 from agent_memory.encryption.blobs import SweepResult
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import read_json, signature, translated
+from agent_memory.files.atomic import read_json, read_signature, translated
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS, is_aside
 from agent_memory.index import embedded_texts
@@ -101,7 +101,7 @@ class FileLog:
 
     def looks_like(self) -> object:
         """See `ChangeLog`; some 2 µs, which each request of a session pays."""
-        return signature(self.journal.path)  # None where that fails: reading it says why
+        return read_signature(self.journal.path)  # None where that fails: reading it says why
 
     def poll(self, *, thorough: bool = False) -> JournalUpdate:
         """See `ChangeLog`; `thorough` reads the whole file again."""
@@ -147,7 +147,7 @@ class FileLog:
             kind = self._kinds.get(put.kind)
             return None if kind is None else kind.refusal(self._folder.agent_id, put.id, put.data)
 
-        with self.journal.folded(
+        with self.journal.prepare_compaction(
             grace=grace,
             keep=find_refusal,
             ended=is_expired,
@@ -385,7 +385,7 @@ def sweep_blobs(folder: AgentFolder, grace: timedelta) -> SweepResult:
     blobs = AgentBlobs(folder)
     if not blobs.folder.is_dir():
         return SweepResult()
-    if state_of(folder.path) is None:
+    if get_encryption_state(folder.path) is None:
         return blobs.sweep(lambda: list_record_files(folder), grace)
     journals = set(folder.journals())
     # A quarantined file is encrypted in another way, and may name any text.

@@ -14,7 +14,7 @@ from agent_memory.embeddings.cache import PREFIX_BYTES, HashSet
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import remove_leftovers
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import size_of
+from agent_memory.files.entries import get_disk_size
 from agent_memory.files.lock import index_lock
 from agent_memory.files.wording import counted
 from agent_memory.index import SearchIndex
@@ -325,13 +325,13 @@ class SegmentCheck:
             check_segments(segments)
         except StorageError as error:
             what = f"The segments cannot be used: {error.message} {_REBUILT}"
-            self._concern = Concern("segments_broken", what, _REPAIR, size_of(self._place))
+            self._concern = Concern("segments_broken", what, _REPAIR, get_disk_size(self._place))
             return
         journal = Journal(self._folder.path / self.kind.journal, {self.kind.name})
         self._sealed, _ = open_sealed_records(self._folder, self.kind, journal)
         if self._sealed is None:
             what = "The journal does not have the place where the segments end: it was put back, or compacted since."
-            self._concern = Concern("segments_stale", f"{what} {_REBUILT}", size=size_of(self._place))
+            self._concern = Concern("segments_stale", f"{what} {_REBUILT}", size=get_disk_size(self._place))
             return
         header = journal.reader.header
         purged = (header.purged_seq if header is not None else None) or 0
@@ -363,7 +363,7 @@ class SegmentCheck:
             return
         chain = self._sealed.chain
         differing = self._differing + (len(chain) - self._compared if self._counts_missing else 0)
-        size = size_of(self._place)
+        size = get_disk_size(self._place)
         if differing:
             name = self.kind.name
             what = f"The segments differ from the journal in {counted(differing, name, f'{name}s')}."

@@ -22,14 +22,14 @@ from agent_memory.errors import BusyError, ConfigurationError, StorageError
 from agent_memory.files.atomic import (
     make_private_folder,
     read_json,
+    read_signature,
     replace_file,
-    signature,
     sync_folder,
     sync_tree,
     translated,
 )
 from agent_memory.files.concerns import Concern, is_begun
-from agent_memory.files.entries import get_lock_state, kind_of, names_in, size_of
+from agent_memory.files.entries import get_disk_size, get_lock_state, get_path_type, names_in
 from agent_memory.files.lock import folder_lock, index_lock
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.models import describe
@@ -228,7 +228,7 @@ class Shards:
             ]
 
     def _note(self) -> dict[str, Any]:
-        seen = signature(self._folder.metadata)
+        seen = read_signature(self._folder.metadata)
         if seen is None:
             return {}
         if self._seen is None or self._seen[0] != seen:
@@ -368,10 +368,10 @@ def inspect_index(folder: AgentFolder) -> IndexFacts:
     """Return facts about an agent's indexes; opens none, since that would write."""
     index, shards = folder.index, Shards(folder)
     backend, active = shards.active()
-    names = names_in(index) if kind_of(index) == "folder" else []
+    names = names_in(index) if get_path_type(index) == "folder" else []
     has_files = active is not None and names_in(index / active / "shard")
     return IndexFacts(
-        kind_of(index),
+        get_path_type(index),
         backend,
         active,
         shards.state(active) if active is not None and has_files else None,
@@ -379,7 +379,7 @@ def inspect_index(folder: AgentFolder) -> IndexFacts:
         {
             name: index / name
             for name in names
-            if name.isalnum() and name != active and kind_of(index / name) == "folder"
+            if name.isalnum() and name != active and get_path_type(index / name) == "folder"
         },
         get_lock_state(index / BUILD_LOCK),
         get_lock_state(index / (active or "") / HOLDER_LOCK),
@@ -393,13 +393,13 @@ def report_metadata(folder: AgentFolder) -> Iterator[Concern]:
     if note is not None and note.get("backend") in ("file", "vector", None):
         words = "the vector engine and the files" if note.get("backend") == "vector" else "the files"
         embedder = f"; vectors of {note['embedder']}" if isinstance(note.get("embedder"), str) else ""
-        yield Concern("metadata", f"Searches are answered from {words}{embedder}.", size=size_of(folder.metadata))
-    elif kind_of(folder.metadata) != "missing":
+        yield Concern("metadata", f"Searches are answered from {words}{embedder}.", size=get_disk_size(folder.metadata))
+    elif get_path_type(folder.metadata) != "missing":
         yield Concern(
             "metadata_broken",
             "metadata.json cannot be read, so searches are answered from the files even if there is an index.",
             "`agent-memory doctor --repair` writes it anew from what lies there.",
-            size_of(folder.metadata),
+            get_disk_size(folder.metadata),
         )
     elif is_begun(folder):
         yield Concern("metadata_none", "There is no metadata.json; searches are answered from the files.")

@@ -94,7 +94,7 @@ class Shortlist(Generic[R]):
                 "memories": [[memory.id, memory.to_record()] for memory in state.list_recent(rule, now)],
             }
             content, key = json.dumps(note, ensure_ascii=False).encode(), key_for(self._folder.path)
-            content = content if key is None else key.encrypted(self._path.name, content)
+            content = content if key is None else key.encrypt_file(self._path.name, content)
             replace_file(self._path, content, durable=False)
             if _identify(self._journal.stat()) != journal:
                 self.drop()  # another process wrote at the same time, and may have forgotten a text in it
@@ -108,7 +108,7 @@ class Shortlist(Generic[R]):
             return b""
         if not content.startswith(MAGIC):
             return content
-        return data_key(self._folder.path).decrypted(self._path.name, content)
+        return data_key(self._folder.path).decrypt_file(self._path.name, content)
 
     def drop(self) -> None:
         """Delete the file: a text in it was forgotten or changed."""

@@ -29,4 +29,4 @@ def test_what_is_left_and_what_is_lost_is_seen(tmp_path: Path) -> None:
         "mem-0123456789ab says None",
         "notes.txt has it still",
     ]
-    assert PurgeList(tmp_path / AGENT).unfinished() == []
+    assert PurgeList(tmp_path / AGENT).list_unfinished() == []

@@ -53,7 +53,7 @@ def test_any_command_goes_on_with_what_was_interrupted(bob: Run, root: Path) -> 
     PurgeList(root / "bob").begin([B], ["Maria likes tea."], "2026-01-01T00:00:00+00:00")
     assert "A purge was interrupted" in bob("doctor", code=1).stdout
     bob("list", "-a", "bob")
-    assert PurgeList(root / "bob").unfinished() == []
+    assert PurgeList(root / "bob").list_unfinished() == []
     assert b"Maria likes tea" not in (root / "bob" / "memories.yaml").read_bytes()
     (row,) = document(bob("purge", "--json", "-a", "bob"))["purges"]
     assert row["state"] == "gone"

@@ -45,16 +45,16 @@ def test_what_stands_in_another_place_is_refused(
 
 @given(st.integers(0, 200), st.integers(1, 255))
 def test_a_changed_byte_is_noticed(at: int, change: int) -> None:
-    content = bytearray(key().locked(WHERE, TEXT))
+    content = bytearray(key().encrypt(WHERE, TEXT))
     content[at % len(content)] ^= change
     with pytest.raises(ValueError, match="cannot be decrypted"):
-        key().unlocked(WHERE, bytes(content))
+        key().decrypt(WHERE, bytes(content))
 
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(12), bytes(27)])
 def test_what_is_too_short_is_noticed(content: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be decrypted"):
-        key().unlocked(WHERE, content)
+        key().decrypt(WHERE, content)
 
 
 def test_the_same_text_never_looks_the_same() -> None:
@@ -80,15 +80,15 @@ def test_its_name_tells_two_keys_apart_and_nothing_of_the_key() -> None:
 
 
 def test_a_file_is_bound_to_its_name() -> None:
-    content = key().encrypted("shortlist.json", TEXT)
+    content = key().encrypt_file("shortlist.json", TEXT)
     assert content.startswith(MAGIC)
     assert TEXT not in content
-    assert key().decrypted("shortlist.json", content) == TEXT
+    assert key().decrypt_file("shortlist.json", content) == TEXT
     with pytest.raises(ValueError, match="cannot be decrypted"):
-        key().decrypted("other.json", content)
+        key().decrypt_file("other.json", content)
     with pytest.raises(ValueError, match="not encrypted"):
-        key().decrypted("shortlist.json", TEXT)
+        key().decrypt_file("shortlist.json", TEXT)
 
 
 def test_hashes_are_keyed() -> None:
-    assert key().hashed(TEXT) == key().hashed(TEXT) != DataKey(os.urandom(32), "bob").hashed(TEXT)
+    assert key().hash_content(TEXT) == key().hash_content(TEXT) != DataKey(os.urandom(32), "bob").hash_content(TEXT)

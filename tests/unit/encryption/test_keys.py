@@ -14,10 +14,10 @@ from agent_memory.encryption import (
     KeyFile,
     PersonKey,
     data_key,
+    get_encryption_state,
     is_encrypted,
     key_for,
     person_key,
-    state_of,
     take_keys_from,
     unlock,
 )
@@ -114,12 +114,12 @@ def test_a_key_file_gives_the_data_key_to_its_person_alone(bob: Path, text: str)
     found = KeyFile.read(bob)
     assert found == file
     assert found is not None
-    assert found.unwrapped(person(text)).key == data.key
+    assert found.unwrap(person(text)).key == data.key
     assert (bob / "encryption.json").stat().st_mode & 0o777 == 0o600
     assert data.secret.hex() not in (bob / "encryption.json").read_text()
     for other in ("another passphrase", "ff" * 32):
         with raises(StorageError, "wrong_key"):
-            found.unwrapped(person(other))
+            found.unwrap(person(other))
 
 
 @pytest.mark.parametrize("field", ["state", "agent", "key", "stretched"])
@@ -131,7 +131,7 @@ def test_a_key_file_that_was_changed_gives_none(bob: Path, field: str) -> None:
     found = KeyFile.read(bob)
     assert found is not None
     with raises(StorageError, "wrong_key"):
-        found.unwrapped(person(PASSPHRASE))
+        found.unwrap(person(PASSPHRASE))
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"version": 2}', '{"version": 1, "state": "open"}'])
@@ -149,15 +149,15 @@ def test_costs_without_bounds_are_refused(bob: Path) -> None:
     found = KeyFile.read(bob)
     assert found is not None
     with raises(StorageError, "wrong_key"):
-        found.unwrapped(person(PASSPHRASE))
+        found.unwrap(person(PASSPHRASE))
 
 
 def test_a_change_of_the_persons_key_keeps_the_data_key(bob: Path) -> None:
     file, data = KeyFile.fresh("bob", person(PASSPHRASE))
     new = file.wrapping(data, person(RAW))
-    assert new.unwrapped(person(RAW)).secret == data.secret
+    assert new.unwrap(person(RAW)).secret == data.secret
     with raises(StorageError, "wrong_key"):
-        new.unwrapped(person(PASSPHRASE))
+        new.unwrap(person(PASSPHRASE))
 
 
 def test_a_process_finds_the_key_of_a_folder(bob: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ class TestNewAgents:
         forget_keys()
         assert key is not None
         assert data_key(root / "eve").secret == key.secret
-        assert state_of(root / "eve") == "encrypted"
+        assert get_encryption_state(root / "eve") == "encrypted"
 
     def test_one_that_has_stored_something_stays_as_it_is(self, bob: Path) -> None:
         (bob / "episodes.yaml").write_text("--- {}\n")
@@ -240,7 +240,7 @@ def test_a_passphrase_is_the_same_however_its_letters_are_composed() -> None:
     cost = {"n": 2, "r": 1, "p": 1}
     composed, decomposed = (person(unicodedata.normalize(form, "Zw\u00f6lf Gl\u00e4ser")) for form in ("NFC", "NFD"))
     assert composed.text != decomposed.text
-    assert composed.stretched(b"salt", **cost) == decomposed.stretched(b"salt", **cost)
+    assert composed.stretch(b"salt", **cost) == decomposed.stretch(b"salt", **cost)
 
 
 def test_bytes_of_the_environment_that_are_no_text_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

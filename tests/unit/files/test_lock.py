@@ -237,7 +237,7 @@ def test_a_compaction_that_others_got_in_beside_changes_nothing(
                 (root / "new").write_bytes(content + line)
                 (root / "new").replace(path)
 
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         store(Journal(path, {"memory"}), "b")
         monkeypatch.setattr(os, "fsync", meanwhile)
         with pytest.raises(BusyError, match="nothing was replaced"):

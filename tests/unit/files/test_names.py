@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.files.entries import shared_file_system
 from agent_memory.files.exchange import set_aside
-from agent_memory.files.names import get_aside_path, has_lines_of, parse_moment, sort_of
+from agent_memory.files.names import classify_name, get_aside_path, has_journal_lines, parse_moment
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ SORTS = {
 
 @pytest.mark.parametrize(("sort", "name"), [(sort, name) for sort, names in SORTS.items() for name in names])
 def test_a_name_means_one_thing(sort: str, name: str) -> None:
-    assert sort_of(name) == sort
+    assert classify_name(name) == sort
 
 
 def test_files_with_old_lines_are_those_of_their_own_journal() -> None:
     every = [name for names in SORTS.values() for name in names]
-    assert {name for name in every if has_lines_of("episodes.yaml", name)} == {"episodes.rejected.yaml"}
-    assert {sort_of(name) for name in every if has_lines_of("memories.yaml", name)} == {
+    assert {name for name in every if has_journal_lines("episodes.yaml", name)} == {"episodes.rejected.yaml"}
+    assert {classify_name(name) for name in every if has_journal_lines("memories.yaml", name)} == {
         *("rejected", "lost", "rewritten", "before_repair", "broken")
     }
 

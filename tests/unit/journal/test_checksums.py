@@ -133,7 +133,7 @@ def test_a_journal_of_the_first_format_is_appended_to_as_it_is_and_converted_by_
     assert path.read_bytes() == before + encode_entry(3, AT, (put("c"),), 1)
     journal = Journal(path, KINDS, clock=FrozenClock())
     journal.poll()
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         append(path, "d")  # in the old format, and copied
         journal.put_in_place(new)
     header = decode_header(path.read_bytes().split(b"\n")[0])

@@ -266,6 +266,6 @@ def test_words_that_must_go_are_taken_out_of_encrypted_lines(path: Path) -> None
     codec = Scrambling()
     journal = journal_at(path, codec)
     write(journal, put("a", content=TEXT), put("b", content=TEXT))
-    with journal.purged({"a"}, lambda text: text.replace("nine", "…")) as new:
+    with journal.prepare_purge({"a"}, lambda text: text.replace("nine", "…")) as new:
         journal.put_in_place(new)
     assert records_in(path, codec) == {"b": {"content": "the harbour opens at …"}}

@@ -21,7 +21,7 @@ TEXT = "Ann's salary is seventy-two thousand."
 def test_without_a_list_nothing_is_barred_and_nothing_is_made(tmp_path: Path) -> None:
     listed = PurgeList(tmp_path)
     assert (listed.purges(), listed.names(ID), listed.has(TEXT)) == ([], False, False)
-    assert listed.admitted(b"any line\n") == b"any line\n"
+    assert listed.filter_line(b"any line\n") == b"any line\n"
     assert not listed.path.exists()
 
 
@@ -48,11 +48,11 @@ def test_a_fingerprint_is_of_this_folder_alone(tmp_path: Path) -> None:
 def test_a_purge_is_unfinished_until_it_is_done(tmp_path: Path) -> None:
     listed = PurgeList(tmp_path)
     purge = listed.begin([ID], [TEXT], AT)
-    assert [each.id for each in listed.unfinished()] == [purge.id]
+    assert [each.id for each in listed.list_unfinished()] == [purge.id]
     (concern,) = check_purges(tmp_path)
     assert concern.code == "purge_unfinished"
     listed.finish(purge, {"files": ["memories.yaml"]}, AT)
-    assert (listed.unfinished(), list(check_purges(tmp_path))) == ([], [])
+    assert (listed.list_unfinished(), list(check_purges(tmp_path))) == ([], [])
     assert dict(listed.purges()[0].receipt or {}) == {"files": ["memories.yaml"]}
 
 
@@ -70,10 +70,10 @@ def test_a_line_of_a_journal_loses_what_was_purged_and_keeps_the_rest(tmp_path: 
     listed.begin([ID], [TEXT], AT)
     gone, kept = Change("put", "memory", ID, {"content": "x"}), Change("put", "memory", OTHER, {"content": "y"})
     same = Change("put", "memory", "mem-00000000000c", {"content": TEXT.upper()})
-    assert listed.admitted(encode_entry(1, AT, (gone,))) == b""
-    assert listed.admitted(encode_entry(1, AT, (same,))) == b""
-    assert listed.admitted(encode_entry(1, AT, (kept,))) == encode_entry(1, AT, (kept,))
-    both = listed.admitted(encode_entry(1, AT, (gone, kept)))
+    assert listed.filter_line(encode_entry(1, AT, (gone,))) == b""
+    assert listed.filter_line(encode_entry(1, AT, (same,))) == b""
+    assert listed.filter_line(encode_entry(1, AT, (kept,))) == encode_entry(1, AT, (kept,))
+    both = listed.filter_line(encode_entry(1, AT, (gone, kept)))
     assert OTHER.encode() in both
     assert ID.encode() not in both
 

@@ -53,7 +53,7 @@ def records_of(path: Path) -> dict[str, dict[str, object]]:
 
 
 def test_nobody_waits_for_the_lock_while_a_journal_is_folded(journal: Journal, path: Path) -> None:
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         with folder_lock(path.parent, wait=0):
             pass
         put(Journal(path, KINDS, wait=0), "meanwhile")
@@ -64,7 +64,7 @@ def test_nobody_waits_for_the_lock_while_a_journal_is_folded(journal: Journal, p
 
 def test_what_others_did_to_a_record_that_was_folded_is_kept(journal: Journal, path: Path, clock: FrozenClock) -> None:
     clock.advance(days=60)
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         other = Journal(path, KINDS, clock=clock)
         change(other, Change("patch", "memory", "m0", {"content": "changed"}), Change("touch", "memory", "m1"))
         change(other, Change("delete", "memory", "m2"))
@@ -78,7 +78,7 @@ def test_what_others_did_to_a_record_that_was_folded_is_kept(journal: Journal, p
 
 def test_a_second_compaction_does_not_wait_and_changes_nothing(journal: Journal, path: Path) -> None:
     before = header_of(path)
-    with journal.folded():
+    with journal.prepare_compaction():
         with pytest.raises(BusyError, match="Another process is compacting"):
             Journal(path, KINDS, wait=30).compact()
         assert header_of(path) == before
@@ -88,14 +88,14 @@ def test_a_second_compaction_does_not_wait_and_changes_nothing(journal: Journal,
 
 def test_a_compaction_that_is_not_put_in_place_leaves_nothing(journal: Journal, path: Path) -> None:
     before = path.read_bytes()
-    with journal.folded():
+    with journal.prepare_compaction():
         assert list(path.parent.glob(".*.tmp"))
     assert path.read_bytes() == before
     assert list(path.parent.glob(".*.tmp")) == []
 
 
 def test_a_first_write_beside_a_compaction_sweeps_nothing_that_it_is_writing(journal: Journal, path: Path) -> None:
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         put(Journal(path, KINDS), "first write of another session")
         journal.put_in_place(new)
     assert len(records_of(path)) == 4
@@ -105,7 +105,7 @@ def test_a_journal_that_was_begun_beside_a_compaction_of_nothing_stays_as_it_is(
     path = tmp_path / "memories.yaml"
     path.touch()
     compacting, reader = Journal(path, KINDS), Journal(path, KINDS)
-    with compacting.folded() as new:
+    with compacting.prepare_compaction() as new:
         put(Journal(path, KINDS), "first")
         reader.poll()
         with pytest.raises(BusyError):
@@ -120,7 +120,7 @@ def test_what_was_over_and_is_wanted_again_meanwhile_stays(journal: Journal, pat
     change(journal, Change("put", "memory", "mem-00000000000a", {"content": "over"}))
     clock.advance(days=60)
     before = header_of(path)
-    with journal.folded(ended=lambda put: put.id == "mem-00000000000a") as new:
+    with journal.prepare_compaction(ended=lambda put: put.id == "mem-00000000000a") as new:
         change(Journal(path, KINDS), Change("patch", "memory", "mem-00000000000a", {"pinned": True}))
         with pytest.raises(BusyError):
             journal.put_in_place(new)
@@ -137,7 +137,7 @@ def test_text_beside_the_journal_stays_if_its_record_came_back_meanwhile(
     kept.write_bytes(b'--- {"id": "mem-00000000000a", "content": "brought back"}\n')
     change(journal, Change("delete", "memory", name))
     clock.advance(days=60)
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         change(Journal(path, KINDS), Change("put", "memory", name, {"content": "brought back"}))
         journal.put_in_place(new)
     assert name in records_of(path)
@@ -149,7 +149,7 @@ def test_a_line_that_waits_for_its_sync_is_synced_with_the_new_file_before_its_n
 ) -> None:
     steps: list[str] = []
     real_sync, real_replace = os.fsync, os.replace
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         other = Journal(path, KINDS)
         with other.appending() as writer:
             writer.append([Change("put", "memory", "unsynced")])
@@ -164,7 +164,7 @@ def test_a_line_that_waits_for_its_sync_is_synced_with_the_new_file_before_its_n
 
 def test_a_file_that_is_not_the_one_that_was_folded_is_left_alone(journal: Journal, path: Path) -> None:
     content = path.read_bytes()
-    with journal.folded() as new:
+    with journal.prepare_compaction() as new:
         path.with_name("saved").write_bytes(content)
         path.with_name("saved").replace(path)
         with pytest.raises(BusyError, match="nothing was replaced"):

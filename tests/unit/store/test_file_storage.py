@@ -86,7 +86,7 @@ async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing
     def fails(*_: object, **__: object) -> None:
         raise StorageError("the disk is tired")
 
-    monkeypatch.setattr(Journal, "folded", fails)
+    monkeypatch.setattr(Journal, "prepare_compaction", fails)
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
             await storage.touch([memory_id])

@@ -107,7 +107,7 @@ def barring(root: Path, agents: Collection[str]) -> AdmissionFilter:
         purges.check_key()
 
     def admit(line: bytes) -> bytes:
-        return reduce(lambda text, purge_list: purge_list.admitted(text) if text else text, lists, line)
+        return reduce(lambda text, purge_list: purge_list.filter_line(text) if text else text, lists, line)
 
     def hide(text: str) -> str:
         return reduce(lambda shown, purge_list: purge_list.stretches().hide(shown), lists, text)

@@ -27,7 +27,7 @@ from agent_memory.care.backups.manifest import (
 )
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.atomic import translated
-from agent_memory.files.entries import kind_of
+from agent_memory.files.entries import get_path_type
 from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
         ValidationError: There is no such file (`no_file`), or it is none of ours (`not_a_backup`).
         StorageError: It cannot be read, or a newer version made it.
     """
-    kind = kind_of(path, follow=True)
+    kind = get_path_type(path, follow=True)
     if kind in {"missing", "link"}:
         raise ValidationError(
             f"There is no file {path}.", code="no_file", recovery="`agent-memory backup list` shows backups."

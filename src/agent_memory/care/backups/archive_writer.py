@@ -122,7 +122,7 @@ def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
         ValidationError: There is none.
     """
     with contextlib.ExitStack() as opened:
-        opened.enter_context(AgentBlobs(folder).unswept())
+        opened.enter_context(AgentBlobs(folder).prevent_sweep())
         cut = JournalCut()
         with translated(folder.path, "back up"):
             for journal in folder.journals():

@@ -23,7 +23,7 @@ from agent_memory.care.backups.archive_reader import BackupArchive, damaged, ope
 from agent_memory.care.backups.archive_writer import Backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.care.encrypted_files import remove_views
-from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
+from agent_memory.encryption import AgentBlobs, KeyFile, get_encryption_state, key_for
 from agent_memory.encryption.blobs import find_names, get_name
 from agent_memory.encryption.keys import unwrap_key_file
 from agent_memory.errors import StorageError
@@ -184,7 +184,7 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
         coding = find_coding(archive, folder)
         with translated(folder.path, "restore into"):
             headers = _unpack(archive, staged, admission, coding)
-            if coding.key_file is not None and state_of(folder.path) is None:
+            if coding.key_file is not None and get_encryption_state(folder.path) is None:
                 _write(staged / ENCRYPTION, coding.key_file)
         ending.enter_context(_write_texts(archive, folder, staged, admission, coding))
         ending.enter_context(archive_lock(folder.path, PERSON_SECONDS))
@@ -450,7 +450,9 @@ def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
     held = next((member for member in archive.manifest.files if member.name == ENCRYPTION), None)
     if held is None:
         return BackupCoding(None, None, key_for(folder.path))
-    now = key_for(folder.path) if state_of(folder.path) is not None else None  # an agent that is new takes that key
+    now = (
+        key_for(folder.path) if get_encryption_state(folder.path) is not None else None
+    )  # an agent that is new takes that key
     content = b"".join(archive.blocks(held))
     file = KeyFile.of(content, archive.path)
     if now is not None and file.key != now.key:

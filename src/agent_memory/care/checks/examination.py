@@ -24,10 +24,10 @@ from agent_memory.encryption import check_encryption
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import read_json
 from agent_memory.files.concerns import Concern, check_agent_folder, check_lock
-from agent_memory.files.entries import kind_of, names_in, size_of
+from agent_memory.files.entries import get_disk_size, get_path_type, names_in
 from agent_memory.files.layout import folder_of, is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS, TOPICS
-from agent_memory.files.wording import counted, human
+from agent_memory.files.wording import counted, format_size
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_misplaced
 from agent_memory.memory.kinds import KINDS
@@ -63,12 +63,12 @@ _ERRORS: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, Re
 
 def agent_names(root: Path) -> list[str]:
     """Return names of non-empty folders below `root` that should be agents."""
-    return [name for name in names_in(root) if is_agent_id(name) and kind_of(root / name) in {"folder", "link"}]
+    return [name for name in names_in(root) if is_agent_id(name) and get_path_type(root / name) in {"folder", "link"}]
 
 
 def examine_home(root: Path) -> Iterator[Concern]:
     """Examine the folder of all agents."""
-    kind = kind_of(root, follow=True)
+    kind = get_path_type(root, follow=True)
     if kind == "missing":
         yield Concern("home_missing", f"There is no folder {root} yet; the first memory creates it.")
         return
@@ -82,7 +82,7 @@ def examine_home(root: Path) -> Iterator[Concern]:
         yield Concern("home_unusable", f"{root} cannot be used: {error.strerror}.", "Name another one with --root.")
         return
     agents = agent_names(root)
-    yield Concern("home", f"{counted(len(agents), 'agent')}, {human(free)} free.", size=size_of(root))
+    yield Concern("home", f"{counted(len(agents), 'agent')}, {format_size(free)} free.", size=get_disk_size(root))
     yield from _check_openness(root)
     yield from _check_names(root, entries, agents)
     if unfinished:
@@ -91,7 +91,7 @@ def examine_home(root: Path) -> Iterator[Concern]:
             f"{counted(len(unfinished), 'folder')} of an agent whose deletion or copying was interrupted; memories are "
             "still in there.",
             "`agent-memory agents` removes such folders.",
-            sum(map(size_of, unfinished)),
+            sum(map(get_disk_size, unfinished)),
             tuple(path.name for path in unfinished[:3]),
         )
 
@@ -104,7 +104,7 @@ def _check_names(root: Path, entries: Sequence[str], agents: Sequence[str]) -> I
                 "name_unusable",
                 f"The folder {name!r} has memories, but no agent can have that name.",
                 "Rename it: letters, digits, '_' and '-', beginning with a letter or digit.",
-                size_of(root / name),
+                get_disk_size(root / name),
             )
     for key, count in Counter(name.lower() for name in agents).items():
         if count > 1:
@@ -136,7 +136,7 @@ def _check_openness(root: Path) -> Iterator[Concern]:
 def examine_sessions(root: Path) -> Iterator[Concern]:
     """Examine the notes of sessions about their agents."""
     folder = root / SESSIONS
-    if kind_of(folder) == "missing":
+    if get_path_type(folder) == "missing":
         return
     agents = {name.lower() for name in agent_names(root)}
     notes = [name for name in names_in(folder) if name.endswith(".json")]
@@ -153,7 +153,7 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
             f"{counted(len(broken), 'session note')} cannot be read; such a session, resumed, asks for its agent "
             "again.",
             "`agent-memory doctor --repair` moves such notes aside.",
-            sum(size_of(folder / name) for name in broken),
+            sum(get_disk_size(folder / name) for name in broken),
             tuple(broken[:3]),
         )
     if dangling:
@@ -166,7 +166,9 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
         )
     if notes:
         yield Concern(
-            "sessions", f"{counted(len(notes), 'session note')}: which session used which agent.", size=size_of(folder)
+            "sessions",
+            f"{counted(len(notes), 'session note')}: which session used which agent.",
+            size=get_disk_size(folder),
         )
 
 
@@ -219,7 +221,7 @@ def _check_model() -> Iterator[Concern]:
     else:
         if digest != MINILM_SHA256:
             sentence = "The local model is not the expected one; memories are found by words alone."
-            yield Concern("model_broken", sentence, advice("local", reinstall=True), size_of(path))
+            yield Concern("model_broken", sentence, advice("local", reinstall=True), get_disk_size(path))
 
 
 def _get_version(distribution: str) -> str | None:
@@ -318,7 +320,7 @@ def examine_agent(
         return AgentReport(folder.agent_id, folder.path, 0, None, (finding,))
     findings = [finding for case in cases for finding in examine_case(case)]
     memories = None if cases[0].journal.file.trouble else cases[0].survey.count
-    return AgentReport(folder.agent_id, folder.path, size_of(folder.path), memories, by_area(findings))
+    return AgentReport(folder.agent_id, folder.path, get_disk_size(folder.path), memories, by_area(findings))
 
 
 def examine_case(case: JournalCase) -> list[Finding]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.backups import list_backups
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.cache import HashSet, cache_files, get_hash_prefix, inspect_cache
-from agent_memory.encryption import AgentBlobs, is_encrypted, state_of
+from agent_memory.encryption import AgentBlobs, get_encryption_state, is_encrypted
 from agent_memory.encryption.blobs import find_names
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import describe_path_type, kind_of, names_of, size_of
+from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type, list_names
 from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import inspect_audit, list_audit_files
 from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
@@ -43,7 +43,7 @@ def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
     if not case.journal.file.readable:
         return
     path = case.folder.scratchpad
-    if is_encrypted(case.folder.path) and kind_of(path) == "missing":
+    if is_encrypted(case.folder.path) and get_path_type(path) == "missing":
         return  # it is shown to the agent, and in no file
     facts = inspect_pad(
         path, case.settings.max_scratchpad_entries, case.render_scratchpad, is_empty=not case.survey.count
@@ -58,7 +58,7 @@ def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
     }[facts.state]
     code = {"missing": "scratchpad_none", "current": "scratchpad"}.get(facts.state, f"scratchpad_{facts.state}")
     advice_broken = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
-    size = None if facts.state == "missing" else size_of(path)
+    size = None if facts.state == "missing" else get_disk_size(path)
     yield Concern(code, sentence, advice_broken if facts.state == "broken" else "", size)
 
 
@@ -83,7 +83,7 @@ def examine_index(case: JournalCase) -> Iterator[Concern]:
             f"memories.db is {describe_path_type(facts.kind)} instead of a folder, so there can be no index. "
             "Memories are found without it.",
             "`agent-memory doctor --repair` moves it aside.",
-            size_of(case.folder.index),
+            get_disk_size(case.folder.index),
         )
         return
     yield from _check_leftovers(facts)
@@ -100,15 +100,15 @@ def examine_index(case: JournalCase) -> Iterator[Concern]:
         return
     folder = case.folder.index / facts.active
     if facts.state is None:
-        problem = "is missing" if kind_of(folder) == "missing" else "is damaged, half built or of another version"
+        problem = "is missing" if get_path_type(folder) == "missing" else "is damaged, half built or of another version"
         sentence = f"The index in use, {facts.active}, {problem}; memories are found without it."
-        yield Concern("index_broken", sentence, _REBUILT, size_of(folder))
+        yield Concern("index_broken", sentence, _REBUILT, get_disk_size(folder))
         return
     if facts.holder.state == "held":
         yield Concern("index_in_use", f"The index is held by {facts.holder}; other processes search beside it.")
     yield from _check_position(case, facts.state)
     sentence = f"Shard {facts.active}, of {facts.state.embedder}, complete up to change {facts.state.seq:,}."
-    yield Concern("index", sentence, size=size_of(folder))
+    yield Concern("index", sentence, size=get_disk_size(folder))
 
 
 def _check_position(case: JournalCase, state: ShardState) -> Iterator[Concern]:
@@ -137,10 +137,10 @@ def _check_position(case: JournalCase, state: ShardState) -> Iterator[Concern]:
 
 def _check_leftovers(facts: IndexFacts) -> Iterator[Concern]:
     unfinished, unused = facts.unfinished, list(facts.unused.values())
-    size = sum(map(size_of, unfinished))
+    size = sum(map(get_disk_size, unfinished))
     if facts.builder.state == "held":
         yield Concern(
-            "index_in_use", f"An index is being built by {facts.builder}.", size=sum(map(size_of, unfinished))
+            "index_in_use", f"An index is being built by {facts.builder}.", size=sum(map(get_disk_size, unfinished))
         )
     elif unfinished:
         yield Concern(
@@ -154,7 +154,7 @@ def _check_leftovers(facts: IndexFacts) -> Iterator[Concern]:
             "index_unused",
             f"{counted(len(unused), 'index', 'indexes')} not in use; removed as soon as nobody holds "
             f"{'it' if len(unused) == 1 else 'them'}.",
-            size=sum(map(size_of, unused)),
+            size=sum(map(get_disk_size, unused)),
         )
 
 
@@ -164,14 +164,14 @@ def _check_leftovers(facts: IndexFacts) -> Iterator[Concern]:
 def examine_vectors(case: JournalCase) -> Iterator[Concern]:
     """Examine the vector cache: damaged, orphaned and missing vectors."""
     path = case.folder.vectors
-    if aside := names_of(case.folder.path, "broken_vectors"):
+    if aside := list_names(case.folder.path, "broken_vectors"):
         sentence = f"{counted(len(aside), 'vector cache')} was damaged and moved aside."
-        size = sum(size_of(case.folder.path / name) for name in aside)
+        size = sum(get_disk_size(case.folder.path / name) for name in aside)
         yield Concern("vectors_aside", sentence, "It may be deleted.", size)
-    if kind_of(path, follow=True) == "missing":
+    if get_path_type(path, follow=True) == "missing":
         yield Concern("vectors_none", "No vectors are kept yet.")
         return
-    size = sum(map(size_of, cache_files(path)))
+    size = sum(map(get_disk_size, cache_files(path)))
     try:
         facts = inspect_cache(path)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -189,7 +189,7 @@ def examine_vectors(case: JournalCase) -> Iterator[Concern]:
         return
     counts = [f"{counted(len(keys), 'vector')} of {name}" for name, keys in sorted(facts.hashes.items()) if keys]
     yield Concern("vectors", f"{', '.join(counts) or 'No vectors'}.", size=size)
-    if state_of(case.folder.path) is not None:
+    if get_encryption_state(case.folder.path) is not None:
         return  # the key is needed to know their texts and lengths
     if facts.damaged:
         yield Concern(
@@ -246,7 +246,7 @@ def collect_hashes(case: JournalCase) -> HashSet:
 
 def examine_audit(case: JournalCase) -> Iterator[Concern]:
     """Examine the audit log and the file before it."""
-    kinds = {path: kind_of(path) for path in list_audit_files(case.folder.audit)}
+    kinds = {path: get_path_type(path) for path in list_audit_files(case.folder.audit)}
     for path, kind in kinds.items():
         if kind not in {"missing", "file"}:
             yield Concern(
@@ -259,7 +259,7 @@ def examine_audit(case: JournalCase) -> Iterator[Concern]:
         sentence = f"{counted(bad, 'line')} of the log of changes cannot be read; nothing depends on them."
         yield Concern("audit_lines", sentence)
     if files := [path for path, kind in kinds.items() if kind == "file"]:
-        yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(size_of, files)))
+        yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(get_disk_size, files)))
 
 
 def examine_blobs(case: JournalCase) -> Iterator[Concern]:

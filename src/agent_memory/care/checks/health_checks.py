@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.care.checks.codes import CODES, Check, Level
 from agent_memory.encryption import check_encryption
 from agent_memory.files.concerns import check_agent_folder, check_lock
-from agent_memory.files.entries import size_of
-from agent_memory.files.wording import counted, human
+from agent_memory.files.entries import get_disk_size
+from agent_memory.files.wording import counted, format_size
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.events import read_audit, read_latest_audit
 from agent_memory.memory.scratchpad_file import of_kept
@@ -126,15 +126,15 @@ def check_disk(folder: AgentFolder, settings: HealthSettings) -> Check:
     free = system.f_bavail * system.f_frsize
     if system.f_files and not system.f_favail:
         return Check("disk", CRITICAL, "No further file can be made on this disk.", "Remove files.", 0, "bytes")
-    needed = 2 * size_of(folder.journal)
+    needed = 2 * get_disk_size(folder.journal)
     warning, critical = settings.disk_warning_mb * _MEGABYTE, settings.disk_critical_mb * _MEGABYTE
     level = CRITICAL if free < critical else WARNING if free < max(warning, needed) else OK
     if free >= warning:
-        why = f", and a compaction may need {human(needed)}" if level else ""
+        why = f", and a compaction may need {format_size(needed)}" if level else ""
     else:
-        why = f", less than {human(round(critical if level is CRITICAL else warning))}"
+        why = f", less than {format_size(round(critical if level is CRITICAL else warning))}"
     advice = "Make room before storing fails." if level else ""
-    sentence = f"{human(free)} are free on this disk{why}."
+    sentence = f"{format_size(free)} are free on this disk{why}."
     return Check("disk", level, sentence, advice, free, "bytes", max(warning, needed), critical)
 
 

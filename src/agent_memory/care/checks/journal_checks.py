@@ -10,9 +10,9 @@ from agent_memory.encryption import unlock
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files import names
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import get_lock_state, kind_of, names_of, size_of
-from agent_memory.files.names import COPIES, JOURNAL, sort_of
-from agent_memory.files.wording import counted, few, human
+from agent_memory.files.entries import get_disk_size, get_lock_state, get_path_type, list_names
+from agent_memory.files.names import COPIES, JOURNAL, classify_name
+from agent_memory.files.wording import counted, few, format_size
 from agent_memory.journal import GRACE, inspect_journal, read_rejected
 from agent_memory.journal.agent_file import (
     JournalState,
@@ -203,7 +203,7 @@ def _summarize(case: JournalCase) -> str:
         summary += f", {survey.forgotten:,} forgotten ({their} text stays for {GRACE.days} days)"
     summary += f", in {counted(file.reader.lines, 'line')}."
     free = (file.size or 0) - survey.left if survey.left is not None else 0
-    return f"{summary[0].upper()}{summary[1:]}" + (f" A compaction would free {human(free)}." if free > 0 else "")
+    return f"{summary[0].upper()}{summary[1:]}" + (f" A compaction would free {format_size(free)}." if free > 0 else "")
 
 
 def _report_absent(case: JournalCase) -> Concern:
@@ -218,7 +218,7 @@ def _report_absent(case: JournalCase) -> Concern:
             "Have the folder downloaded and kept here, or move it out of the cloud folder.",
         )
     traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.folder.path / name).exists()]
-    pad = size_of(case.folder.scratchpad) if kind_of(case.folder.scratchpad) == "file" else 0
+    pad = get_disk_size(case.folder.scratchpad) if get_path_type(case.folder.scratchpad) == "file" else 0
     other_journals = _list_copies(case.folder.path)
     sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in other_journals]
     if not (traces or pad or sources):
@@ -243,11 +243,11 @@ def _report_absent(case: JournalCase) -> Concern:
 
 def _list_copies(folder: Path) -> dict[str, Sort]:
     """Return other versions of the journal in the folder, by name."""
-    sorts = {name: sort_of(name) for name in names_of(folder, "conflict", "copy", "rewritten", "before_repair")}
+    sorts = {name: classify_name(name) for name in list_names(folder, "conflict", "copy", "rewritten", "before_repair")}
     return {
         name: sort
         for name, sort in sorts.items()
-        if (sort != "before_repair" or name.startswith(f"{JOURNAL}.")) and kind_of(folder / name) == "file"
+        if (sort != "before_repair" or name.startswith(f"{JOURNAL}.")) and get_path_type(folder / name) == "file"
     }
 
 
@@ -255,16 +255,16 @@ def examine_copies(case: JournalCase) -> Iterator[Concern]:
     """Examine other versions of the journal in the folder."""
     folder = case.folder.path
     copies = _list_copies(folder)
-    lost = [name for name in names_of(folder, "lost") if kind_of(folder / name) == "file"]
+    lost = [name for name in list_names(folder, "lost") if get_path_type(folder / name) == "file"]
     yield from (_check_conflict_copy(case, name) for name, sort in copies.items() if sort == "conflict")
     yield from (_check_lost(case, name) for name in lost)
-    if strangers := [name for name in names_of(folder, *COPIES, "lost") if name not in {*copies, *lost}]:
+    if strangers := [name for name in list_names(folder, *COPIES, "lost") if name not in {*copies, *lost}]:
         sentence = (
             f"{counted(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them."
         )
         advice = f"Nothing uses them. {_advise_deletion(strangers)}"
         yield Concern("strangers", sentence, advice, *_measure(folder, strangers))
-    if aside := names_of(folder, "broken"):
+    if aside := list_names(folder, "broken"):
         sentence = f"{counted(len(aside), 'thing')} that could not be used, moved aside by a repair."
         yield Concern("aside", sentence, _advise_deletion(aside), *_measure(folder, aside))
     if rewritten := [name for name, sort in copies.items() if sort == "rewritten"]:
@@ -316,7 +316,7 @@ def _check_lost(case: JournalCase, name: str) -> Concern:
             "lost_known",
             f"All memories in {name} are in the journal, perhaps in another version.",
             "It may be deleted.",
-            size_of(path),
+            get_disk_size(path),
         )
     return Concern(
         "lost",
@@ -324,13 +324,13 @@ def _check_lost(case: JournalCase, name: str) -> Concern:
         "while a session knew them.",
         f"agent-memory import --trusted {shlex.quote(str(path))} --agent {case.folder.agent_id}, unless "
         "that was on purpose; then delete the file.",
-        size_of(path),
+        get_disk_size(path),
     )
 
 
 def _measure(folder: Path, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
     """Return the total size of files and the first of their names."""
-    return sum(size_of(folder / name) for name in names), few(names)
+    return sum(get_disk_size(folder / name) for name in names), few(names)
 
 
 def examine_tasks(case: JournalCase) -> Iterator[Concern]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.cache import get_hash_prefix
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.atomic import signature
+from agent_memory.files.atomic import read_signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
 from agent_memory.index.facets import numpy_if_there
@@ -309,14 +309,14 @@ class JournalCase:
 
     def read_again(self) -> None:
         """Read the journal as it is now."""
-        self._signature = signature(self.path)
+        self._signature = read_signature(self.path)
         self.segments = self._compare_segments()
         self.journal = JournalReading(self.path, self.folder.agent_id, self.kinds, self.progress)
         self.survey = JournalSurvey(self.journal, self.settings, self.now, [check.compare for check in self.segments])
 
     def refresh(self) -> None:
         """Read the journal again if a session has written to it."""
-        if signature(self.path) != self._signature:
+        if read_signature(self.path) != self._signature:
             self.read_again()
 
     def read_copy(self, path: Path) -> JournalReading:

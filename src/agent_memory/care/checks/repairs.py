@@ -22,12 +22,12 @@ from agent_memory.embeddings.registry import make_embedder
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import list_leftovers, read_file, remove_leftover, translated
 from agent_memory.files.concerns import list_too_open, make_private
-from agent_memory.files.entries import kind_of, names_in, names_of, size_of
+from agent_memory.files.entries import get_disk_size, get_path_type, list_names, names_in
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import finish_settled, folder_lock
 from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, get_aside_path
-from agent_memory.files.wording import counted, human
+from agent_memory.files.wording import counted, format_size
 from agent_memory.journal import Change, Journal, get_rejected_path
 from agent_memory.memory.events import list_audit_files
 from agent_memory.memory.scratchpad_file import PadFile
@@ -123,7 +123,7 @@ def _copy_aside(case: JournalCase) -> Path:
 def _rewrite_journal(case: JournalCase) -> str:
     path, copy = case.path, _copy_aside(case)
     before = case.journal.file
-    rejected = size_of(get_rejected_path(case.path))
+    rejected = get_disk_size(get_rejected_path(case.path))
     journal = Journal(path, case.names, clock=lambda: case.now)
     twice, back = case.journal.file.disorder()
     journal.compact(grace=_ENDLESS_GRACE, keep=case.journal.explain_refusal, by_number=bool(back and not twice))
@@ -133,8 +133,8 @@ def _rewrite_journal(case: JournalCase) -> str:
             f"After the repair {case.describe_count(lost, ' is', ' are')} missing in {case.name}.",
             recovery=f"Put {copy.name} back in its place, and report this.",
         )
-    moved = size_of(get_rejected_path(case.path)) - rejected
-    aside = f"; {human(moved)} went to {get_rejected_path(case.path).name}" if moved > 0 else ""
+    moved = get_disk_size(get_rejected_path(case.path)) - rejected
+    aside = f"; {format_size(moved)} went to {get_rejected_path(case.path).name}" if moved > 0 else ""
     return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
 
 
@@ -173,10 +173,10 @@ def _append_records(case: JournalCase, records: Sequence[Record]) -> str:
 
 def _save_scratchpad(case: JournalCase) -> str:
     path = case.folder.scratchpad
-    content = path.read_bytes() if kind_of(path) == "file" else b""
-    names = [name for name in names_of(case.folder.path, "before_repair") if name.startswith(path.stem)]
+    content = path.read_bytes() if get_path_type(path) == "file" else b""
+    names = [name for name in list_names(case.folder.path, "before_repair") if name.startswith(path.stem)]
     copies = [case.folder.path / name for name in names]
-    if not content or any(kind_of(copy) == "file" and copy.read_bytes() == content for copy in copies):
+    if not content or any(get_path_type(copy) == "file" and copy.read_bytes() == content for copy in copies):
         return ""
     copy = set_aside(path, get_aside_path(path, "before-repair", case.stamp), content)
     return f"Kept what scratchpad.yaml shows as {copy.name}; `agent-memory import --trusted` takes it."
@@ -193,7 +193,7 @@ def _close_permissions(case: JournalCase) -> str:
 
 
 def _move_lock(case: JournalCase) -> str:
-    if kind_of(case.folder.lock) != "folder":
+    if get_path_type(case.folder.lock) != "folder":
         raise StorageError(".lock is a link; somebody may hold it.", recovery="Close all sessions and move it away.")
     return _move_aside(case.folder.lock, case.stamp)
 
@@ -213,7 +213,7 @@ def _finish_restoring(case: JournalCase) -> str:
 
 def _write_metadata(case: JournalCase) -> str:
     aside = ""
-    if kind_of(case.folder.metadata) != "missing":
+    if get_path_type(case.folder.metadata) != "missing":
         with folder_lock(case.folder.path):  # the lock makes sure that it can be written again
             aside = _move_aside(case.folder.metadata, case.stamp) + " "
     shards = Shards(case.folder)
@@ -235,17 +235,17 @@ def _drop_index(case: JournalCase) -> str:
 
 
 def _sweep_index(case: JournalCase) -> str:
-    before = size_of(case.folder.index)
+    before = get_disk_size(case.folder.index)
     Shards(case.folder).sweep()
-    freed = max(0, before - size_of(case.folder.index))
-    return f"Removed what no process uses of indexes; {human(freed)} are free again."
+    freed = max(0, before - get_disk_size(case.folder.index))
+    return f"Removed what no process uses of indexes; {format_size(freed)} are free again."
 
 
 def _move_vectors(case: JournalCase) -> str:
     path = case.folder.vectors
     sentence = _move_aside(path, case.stamp)
     for extra in cache_files(path)[1:]:
-        if kind_of(extra) == "folder":
+        if get_path_type(extra) == "folder":
             _move_aside(extra, case.stamp)
         else:
             extra.unlink(missing_ok=True)
@@ -282,7 +282,7 @@ def _render_scratchpad(case: JournalCase) -> str:
 
 def _replace_scratchpad(case: JournalCase) -> str:
     pad = _open_pad(case)
-    if kind_of(pad.path, follow=True) != "file":
+    if get_path_type(pad.path, follow=True) != "file":
         aside = set_aside(pad.path, get_aside_path(pad.path, "broken", case.stamp))
         return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case)}"
     save = pad.take_out()
@@ -301,7 +301,9 @@ def _restore_purges(case: JournalCase) -> str:
 
 def _move_audit(case: JournalCase) -> str:
     paths = list_audit_files(case.folder.audit)
-    return " ".join(_move_aside(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
+    return " ".join(
+        _move_aside(path, case.stamp) for path in paths if get_path_type(path) in {"folder", "link", "other"}
+    )
 
 
 def _rebuild_segments(case: JournalCase) -> str:

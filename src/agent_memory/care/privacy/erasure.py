@@ -36,7 +36,7 @@ from agent_memory.files.names import (
     PURGED,
     SCRATCHPAD,
     VECTORS,
-    has_lines_of,
+    has_journal_lines,
 )
 from agent_memory.journal import Journal
 from agent_memory.journal.compaction import remove_records
@@ -146,11 +146,11 @@ def _hide_file(path: Path, content: bytes, hiding: TextHider) -> bytes:
         return _hide_content(path.name, content, hiding)
     key = data_key(path.parent)
     try:
-        plain = key.decrypted(path.name, content)
+        plain = key.decrypt_file(path.name, content)
     except ValueError:
         return content  # of another memory, or damaged: nobody reads it
     hidden = _hide_content(path.name, plain, hiding)
-    return content if hidden == plain else key.encrypted(path.name, hidden)
+    return content if hidden == plain else key.encrypt_file(path.name, hidden)
 
 
 def _hide_content(name: str, content: bytes, hiding: TextHider) -> bytes:
@@ -240,7 +240,7 @@ def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str]
         if not _is_concerned(journal.path, record_ids, hide, words_alone=words_alone):
             return record_failure > 0
         try:
-            with journal.purged(record_ids, hide, words_alone=words_alone) as new:
+            with journal.prepare_purge(record_ids, hide, words_alone=words_alone) as new:
                 journal.put_in_place(new)
         except BusyError:
             time.sleep(_PAUSE)
@@ -254,7 +254,7 @@ def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str],
     if new.lines != [add_checksum(entry.raw) for entry in entries]:
         return True
     ids = {record_id.encode("utf-8", "surrogatepass") for record_id in record_ids}
-    aside = (path.parent / name for name in names_in(path.parent) if has_lines_of(path.name, name))
+    aside = (path.parent / name for name in names_in(path.parent) if has_journal_lines(path.name, name))
     return any(count_lines_about(file, ids) for file in aside if not file.is_symlink())
 
 

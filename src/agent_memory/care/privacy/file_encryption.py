@@ -174,7 +174,7 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
         if file is None:
             raise StorageError(f"{ENCRYPTION} is gone; nothing was changed.", code="key_file")
         # Not a key that this process knows already: only who has the present key may change it.
-        data = file.unwrapped(person_key(get_key_source(folder.path)))
+        data = file.unwrap(person_key(get_key_source(folder.path)))
         file.wrapping(data, person).write(folder.path)
 
 
@@ -216,7 +216,7 @@ def _set_state(folder: AgentFolder, state: State) -> None:
         if state == "encrypted" and unlike(folder):
             raise StorageError("A plain journal was put there meanwhile.", code="busy", recovery=_AGAIN)
         person = person_key(get_key_source(folder.path))
-        file.wrapping(file.unwrapped(person), person, state).write(folder.path)
+        file.wrapping(file.unwrap(person), person, state).write(folder.path)
 
 
 def _to_pack(folder: AgentFolder) -> list[Path]:

@@ -197,7 +197,7 @@ class Purging:
         Raises:
             UnsupportedError, StorageError: As `run`.
         """
-        return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.unfinished)]
+        return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.list_unfinished)]
 
     async def verify(self, texts: Collection[str] = ()) -> list[FileWithWords]:
         """Search every file for purged records, their words, and these texts.
@@ -275,7 +275,7 @@ class Purging:
 
     def _filter_line(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
         """Return a line of a backup's journal without purged content."""
-        line = self.list.admitted(line)
+        line = self.list.filter_line(line)
         try:
             entry = decode_entry(line)
         except MalformedLineError:

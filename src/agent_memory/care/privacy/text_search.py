@@ -24,7 +24,7 @@ from agent_memory.care.backups import list_backups
 from agent_memory.care.backups.backup_list import list_backup_files
 from agent_memory.care.backups.manifest import agent_in, folder_of_backups
 from agent_memory.care.encrypted_files import kept_in
-from agent_memory.encryption import data_key, state_of
+from agent_memory.encryption import data_key, get_encryption_state
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.files.atomic import opened, read_at, read_file
 from agent_memory.files.names import KEPT, VECTORS, is_packed
@@ -193,14 +193,14 @@ def iter_contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes
 
 def _iter_encrypted(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
     """Yield decrypted content of encrypted and packed files; none without the key."""
-    if state_of(folder.path) is None:
+    if get_encryption_state(folder.path) is None:
         return
     key = data_key(folder.path)
     for path in files_in(folder):
         content = read_file(path) if is_packed(path.name) else b""
         if content.startswith(MAGIC):
             with contextlib.suppress(ValueError):  # of another memory, or damaged: nobody reads it
-                yield path, None, key.decrypted(path.name, content)
+                yield path, None, key.decrypt_file(path.name, content)
     yield from ((folder.path / KEPT, name, content) for name, content in kept_in(folder.path, key).items())
 
 

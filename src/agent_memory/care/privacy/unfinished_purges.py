@@ -24,7 +24,7 @@ async def go_on_with_purges(service: MemoryService) -> MemoryService:
     if folder is None:
         return service
     try:
-        if PurgeList(folder.path).unfinished():
+        if PurgeList(folder.path).list_unfinished():
             from agent_memory.care.privacy.purge import Purging  # only for those who have some
 
             await Purging(service).finish()

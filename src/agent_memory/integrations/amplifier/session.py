@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
-from agent_memory.files.layout import agents_under, folder_of, root_of
+from agent_memory.files.layout import agents_under, folder_of, resolve_root
 from agent_memory.integrations.amplifier.conversation import Conversation
 from agent_memory.integrations.amplifier.hooks.change_lines import ChangeLines
 from agent_memory.integrations.amplifier.identity import (
@@ -373,7 +373,7 @@ class MemorySession:
 
     @property
     def _notes(self) -> SessionNotes:
-        return SessionNotes(root_of(self.settings.storage_root))
+        return SessionNotes(resolve_root(self.settings.storage_root))
 
     async def _write_note(self) -> None:
         """Write the state of the session for its resume."""

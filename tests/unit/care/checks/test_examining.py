@@ -15,7 +15,7 @@ import pytest
 
 from agent_memory.care.checks import CODES, Severity, examine, find_salvageable
 from agent_memory.care.checks.journal_survey import JournalReading
-from agent_memory.files.wording import human
+from agent_memory.files.wording import format_size
 from agent_memory.memory.status import ATTENTION
 from agent_memory.models import MEMORY, SUSPECT, Link
 from agent_memory.registry import RegisteredCheck
@@ -306,7 +306,7 @@ async def test_nothing_is_amiss_while_a_session_writes(bob: Path, root: Path) ->
     ("size", "words"), [(0, "0 bytes"), (1, "1 byte"), (1234, "1.2 kB"), (12_345_678, "12 MB"), (3 * 10**9, "3.0 GB")]
 )
 def test_sizes_are_said_as_people_say_them(size: int, words: str) -> None:
-    assert human(size) == words
+    assert format_size(size) == words
 
 
 def test_metadata_nested_beyond_every_stack_is_broken_and_no_more(bob: Path, found: Found) -> None:

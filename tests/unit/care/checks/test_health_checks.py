@@ -56,7 +56,7 @@ def test_room_without_a_free_file_is_critical(folder: AgentFolder, monkeypatch: 
 def test_a_journal_that_could_not_be_compacted_is_a_warning(
     folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health_checks, "size_of", lambda path: 300 * MB if path == folder.journal else 0)
+    monkeypatch.setattr(health_checks, "get_disk_size", lambda path: 300 * MB if path == folder.journal else 0)
     _disk(monkeypatch, 550 * MB)
     check = health_checks.check_disk(folder, SETTINGS)
     assert (check.level, check.warning) == (WARNING, 600 * MB)

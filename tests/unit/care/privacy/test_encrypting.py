@@ -12,7 +12,7 @@ from agent_memory.care.backups import create_backup, list_backups, restore_backu
 from agent_memory.care.checks import Severity, examine
 from agent_memory.care.encrypted_files import kept_in
 from agent_memory.care.privacy import Purging, change_key, decrypt, encrypt
-from agent_memory.encryption import KeyFile, PersonKey, state_of
+from agent_memory.encryption import KeyFile, PersonKey, get_encryption_state
 from agent_memory.encryption.keys import data_key, forget_keys
 from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError, ValidationError
 from agent_memory.journal import keep_lost
@@ -85,7 +85,7 @@ async def test_after_it_no_text_stands_in_plain_and_all_is_known(house: House) -
     done = encrypt(house.folder)
     assert (done.is_clean, done.searched) == (True, len(TEXTS))
     assert house.holding() == []
-    assert state_of(house.folder.path) == "encrypted"
+    assert get_encryption_state(house.folder.path) == "encrypted"
     assert await house.texts() == set(TEXTS)
     await house.store("Anna waits at the harbour.")
     assert await house.texts() == {*TEXTS, "Anna waits at the harbour."}
@@ -129,7 +129,7 @@ async def test_a_new_agent_is_encrypted_from_its_first_line(house: House) -> Non
         await service.close()
     assert {path.partition("/")[0] for path in house.holding(b"ighthouse")} == {"bob"}
     assert list((house.root / "eve" / "blobs").iterdir())
-    assert (state_of(house.root / "eve"), state_of(house.root / "bob")) == ("encrypted", None)
+    assert (get_encryption_state(house.root / "eve"), get_encryption_state(house.root / "bob")) == ("encrypted", None)
     forget_keys()
     service = open_service("eve", settings)
     assert (await service.search("who has a lighthouse")).results
@@ -139,7 +139,7 @@ async def test_a_new_agent_is_encrypted_from_its_first_line(house: House) -> Non
 async def test_plain_again_it_is_as_it_was(house: House) -> None:
     encrypt(house.folder)
     decrypt(house.folder)
-    assert state_of(house.folder.path) is None
+    assert get_encryption_state(house.folder.path) is None
     assert house.holding() == ["bob/memories.yaml"]
     assert await house.texts() == set(TEXTS)
     assert not (house.root / "bob" / "encryption.json").exists()
@@ -251,7 +251,7 @@ async def test_nothing_is_encrypted_with_no_key_or_a_weak_one(
     with raises(kind, code):
         encrypt(house.folder)
     assert await house.texts() == set(TEXTS)
-    assert state_of(house.folder.path) is None
+    assert get_encryption_state(house.folder.path) is None
 
 
 async def test_what_was_set_aside_is_packed_and_comes_back(house: House) -> None:
@@ -304,7 +304,7 @@ async def test_an_encrypted_backup_makes_a_plain_memory_encrypted(house: House) 
     backup = create_backup(house.folder, clock=house.clock).path
     decrypt(house.folder)
     restore_backup(backup, house.root, clock=house.clock)
-    assert state_of(house.folder.path) == "encrypted"
+    assert get_encryption_state(house.folder.path) == "encrypted"
     assert await house.texts() == set(TEXTS)
 
 

@@ -51,14 +51,14 @@ async def test_who_is_killed_between_two_journals_still_knows_the_words(
     talk = (await ingest.conversation("c1")).record.id
     await ingest.turns([ReceivedTurn(f"Minutes of May. {SECRET} The crane is repaired.", "user")], conversation=talk)
     purged = await bobs.keep(SECRET)
-    purging, real = Purging(bobs.service, clock=bobs.clock), Journal.purged
+    purging, real = Purging(bobs.service, clock=bobs.clock), Journal.prepare_purge
 
     def killed(*given: Any, **options: Any) -> Any:
         if not given or SECRET not in bobs.service.folder.journal.read_text():
             raise KeyboardInterrupt
         return real(*given, **options)
 
-    monkeypatch.setattr(Journal, "purged", killed)
+    monkeypatch.setattr(Journal, "prepare_purge", killed)
     monkeypatch.setattr(bobs.service.writer, "compact", killed)
     with pytest.raises(KeyboardInterrupt):
         await purging.run(await purging.plan([purged]))

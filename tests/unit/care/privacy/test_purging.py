@@ -205,7 +205,7 @@ async def test_a_line_of_a_newer_version_that_names_it_stops_the_purge(bobs: Hou
         journal.write(add_checksum(line.encode()))
     with pytest.raises(UnsupportedError, match="newer version"):
         await bobs.purge(secret)
-    assert len(PurgeList(bobs.folder).unfinished()) == 1
+    assert len(PurgeList(bobs.folder).list_unfinished()) == 1
 
 
 async def test_an_id_that_no_file_knows_is_refused(bobs: House) -> None:

@@ -182,4 +182,4 @@ async def test_purge_verifies_a_returned_journal(bobs: House) -> None:
     assert [each.path.name for each in await purging.verify()] == ["memories.yaml"]
     await bobs.service.writer.compact()
     assert await purging.verify() == []
-    assert PurgeList(bobs.folder).unfinished() == []
+    assert PurgeList(bobs.folder).list_unfinished() == []

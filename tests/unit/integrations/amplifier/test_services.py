@@ -43,6 +43,6 @@ async def test_a_purge_that_was_interrupted_goes_on_with_the_first_session(tmp_p
     folder = tmp_path / "bob"
     PurgeList(folder).begin([stored.memory.id], [stored.memory.content], "2026-01-01T00:00:00+00:00")
     await share.open("s-2", "bob", settings, lambda _: None)
-    assert PurgeList(folder).unfinished() == []
+    assert PurgeList(folder).list_unfinished() == []
     assert b"seventy-two" not in (folder / "memories.yaml").read_bytes()
     await share.close()

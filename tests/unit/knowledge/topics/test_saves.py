@@ -87,14 +87,14 @@ def test_a_save_in_the_moment_of_rendering_is_put_back(tmp_path: Path, monkeypat
     files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
     files.write("lea", made(), "What Lea said.", None)
     saved = files.read("lea")
-    swap = page_files.put_in_place
+    swap = page_files.put_file_in_place
 
     def save_first(new: Path, place: Path, spare: object) -> None:
         if "saved by hand" not in place.read_text():
             place.write_text("# Lea\n\nsaved by hand\n")
         swap(new, place, spare)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(page_files, "put_in_place", save_first)
+    monkeypatch.setattr(page_files, "put_file_in_place", save_first)
 
     assert not files.write("lea", made(3), "What Lea said.", saved)
     assert path.read_text() == "# Lea\n\nsaved by hand\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import make_private_folder, translated
-from agent_memory.files.layout import root_of
+from agent_memory.files.layout import resolve_root
 from agent_memory.files.names import SESSIONS
 from agent_memory.integrations.amplifier.hooks.change_lines import AFTER_CAPTURE, has_display, show_line
 from agent_memory.logs import get_logger
@@ -37,7 +37,7 @@ async def take_first_notice(identity: SessionIdentity, settings: ServiceSettings
     """
     if identity.agent_id is None or not identity.enabled or identity.mode != "autonomous":
         return None
-    if not await asyncio.to_thread(_write_mark, root_of(settings.storage_root), identity.agent_id):
+    if not await asyncio.to_thread(_write_mark, resolve_root(settings.storage_root), identity.agent_id):
         return None
     return compose_notice(identity.agent_id, settings)
 
