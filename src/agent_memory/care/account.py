@@ -45,7 +45,7 @@ _PAGES: Final[dict[str, tuple[str, str]]] = {
 """By kind of record: the name of its page, and its title. Other kinds have nothing to read: JSON alone has them."""
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FIRST: Final = ("content", "body", "name", "description", "title")
-"""Fields that are shown as text; all others stand below, a line each."""
+"""Fields that are shown as text; all others follow, a line each."""
 NOT_LOOKED_INTO: Final = (
     "backups in `_backups/`, which have what there was when they were made",
     "workspaces, the tables that agents share (`agent-memory workspace export`)",
@@ -235,8 +235,8 @@ def _as_json(holding: HeldRecord) -> str:
     return json.dumps({**head, **state, **before, "fields": holding.data}, ensure_ascii=False)
 
 
-_UNSPACED: Final = "\u2e80"
-"""From here on scripts have no spaces: a name may stand directly beside another word."""
+_UNSPACED: Final = "⺀"
+"""First character of scripts without spaces, where a name may touch another word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ _IDS: Final = re.compile(r"\b[a-z]{3}-[0-9a-f]{12}\b")
 _READ: Final = frozenset(
     {"rejected", "lost", "rewritten", "before_repair", "broken_pad", "broken", "conflict", "copy", "stray"}
 )
-"""Sorts of files beside the journals in which words may stand; see `agent_memory.files.names`."""
+"""Sorts of other files with words; see `agent_memory.files.names`."""
 _NO_WORDS: Final = frozenset({PURGED, PURGE_KEY})
 
 

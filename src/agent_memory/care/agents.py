@@ -1,7 +1,7 @@
 """Whole agents: summaries, and renaming, copying, deleting and resetting.
 
-An agent is a folder. Each change holds the folder's lock, so no process writes meanwhile; what moves or removes the
-folder is refused while another process has a file of it open.
+An agent is a folder. Each change holds the folder's lock, so no other process writes. Moving or deleting the folder is
+refused while another process has one of its files open.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
 
     Raises:
         ValidationError: The name cannot name an agent.
-        StorageError: The storage root is no folder.
+        StorageError: The storage root is not a folder.
     """
     try:
         folder = folder_of(agent_id, storage_root)
@@ -143,7 +143,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
     Raises:
         ValidationError: The name cannot name an agent, or one has it.
         BusyError: A process has been writing to it for too long.
-        StorageError: There is no new agent.
+        StorageError: The new agent was not created.
     """
     copied = new_folder(name, storage_root)
     check_all_present(folder.path)

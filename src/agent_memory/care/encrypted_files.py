@@ -86,7 +86,7 @@ def pack(folder: Path, key: DataKey, paths: Iterable[Path]) -> list[str]:
     """Pack files together with packed ones and delete them; return their names.
 
     Raises:
-        StorageError: One cannot be read or written; none is lost, and doing it again goes on.
+        StorageError: One cannot be read or written; none is lost, and a repetition continues.
     """
     paths = list(paths)
     if not paths:
@@ -122,7 +122,7 @@ def decrypt_aside(folder: AgentFolder, key: DataKey) -> None:
     """Decrypt the quarantined files of an agent.
 
     Raises:
-        StorageError: One cannot be read or written; doing it again goes on.
+        StorageError: One cannot be read or written; a repetition continues.
     """
     for path in sorted(folder.path.iterdir()):
         if not is_packed(path.name) or not path.is_file() or path.is_symlink():
@@ -169,9 +169,9 @@ def recode(folder: AgentFolder, progress: Callable[[str], None] = lambda _: None
         progress: Called with the name of the next file.
 
     Raises:
-        BusyError: A process has been writing for too long; doing it again goes on.
+        BusyError: A process has been writing for too long; a repetition continues.
         UnsupportedError: A newer version wrote something; that journal is as it was.
-        StorageError: One cannot be read or written; doing it again goes on.
+        StorageError: One cannot be read or written; a repetition continues.
     """
     while paths := unlike(folder):
         for path in paths:

@@ -51,13 +51,13 @@ FROM: Final = "from"
 NAMED_IN: Final = "named_in"
 """The relation of an entity to a source that names it."""
 _RESTS: Final = frozenset({FROM, COVERS, SUBJECT, OBJECT})
-"""Relations of a record to what its words come from, beside `derived_from`."""
+"""Relations of a record to its sources, except `derived_from`."""
 MOST_STEPS: Final = 5
 """From one record to what it rests on, and on to what that rests on."""
 MOST_LINKS: Final = 50
-"""Records that are told of in each direction; a summary of summaries covers thousands of turns."""
+"""Reported records in each direction; a summary of summaries covers thousands of turns."""
 _APART: Final = timedelta(seconds=5)
-"""Between a change in the journal and its line in the audit, at most: the line is written behind the answer."""
+"""Maximum time between a change in the journal and its audit line, which is written in the background."""
 _SAID: Final[dict[tuple[str, str], str]] = {
     ("user", "high"): "a person said or wrote it",
     ("user", "medium"): "it came in a person's name, from a program or in pasted text",

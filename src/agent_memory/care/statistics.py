@@ -40,7 +40,7 @@ _PARTS: Final = {
     AUDIT: "log of changes",
     OLDER_AUDIT: "log of changes",
 }
-"""What a file or a folder holds, by its name; journals and vectors are told by theirs, too."""
+"""Content of files and folders by name; names of journals and vectors are checked as well."""
 
 
 async def statistics_of(service: MemoryService, now: datetime, *, most_used: int = MOST_USED) -> MemoryStatistics:
@@ -230,7 +230,7 @@ class EmbeddedTexts:
 
     @property
     def share(self) -> float | None:
-        """Of all texts, 0..1; None where there is none."""
+        """Share of all texts, 0..1, or None."""
         return self.found / self.texts if self.texts else None
 
 
@@ -253,7 +253,7 @@ class MemoryStatistics:
         superseded, expired, pinned: Number of such memories.
         by_category, by_trust, by_source, by_project, by_group: Memories and items by each; those of no
             project, or of no group, are in none.
-        others: Records that are no memories, by the name of their journal.
+        others: Number of other records by name of their journal.
         accesses: Number of accesses of all memories.
         never_used: Number of memories without an access.
         most_used: Most used memories in order.
@@ -285,7 +285,7 @@ class MemoryStatistics:
 
     @property
     def never_used_share(self) -> float | None:
-        """Of all memories and items, 0..1; None where there is none."""
+        """Share of all memories and items, 0..1, or None."""
         total = self.memories + self.items
         return self.never_used / total if total else None
 
@@ -335,10 +335,10 @@ def by_weeks(
 _MOST_BARS: Final = 60
 _WIDTH, _LEFT, _RIGHT = 720, 64, 24
 _TOP, _HEIGHT, _GAP, _FOOT = 92, 150, 64, 40
-"""Pixels: of the picture, beside the charts, and of each of the two."""
+"""Pixels: of the picture, of its margins, and of each chart."""
 _INK, _PALE, _GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _BLUE, _ORANGE = "#2468b4", "#d9772b"
-"""Told apart by all kinds of colour vision, and by their lightness in grey."""
+"""Distinct for all kinds of colour vision, and in grey."""
 _FONT: Final = "system-ui, -apple-system, Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _TICKS: Final = 5
 _LABEL_ROOM: Final = 76

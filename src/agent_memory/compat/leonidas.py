@@ -388,7 +388,7 @@ class MemoryStore:
             await self.service.close()
 
     async def _finish(self) -> None:
-        self._background.run(self.kept.process())  # logs a failure, after which the next run goes on
+        self._background.run(self.kept.process())  # logs a failure; the next run continues
         await self._background.settle()
 
     async def __aenter__(self) -> Self:

@@ -255,7 +255,7 @@ class Archive:
             why: Reason for people, at most 300 characters.
 
         Raises:
-            UnknownIdError: There is no such memory; none was archived.
+            UnknownIdError: A memory does not exist; none was archived.
             ValidationError: Another memory replaces one of them and must be archived instead; or the caller may not
                 archive it (`needs_user`). None was archived.
             StorageError: Memories that were archived before it stay archived.
@@ -276,7 +276,7 @@ class Archive:
         return await self.put(records, caller)
 
     async def put(self, records: Sequence[ArchivedMemory], caller: Caller = NOBODY) -> list[ArchivedMemory]:
-        """Archive memories and return them, except those used or changed meanwhile.
+        """Archive memories and return them, except those used or changed since.
 
         Args:
             records: Memories as archived; those that replace each other are neighbours.

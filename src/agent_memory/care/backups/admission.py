@@ -36,7 +36,7 @@ _FOOTNOTE: Final = "[^"
 
 
 class _AllClaims(frozenset[str]):
-    """Claims of a page, whoever worded them."""
+    """All claims of a page, by any author."""
 
     def __contains__(self, _: object) -> bool:
         return True

@@ -116,7 +116,7 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
     """Yield an open backup with a read manifest.
 
     Raises:
-        ValidationError: There is no such file (`no_file`), or it is none of ours (`not_a_backup`).
+        ValidationError: The file does not exist (`no_file`), or is not our backup (`not_a_backup`).
         StorageError: It cannot be read, or a newer version made it.
     """
     kind = get_path_type(path, follow=True)
@@ -144,7 +144,7 @@ def verify_backup(path: Path) -> VerifiedBackup:
     """Read a whole backup and report differences to its manifest.
 
     Raises:
-        ValidationError: It is none.
+        ValidationError: It is not a backup.
         StorageError: It cannot be read, or a newer version made it.
     """
     with opened_backup(path) as archive:

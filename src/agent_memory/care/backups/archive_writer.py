@@ -1,9 +1,8 @@
-"""Make a backup of an agent beside those who write.
+"""Backups of an agent, created while other processes write.
 
-Journals only grow, and a compaction puts another file in the place of one: so a backup notes, within the lock of the
-folder, where each ends, and reads what is before that from the open files afterwards. Writers wait milliseconds. Files
-are the truth; what is derived from them is not kept: vectors would be nine tenths of a backup, and are made anew from
-the texts.
+Journals only grow, and a compaction replaces the file. So a backup notes within the lock of the folder where each
+journal ends, and reads up to there from the open files afterwards. Writers wait milliseconds. Derived files are left
+out: vectors would be nine tenths of a backup, and are computed again from the texts.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ _MOST_NAMES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that lies on the disk.
+    """Backup on the disk.
 
     Attributes:
         path: Path of the file.
@@ -119,7 +118,7 @@ def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
 
     Raises:
         StorageError: A journal cannot be opened.
-        ValidationError: There is none.
+        ValidationError: The agent has no journal.
     """
     with contextlib.ExitStack() as opened:
         opened.enter_context(AgentBlobs(folder).prevent_sweep())

@@ -122,7 +122,7 @@ class BackupManifest:
         """Return the manifest of its JSON.
 
         Raises:
-            ValidationError: It is none of ours, or names what no backup holds.
+            ValidationError: It is not ours, or names unexpected files.
             StorageError: A newer version wrote it.
         """
         try:

@@ -1,11 +1,11 @@
 """Restore a backup; the present state is backed up first.
 
-Everything is unpacked beside the journals before their lock is taken. Within the lock a backup of that moment is made,
-and then all journals are replaced together (`files/exchange.py`): who dies before that has changed nothing, and what
-one that dies later has begun, the next process to open the agent finishes.
+Everything is unpacked into a staging folder before the lock is taken. Within the lock the present state is backed up,
+and then all journals are replaced together (`files/exchange.py`). A process that dies before that has changed nothing;
+a later one leaves a replacement that the next process finishes.
 
-The numbers of changes go on behind the last one that was given, as after a compaction, so that sessions under way read
-everything anew, and take it for no damage.
+Numbers of changes continue after the last one, as after a compaction, so running sessions read everything again and
+report no damage.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
         new: Name of a new agent to create instead.
 
     Raises:
-        ValidationError: It is no backup, or there is an agent of the new name.
+        ValidationError: It is not a backup, or the new name is taken.
         StorageError: It is damaged, cannot be read, or was made by a newer version.
     """
     with opened_backup(path) as archive:
@@ -253,7 +253,7 @@ def _unpack(
     for journal in archive.manifest.journals:
         judge = partial(admission.line, renamed=renamed)
         headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, judge, coding)
-    if coding.now is not None:  # no page lies beside encrypted journals: they are made of these when asked for
+    if coding.now is not None:  # encrypted agents have no page files: pages are rendered on request
         return headers
     pages = [file for file in archive.manifest.files if is_page(file.name)]
     if pages:
@@ -412,7 +412,7 @@ class BackupCoding:
     now: DataKey | None = None
 
     def header(self, header: Header) -> Header:
-        """Return the header of a journal as it is to stand."""
+        """Return the header of a restored journal."""
         if self.now is None:
             return header
         return replace(header, key=self.now.key, format=ENCRYPTED_FORMAT, min_reader=ENCRYPTED_FORMAT)
@@ -443,7 +443,7 @@ def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
     """Return the encryption of a backup and of an agent's files.
 
     Raises:
-        StorageError: There is no key for one of them (`encrypted`, `wrong_key`); or they are encrypted with two
+        StorageError: The key of one is missing (`encrypted`, `wrong_key`); or they are encrypted with two
             (`other_key`).
         ConfigurationError: A package is missing.
     """
@@ -472,7 +472,7 @@ def _encode_line(line: bytes, codec: Codec) -> bytes:
 
 
 _MARGIN: Final = 64 << 20
-"""Bytes that stay free on the disk beside what is restored."""
+"""Bytes of the disk that must stay free."""
 _MOST_FOLDED: Final = 1 << 28
 """Bytes of a long text or a page, which is read in one go."""
 

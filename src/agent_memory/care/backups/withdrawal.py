@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 def withdraw(path: Path, root: Path, admission: AdmissionFilter) -> None:
     """Rewrite a backup in place with only admitted content.
 
-    It is of the same moment as before and has the same name. The scratchpad that was kept for people is not in it any
-    more, since a restoring renders it anew.
+    Moment and name stay the same. The scratchpad is left out, as a restore renders it again.
 
     Args:
         path: Path of the backup.
@@ -48,7 +47,7 @@ def withdraw(path: Path, root: Path, admission: AdmissionFilter) -> None:
         admission: Filter of the content.
 
     Raises:
-        ValidationError: It is no backup.
+        ValidationError: It is not a backup.
         StorageError: It is damaged, or could not be written; it stays as it was.
     """
     _rewrite_backup(path, root, admission, lambda folder: sweep_blobs(folder, timedelta(0)))
@@ -57,8 +56,7 @@ def withdraw(path: Path, root: Path, admission: AdmissionFilter) -> None:
 def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
     """Rewrite a backup in place, encrypted with the key of its agent.
 
-    It is of the same moment as before and has the same name. The scratchpad and the pages that were kept for people are
-    not in it any more: a restoring makes them anew.
+    Moment and name stay the same. Scratchpad and pages are left out, as a restore renders them again.
 
     Args:
         path: Path of the backup.
@@ -71,7 +69,7 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
         Whether it was plain.
 
     Raises:
-        ValidationError: It is no backup.
+        ValidationError: It is not a backup.
         StorageError: It is damaged, or could not be written; it stays as it was.
     """
     with opened_backup(path) as archive:

@@ -435,7 +435,7 @@ class Check:
         level: Level of the result.
         sentence: State in words, with the figure.
         advice: Action for a person; empty for none.
-        value, unit: Figure for programs; None if there is none.
+        value, unit: Figure for programs, or None.
         warning, critical: Limits of the figure; None if the level has none.
     """
 
@@ -498,7 +498,7 @@ class AgentHealth:
 
 
 def worst(levels: Iterable[Level]) -> Level:
-    """Return the worst level; `OK` if there is none."""
+    """Return the worst level, `OK` by default."""
     return max(levels, key=_GRAVITY.index, default=Level.OK)
 
 

@@ -50,7 +50,7 @@ _CONCERNS: Final[dict[str, frozenset[str]]] = {
 _WARNINGS: Final = frozenset({"rejected_unusable", "purges_unusable"})
 """Problems for the doctor; memories are still found and stored."""
 _AS_INSTALLED: Final = frozenset({"no_embedder", "reports"})
-"""Codes of troubles that belong to the installation, so they are no warning."""
+"""Codes of troubles that belong to the installation, which cause no warning."""
 _FINE: Final = {"files": "Private to this user, and writable.", "edits": "No edit of a person is kept aside."}
 _BACK_UP: Final = "`agent-memory backup create` makes one."
 _QUANTILE: Final = 0.95
@@ -307,7 +307,7 @@ def check_audit(folder: AgentFolder, memories: int | None, settings: HealthSetti
     """Check the audit log for an unusual hour; see `check_activity`."""
     try:
         entries = list(read_latest_audit(folder.audit, to_text(now - _DAY)))
-        if len(entries) > settings.activity_least:  # a full log takes .26 s, and fewer entries are no burst
+        if len(entries) > settings.activity_least:  # fewer entries cannot be a burst, and a full log takes .26 s
             entries = list(read_audit(folder.audit))
         return check_activity(entries, memories, settings, now)
     except OSError as error:

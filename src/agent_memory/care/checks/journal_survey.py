@@ -154,7 +154,7 @@ class JournalSurvey:
         count, expired, forgotten: Number of records, of expired ones, and of deleted ones whose text is still in the
             file.
         invalid: Reason by ID of records that break their data model.
-        refused: ID and reason of entries that are no records. A compaction moves them aside.
+        refused: ID and reason of entries that are not records. A compaction moves them aside.
         wrong, dangling: Sentences about records that break a rule of their kind, and about references to missing
             records; references to kinds of other journals are left out.
         undecided: IDs of older memories of undecided pairs, by ID of the newer one.
@@ -215,7 +215,7 @@ class JournalSurvey:
         self.refused += self._find_refused(lines, known - invalid.keys())
         ids: dict[str, set[str]] = {"put": set(), "delete": set()}
         for change in (change for line in lines for change in line.part.changes if change.op in ids):
-            if MOVED not in change.data:  # that is no forgetting
+            if MOVED not in change.data:  # a move is not a forget
                 ids[change.op].add(change.id)
         self.forgotten += len((ids["put"] & ids["delete"]) - known)
         for state in states:

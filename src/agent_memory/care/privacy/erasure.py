@@ -1,7 +1,7 @@
 """Erasure of words from all files. Each step can be repeated.
 
-The journals go last, and of these the records themselves: until they are gone, they tell whoever goes on after a killed
-process which words these are.
+Journals are rewritten last, and there the records themselves last: until then they tell a process that continues after
+a crash which words to erase.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TRIES: Final = 50
 _PAUSE: Final = 0.2
 """Seconds between tries: another process is compacting, which takes some."""
 _LEFT: Final = frozenset({BLOBS, DERIVED, INDEX})
-"""Folders and files in which no words are changed: they are removed, made anew, or told of."""
+"""Folders whose files are deleted, rebuilt or reported instead of changed."""
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ def erase_texts(folder: AgentFolder, names: Collection[str], hiding: TextHider, 
 def erase_beside(folder: AgentFolder, hiding: TextHider, done: ErasureResult, spared: Collection[str] = ()) -> None:
     """Hide words in all files next to the journals.
 
-    What somebody packed stays as it is; the search names it.
+    Packed files of a person stay as they are; the search reports them.
 
     Args:
         folder: Folder of the agent.
@@ -148,7 +148,7 @@ def _hide_file(path: Path, content: bytes, hiding: TextHider) -> bytes:
     try:
         plain = key.decrypt_file(path.name, content)
     except ValueError:
-        return content  # of another memory, or damaged: nobody reads it
+        return content  # of another memory, or damaged: unreadable
     hidden = _hide_content(path.name, plain, hiding)
     return content if hidden == plain else key.encrypt_file(path.name, hidden)
 

@@ -1,15 +1,15 @@
 """Encryption and decryption of an agent's files, and change of the key.
 
-The steps, of which each may be done again. What a killed process left, the same command goes on with; until then
-each file is plain or encrypted as a whole, and whoever has the key reads and writes both.
+Each step can be repeated, and the same command continues after a crash. Until then each file is plain or encrypted as a
+whole, and a process with the key reads and writes both.
 
 1. `encryption.json` is written with a new key, wrapped by the person's. From then on no plain text is written.
-2. Journals and long texts are made anew, one by one, each in the place of the old one.
-3. What cannot be used encrypted is packed into `kept.encrypted`: copies that were set aside, pages of topics.
-4. What is derived is removed: segments, index, vectors, the scratchpad's file.
-5. Our backups are made anew with the same key.
+2. Journals and long texts are encrypted in place, one by one.
+3. Files that cannot be used encrypted are packed into `kept.encrypted`: quarantined copies, pages of topics.
+4. Derived files are deleted: segments, index, vectors, the scratchpad's file.
+5. Our backups are rewritten with the same key.
 6. The state is set to `encrypted`: from then on a plain journal is refused.
-7. Every byte of every file is searched for the texts of all records, and for what they are called and labelled with.
+7. Every byte of every file is searched for the texts, names and labels of all records.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     Raises:
         ValidationError: The agent has stored nothing, or is being decrypted.
         ConfigurationError: The passphrase is too short (`weak_key`), or a package is missing.
-        BusyError, StorageError: It could not be done, or not to its end: doing it again goes on.
+        BusyError, StorageError: It could not be done, or not completely: a repetition continues.
     """
     key = _begin(folder)
     recode(folder, progress)
@@ -131,7 +131,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
 
     Raises:
         ValidationError: They are plain.
-        BusyError, StorageError: It could not be done, or not to its end: doing it again goes on.
+        BusyError, StorageError: It could not be done, or not completely: a repetition continues.
         ConfigurationError: A package is missing.
     """
     if get_key_file(folder.path) is None:
@@ -163,7 +163,7 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
     Raises:
         ValidationError: The files are plain.
         ConfigurationError: The new passphrase is too short.
-        StorageError: There is no key, or it is a wrong one; nothing was changed.
+        StorageError: The key is missing or wrong; nothing was changed.
     """
     if get_key_file(folder.path) is None:
         raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
@@ -250,7 +250,7 @@ _LABELS: Final = (
     *("title", "name", "description", "aliases", "attributes", "speaker", "event_type"),
     *("tags", "metadata", "project", "topic", "group", "source"),
 )
-"""The fields that say something of a record, beside its text."""
+"""Fields that describe a record, except its text."""
 _READABLE: Final = re.compile(r"[a-z]{2,16}-[0-9a-f]{12,}|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
 """Ids and times, which stay readable."""
 

@@ -1,16 +1,16 @@
 """`Purging`: deletes records from every file of an agent for good.
 
-The steps, of which each may be done again:
+Each step can be repeated:
 
-1. The records are forgotten, as by `forget`: every session finds them no more.
-2. Their ids and keyed fingerprints of their texts are noted in `purged.yaml`, and synced. From then on nothing brings
-   them back: no `restore`, import, backup, capture, nor a session that had them in memory.
-3. Backups, the scratchpad, pages and what was kept aside are made anew without them, then the journals; what is derived
-   of these is removed.
+1. The records are forgotten, as by `forget`: no session finds them.
+2. Their IDs and keyed fingerprints of their texts are written to `purged.yaml`, and synced. From then on nothing
+   restores them: no `restore`, import, backup, capture, or session that had them in memory.
+3. Backups, scratchpad, pages and quarantined files are rewritten without them, then the journals; derived files are
+   deleted.
 4. Every byte of every file is searched for the texts.
-5. The receipt is noted, which ends it.
+5. The receipt is written, which ends the purge.
 
-What a killed process left unfinished the next one goes on with.
+After a crash the next process continues.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Purging:
             ValidationError: The caller may not forget one of them (`needs_user`), or is bound to a group and so does
                 not see all that would lose words (`of_a_group`); nothing was purged.
             UnsupportedError: A newer version wrote about one of them; it is forgotten, and its text is there still.
-            StorageError: It was begun and is not done: doing it again goes on.
+            StorageError: It is not complete: a repetition continues.
         """
         self.check_caller(caller)
         await self._service.writer.deletion.forget_many(
@@ -202,8 +202,7 @@ class Purging:
     async def verify(self, texts: Collection[str] = ()) -> list[FileWithWords]:
         """Search every file for purged records, their words, and these texts.
 
-        The words are known by their signatures alone. Who stored them anew finds them. A text is looked for however
-        short it is, also within longer words: who names it wants to know where it stands.
+        Words of purged records are known by signatures. Texts are searched at any length, also within longer words.
 
         Raises:
             StorageError: A file cannot be read.
@@ -244,7 +243,7 @@ class Purging:
             lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting)
         )
         done = ErasureResult()
-        await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
+        await self._service.pad.notice(caller)  # edits of a person are stored before it is rendered again
         await asyncio.to_thread(self._erase, purge, purged_texts, done)
         await self._service.writer.compact()  # also drops vectors of texts that no record has any more
         self._service.pad.schedule(caller)
@@ -266,7 +265,7 @@ class Purging:
         erase_backups(self._folder, texts, self.list.stretches(purge, texts), admission, done)
         if self._folder.blobs.is_dir():
             erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
-        # Made anew of the journals: to the next session, words taken out of it would be an edit of a person's.
+        # It is rendered from the journals later: the next session would take erased words for an edit of a person.
         erase_beside(self._folder, hiding, done, {SCRATCHPAD})
         erase_journals(self._folder, purge.ids, hide, done)
 

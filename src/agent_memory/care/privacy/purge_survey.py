@@ -45,7 +45,7 @@ _NO_WORDS: Final = frozenset({TOPIC.name, *(kind.name for kind in ENTITY_KINDS)}
 _LEAST_CUT: Final = 12
 """Bytes of a title: a shorter one may be the beginning of anything."""
 _CUT: Final = "…. ".encode()
-"""What may stand where a title was cut."""
+"""End of a title that was cut."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Search for words in every byte of an agent's files and backups. Changes nothing.
 
-A text is looked for in whatever way a file may write it, see `wording`; a long one in stretches. One of less than 12
-characters is not looked for, since it would be found in others. What is packed (zip, gzip) is unpacked for it.
+A text is found in any way that a file may write it, see `TextMatcher`, a long one in spans. Texts of less than 12
+characters are skipped, as they occur in others. Packed files (zip, gzip) are unpacked for the search.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _RUN: Final = re.compile(
 )
 """Text among other bytes: six characters of UTF-8 or more."""
 _BASE64: Final = re.compile(r'"line_base64": "([A-Za-z0-9+/=]+)"')
-"""How a line is kept aside that is no UTF-8."""
+"""Form of a quarantined line that is not UTF-8."""
 _GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, slots=True)
 class FileWithWords:
-    """A file in which words still stand.
+    """File with remaining words.
 
     Attributes:
         path: Path of the file or zip file.
@@ -199,7 +199,7 @@ def _iter_encrypted(folder: AgentFolder) -> Iterator[tuple[Path, str | None, byt
     for path in files_in(folder):
         content = read_file(path) if is_packed(path.name) else b""
         if content.startswith(MAGIC):
-            with contextlib.suppress(ValueError):  # of another memory, or damaged: nobody reads it
+            with contextlib.suppress(ValueError):  # of another memory, or damaged: unreadable
                 yield path, None, key.decrypt_file(path.name, content)
     yield from ((folder.path / KEPT, name, content) for name, content in kept_in(folder.path, key).items())
 
@@ -247,8 +247,8 @@ def _compile_changes(ids: Collection[str]) -> re.Pattern[bytes] | None:
 
 _STRETCH: Final = 40
 """Words."""
-_ENDS: Final = ".,;:!?\u2026\u3002"
-"""What a sentence ends with: the same words go on otherwise elsewhere."""
+_ENDS: Final = ".,;:!?…。"
+"""Ends of sentences, which differ where the same words continue."""
 
 
 class TextMatcher:
@@ -288,7 +288,7 @@ class TextMatcher:
 def stretches(text: str, *, short: bool = False) -> Iterator[str]:
     """Yield a text in comparable form, in spans of 40 words; the last has the rest.
 
-    A short one, which may stand elsewhere by chance, only if `short` asks for it.
+    A short one, which may occur by chance, only if `short`.
     """
     words = normalize_text(text).split()
     if not words or not (short or is_distinctive(text)):

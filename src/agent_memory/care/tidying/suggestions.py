@@ -113,7 +113,7 @@ def within(suggestions: list[TidySuggestion], budget: TidyBudget) -> tuple[list[
 
 
 RETENTION: Final = "retention"
-"""The rule of what is archived because somebody says so of its sort."""
+"""Rule of memories that a retention setting archives."""
 _ORDER: Final = {"expire": 0, "merge": 1, "archive": 2, "delete": 3}
 
 
@@ -255,12 +255,12 @@ def _why_retained(unused: int, rule: RetentionRule) -> str:
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[._:/@+'-]?[^\W_]+|_)*|[^\w\s]|_")
 _PLAIN: Final = frozenset('.,;:!"()')
-"""Signs that tell nothing where they stand between words; all others count."""
+"""Characters between words that carry no meaning; all others count."""
 _ENDS: Final = frozenset(".!?")
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _DECIDED: Final = frozenset({BESIDE, DISTINCT, SUSPECT})
-"""Links between two memories of which somebody decides, or has decided, what they are to each other."""
+"""Links between memories that wait for a decision or have one."""
 
 
 def extract_words(text: str) -> tuple[str, ...]:
@@ -281,7 +281,7 @@ def extract_words(text: str) -> tuple[str, ...]:
 def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory]]]:
     """Yield the best of each set of repeated memories with the others.
 
-    Only within one group and project, of one topic and one end, and where nobody has decided otherwise.
+    Only within one group, project, topic and expiry, and without an opposite decision.
     """
     by_words: dict[tuple[object, ...], list[Memory]] = {}
     for memory in memories:

@@ -103,7 +103,7 @@ class Tidying:
             budget: Maximum number of moved memories, by default the settings'.
 
         Raises:
-            ValidationError: The budget is none.
+            ValidationError: The budget is less than 1.
             StorageError: The memories cannot be read.
         """
         if budget is not None and budget < 1:
@@ -164,7 +164,7 @@ class Tidying:
             caller: Calling session.
 
         Raises:
-            UnknownIdError: There is no such run, or none at all.
+            UnknownIdError: The run does not exist.
             ValidationError: It was taken back already.
             StorageError: What came back before is safe; doing it again does the rest.
         """
