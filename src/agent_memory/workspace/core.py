@@ -13,7 +13,7 @@ import contextlib
 import functools
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models.clock import Clock
-    from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration.model import Column
     from agent_memory.workspace.step_plan import Step
 
@@ -49,6 +48,8 @@ URL_VARIABLE: Final = "AGENT_MEMORY_WORKSPACE_URL"
 _FORMAT: Final = "2"
 _BEFORE_TRUST: Final = "1"
 """Format without the trust of rows."""
+OnEvent: TypeAlias = "Callable[[str, dict[str, Any]], None]"
+"""Receives the name of an event, and its fields."""
 NOBODY: Final = Caller()
 _NAMES: Final = 1_000
 """Cached clean names: redacting one takes a tenth of the time of a write."""
@@ -75,20 +76,18 @@ class WorkspaceCore:
 
     Args:
         opened: The open workspace.
-        redactor: Redactor of written values.
         on_event: Called for every change, with the event's name and fields without the text of rows.
+
+    Attributes:
+        name: Returns the stored form of an author's name; errors as `clean_name`.
     """
 
-    def __init__(
-        self,
-        opened: OpenWorkspace,
-        redactor: Redactor | None = None,
-        on_event: Callable[[str, dict[str, Any]], None] | None = None,
-    ) -> None:
+    def __init__(self, opened: OpenWorkspace, on_event: OnEvent | None) -> None:
         self.opened = opened
-        self.redactor = redactor or SecretRedactor()
+        self.declaration = opened.declaration
+        self.redactor = SecretRedactor()
         self._on_event = on_event
-        self._cleaned = functools.lru_cache(_NAMES)(functools.partial(clean_name, self.redactor))
+        self.name = functools.lru_cache(_NAMES)(functools.partial(clean_name, self.redactor))
         meta = opened.schema.meta
         self._meta = sa.select(meta.c.value).where(meta.c.key == sa.bindparam("name"))
         tables = opened.declaration.tables
@@ -98,11 +97,6 @@ class WorkspaceCore:
         self.writer = RowWriter(opened.declaration, self.values, self.reader, self.leases)
         self._flagging = ProposalFlags(opened.declaration, self.values)
         self.working = StepTransitions(opened.declaration, self.reader, self.writer, self.leases)
-
-    @property
-    def declaration(self) -> Declaration:
-        """Declaration of the workspace."""
-        return self.opened.declaration
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -157,10 +151,6 @@ class WorkspaceCore:
         """Emit an event about a change."""
         if self._on_event is not None:
             self._on_event(event, {"workspace": self.declaration.workspace, "agent": caller.agent, **fields})
-
-    def name(self, what: str, name: str) -> str:
-        """Return the stored form of an author's name; errors as `clean_name`."""
-        return self._cleaned(what, name)
 
     def _transaction(self, connection: sa.Connection, writer: ChangeAuthor) -> Transaction:
         epoch = int(self.meta(connection, "epoch"))

@@ -48,19 +48,19 @@ class UndoneStep:
     changed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
 class StepTransitions:
     """Transitions of steps, within a transaction of the caller."""
 
-    def __init__(self, declaration: Declaration, reading: RowReader, writing: RowWriter, leases: LeaseTable) -> None:
-        self._declaration = declaration
-        self._reading = reading
-        self._writing = writing
-        self._leases = leases
+    declaration: Declaration
+    reader: RowReader
+    writer: RowWriter
+    leases: LeaseTable
 
     def steps(self, transaction: Transaction) -> list[Step]:
         """Return all steps."""
         now = datetime.fromisoformat(transaction.at)
-        return plan_steps(transaction.connection, transaction.schema, self._declaration, now, transaction.epoch)
+        return plan_steps(transaction.connection, transaction.schema, self.declaration, now, transaction.epoch)
 
     def claim(
         self,
@@ -85,16 +85,16 @@ class StepTransitions:
         chosen = self._choose(self.steps(transaction), step, agent)
         if chosen is None:
             return None
-        phase = self._declaration.phase(chosen.phase)
+        phase = self.declaration.phase(chosen.phase)
         now = datetime.fromisoformat(transaction.at)
         lasting = seconds if seconds is not None else phase.lease_seconds
-        lease = self._leases.take(transaction, step_lease(chosen.name), owner, now, lasting, attempt=True)
+        lease = self.leases.take(transaction, step_lease(chosen.name), owner, now, lasting, attempt=True)
         row_fence = None
-        if chosen.table is not None and chosen.row_id is not None and self._declaration.tables[chosen.table].lock:
+        if chosen.table is not None and chosen.row_id is not None and self.declaration.tables[chosen.table].lock:
             name = row_lease(chosen.table, chosen.row_id)
-            row_fence = self._leases.take(transaction, name, owner, now, lasting, attempt=False).fence
+            row_fence = self.leases.take(transaction, name, owner, now, lasting, attempt=False).fence
         if lease.attempt > 1:
-            undo_steps(transaction, self._declaration, [chosen.name])
+            undo_steps(transaction, self.declaration, [chosen.name])
         if lease.expires_at is None:
             raise AssertionError("a lease that was just taken ends some time")
         return Claim(
@@ -120,12 +120,12 @@ class StepTransitions:
             LeaseError: Another worker has it.
             ValidationError: Rows of this table are not locked.
         """
-        self._reading.table(table)
-        if not self._declaration.tables[table].lock:
+        self.reader.table(table)
+        if not self.declaration.tables[table].lock:
             raise ValidationError(f"{table} is not declared with `lock: true`: its rows need no claim.", code="invalid")
-        row_id = self._reading.row_id(transaction.connection, table, key, Caller())
+        row_id = self.reader.row_id(transaction.connection, table, key, Caller())
         now = datetime.fromisoformat(transaction.at)
-        lease = self._leases.take(transaction, row_lease(table, row_id), owner, now, seconds, attempt=False)
+        lease = self.leases.take(transaction, row_lease(table, row_id), owner, now, seconds, attempt=False)
         return Claim(
             lease.name, owner, lease.fence, 0, lease.epoch, lease.expires_at or now, table=table, row_id=row_id, key=key
         )
@@ -139,33 +139,33 @@ class StepTransitions:
             ValidationError: A produced value is missing; the claim remains.
             LeaseError: The claim has ended.
         """
-        self._leases.check(transaction, claim)
+        self.leases.check(transaction, claim)
         if claim.step is None:
-            self._leases.end(transaction, claim)
+            self.leases.end(transaction, claim)
             return None
         self._check_produced(transaction, claim)
-        for table in self._declaration.tables:
+        for table in self.declaration.tables:
             source = transaction.schema.declared[table]
             pending = source.c.ws_state.in_([int(RowState.PENDING), int(RowState.PENDING_PROPOSAL)])
             is_own = sa.and_(source.c.ws_step == claim.step, source.c.ws_attempt == claim.attempt, pending)
             ids = list(transaction.connection.execute(sa.select(source.c.id).where(is_own)).scalars())
             if ids:
-                settle_rows(transaction, self._declaration, table, ids)
+                settle_rows(transaction, self.declaration, table, ids)
         if self._is_early(transaction, claim):
             self._mark(transaction, claim.step, status="open", done_attempt=None, message=None)
         else:
             self._mark(transaction, claim.step, status="done", done_attempt=claim.attempt, message=None)
-        self._leases.end(transaction, claim)
+        self.leases.end(transaction, claim)
         open_steps = [step for step in self.steps(transaction) if step.phase == claim.phase and step.status != "done"]
         return None if open_steps else claim.phase
 
     def release(self, transaction: Transaction, claim: Claim) -> UndoneStep:
         """Return a claim and undo its attempt, without a failure."""
-        self._leases.check(transaction, claim)
+        self.leases.check(transaction, claim)
         undone = UndoneStep()
         if claim.step is not None:
-            undone = undo_steps(transaction, self._declaration, [claim.step], [claim.attempt])
-        self._leases.end(transaction, claim)
+            undone = undo_steps(transaction, self.declaration, [claim.step], [claim.attempt])
+        self.leases.end(transaction, claim)
         return undone
 
     def fail(self, transaction: Transaction, claim: Claim, kind: FailureType, message: str) -> int:
@@ -189,8 +189,8 @@ class StepTransitions:
             "failure_message": message,
             "outcome": "fail",
         }
-        self._log(transaction, self._declaration.logs.retries, fields, claim.table, claim.key)
-        return max(0, self._declaration.phase(claim.phase).retries + 1 - failures)
+        self._log(transaction, self.declaration.logs.retries, fields, claim.table, claim.key)
+        return max(0, self.declaration.phase(claim.phase).retries + 1 - failures)
 
     def validate(self, transaction: Transaction, step: str, validator: str, failures: Sequence[str]) -> list[str]:
         """Record the validation of a finished step.
@@ -216,10 +216,10 @@ class StepTransitions:
             "passed": not failures,
             "failures": list(failures),
         }
-        self._log(transaction, self._declaration.logs.validations, fields, judged.table, judged.key)
+        self._log(transaction, self.declaration.logs.validations, fields, judged.table, judged.key)
         if not failures:
             return []
-        undo_steps(transaction, self._declaration, [step])
+        undo_steps(transaction, self.declaration, [step])
         self._mark(transaction, step, status="open", done_attempt=None)
         self._count_failure(transaction, step, "; ".join(failures))
         later = steps[steps.index(judged) + 1 :]
@@ -227,14 +227,14 @@ class StepTransitions:
 
     def reopen(self, transaction: Transaction, steps: Sequence[str]) -> UndoneStep:
         """Undo steps, and reopen them with all retries."""
-        undone = undo_steps(transaction, self._declaration, steps)
+        undone = undo_steps(transaction, self.declaration, steps)
         for step in steps:
             self._mark(transaction, step, status="open", done_attempt=None, failures=0, message=None)
         return undone
 
     def reopen_for_rows(self, transaction: Transaction) -> None:
         """Reopen finished workspace-wide steps after tables with new rows."""
-        phases = self._declaration.phases
+        phases = self.declaration.phases
         first = next((index for index, phase in enumerate(phases) if phase.over in transaction.shown), len(phases))
         for phase in phases[first + 1 :]:
             for agent in phase.agents if phase.over is None and phase.after == "all" else ():
@@ -249,7 +249,7 @@ class StepTransitions:
 
         Applies to steps of the whole workspace only.
         """
-        if claim.table is not None or self._declaration.phase(claim.phase or "").after != "all":
+        if claim.table is not None or self.declaration.phase(claim.phase or "").after != "all":
             return False
         earlier = itertools.takewhile(lambda step: step.phase != claim.phase, self.steps(transaction))
         return any(step.status != "done" for step in earlier)
@@ -271,7 +271,7 @@ class StepTransitions:
         return chosen
 
     def _check_produced(self, transaction: Transaction, claim: Claim) -> None:
-        phase = self._declaration.phase(claim.phase or "")
+        phase = self.declaration.phase(claim.phase or "")
         wanted = next((phase_agent.produces for phase_agent in phase.agents if phase_agent.agent == claim.agent), ())
         if not wanted or claim.table is None or claim.row_id is None:
             return
@@ -309,14 +309,14 @@ class StepTransitions:
         """Write the declared columns of a log row."""
         if table is None:
             return
-        columns = self._declaration.tables[table].columns
-        numbers = {phase.name: number for number, phase in enumerate(self._declaration.phases, 1)}
+        columns = self.declaration.tables[table].columns
+        numbers = {phase.name: number for number, phase in enumerate(self.declaration.phases, 1)}
         if "phase" in columns and columns["phase"].type == "integer":
             fields = fields | {"phase": numbers[fields["phase"]]}
         values = {name: value for name, value in fields.items() if name in columns}
         if over is not None:
             values |= {name: key for name, column in columns.items() if column.references == over}
-        self._writing.add(transaction, self._writing.prepare(table, values, Caller(), is_complete=True))
+        self.writer.add(transaction, self.writer.prepare(table, values, Caller(), is_complete=True))
 
 
 def _build_unknown_error(step: str, steps: Sequence[Step]) -> RowNotFoundError:

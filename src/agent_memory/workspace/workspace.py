@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
-from agent_memory.workspace.core import NOBODY, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
+from agent_memory.workspace.core import NOBODY, OnEvent, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
 from agent_memory.workspace.database.history import list_recent_changes
 from agent_memory.workspace.export import canonical, export, import_rows
 from agent_memory.workspace.rows.claims import Caller
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models.clock import Clock
-    from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration.model import Declaration
     from agent_memory.workspace.rows.claims import Claim
     from agent_memory.workspace.rows.row_reader import RowPage
@@ -45,7 +44,6 @@ class Workspace:
 
     Args:
         opened: Folder, declaration and database.
-        redactor: Redactor of written values.
         on_event: Called for every change, with the event's name and fields without the text of rows.
 
     Attributes:
@@ -54,13 +52,8 @@ class Workspace:
         snapshots: Snapshots of the workspace.
     """
 
-    def __init__(
-        self,
-        opened: OpenWorkspace,
-        redactor: Redactor | None = None,
-        on_event: Callable[[str, dict[str, Any]], None] | None = None,
-    ) -> None:
-        self._core = core = WorkspaceCore(opened, redactor, on_event)
+    def __init__(self, opened: OpenWorkspace, on_event: OnEvent | None = None) -> None:
+        self._core = core = WorkspaceCore(opened, on_event)
         self._opened = opened
         self.tables = RowTables(core)
         self.snapshots = SnapshotStore(core)
@@ -78,7 +71,7 @@ class Workspace:
         *,
         url: str | None = None,
         clock: Clock | None = None,
-        on_event: Callable[[str, dict[str, Any]], None] | None = None,
+        on_event: OnEvent | None = None,
     ) -> Workspace:
         """Create a workspace in a folder.
 
@@ -103,7 +96,7 @@ class Workspace:
         *,
         url: str | None = None,
         clock: Clock | None = None,
-        on_event: Callable[[str, dict[str, Any]], None] | None = None,
+        on_event: OnEvent | None = None,
     ) -> Workspace:
         """Open the workspace of a folder; arguments and errors as of `create`.
 
@@ -159,20 +152,17 @@ class Workspace:
         """Return the steps that can run now, of one agent or all."""
         return self.steps.ready(agent)
 
-    def work(
-        self, agent: str | None = None, *, owner: str | None = None, seconds: float | None = None
-    ) -> Iterator[StepWork]:
-        """Claim steps one by one, until none can run; finish each after the body of the loop.
+    def work(self, agent: str | None = None, *, owner: str | None = None) -> Iterator[StepWork]:
+        """Claim steps until none can run, and finish each after the loop's body.
 
         A step is released if the body raises or leaves the loop, or if it cannot be finished. `StepWork.fail` fails it.
 
         Args:
             agent: Agent whose steps are claimed; None for all.
             owner: Name of the worker in claims; None for one by agent and process.
-            seconds: Duration of a claim; None for that of the phase.
         """
         worker = owner or f"{agent or 'worker'}-{os.getpid()}"
-        while (claim := self.steps.claim(worker, agent=agent, seconds=seconds)) is not None:
+        while (claim := self.steps.claim(worker, agent=agent)) is not None:
             work = StepWork(self, claim)
             try:
                 yield work

@@ -48,11 +48,10 @@ class SessionConsent:
     Args:
         coordinator: Coordinator of the host.
         root: Consent of the root session, if this process has it.
-        files: Reader of the files that limit memory.
     """
 
-    def __init__(self, coordinator: Any, root: SessionConsent | None = None, files: ConsentFiles | None = None) -> None:
-        self._coordinator, self._root, self._files = coordinator, root, files or ConsentFiles()
+    def __init__(self, coordinator: Any, root: SessionConsent | None = None) -> None:
+        self._coordinator, self._root, self._files = coordinator, root, ConsentFiles()
         self._blocks: dict[str, dict[str, Any]] = {}
         self._module_rules: tuple[object, tuple[ConsentRule, ...]] = (None, ())
         self._is_stopped = False

@@ -87,19 +87,18 @@ class SqliteDatabase(WorkspaceDatabase):
         UnsupportedError: SQLite is older than 3.37, or the folder is on a file system that machines share.
     """
 
-    def __init__(self, folder: Path, *, clock: Clock | None = None, wait: float = WAIT_SECONDS) -> None:
+    def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
         _check_version()
         make_private_folder(folder)
         _check_place(folder)
         self.file = folder / FILE
         self._lock = folder / _LOCK
         self._clock = clock or utc_now
-        self._wait = wait
         with translated(folder / FILE, "open"):
             _make_private(folder / FILE)
         self.engine = sa.create_engine(
             f"sqlite:///{folder / FILE}",
-            connect_args={"check_same_thread": False, "timeout": wait},
+            connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
             pool_size=4,
             max_overflow=16,
         )
@@ -116,7 +115,7 @@ class SqliteDatabase(WorkspaceDatabase):
         with (
             _converting_errors(self.file),
             self.engine.connect().execution_options(ws_writes=True) as connection,
-            file_lock(self._lock, self._open_lock, self._wait),
+            file_lock(self._lock, self._open_lock, WAIT_SECONDS),
             connection.begin(),
         ):
             yield connection
@@ -140,10 +139,9 @@ class PostgresDatabase(WorkspaceDatabase):
 
     _read_options: ClassVar[dict[str, Any]] = {"isolation_level": "REPEATABLE READ"}
 
-    def __init__(self, url: str, namespace: str, *, clock: Clock | None = None, wait: float = WAIT_SECONDS) -> None:
+    def __init__(self, url: str, namespace: str, *, clock: Clock | None = None) -> None:
         self.namespace = namespace
         self._clock = clock
-        self._wait = wait
         try:
             address = sa.make_url(url).set(drivername="postgresql+psycopg")
             self.engine = sa.create_engine(address, pool_size=4, max_overflow=16, pool_pre_ping=True)
@@ -165,7 +163,7 @@ class PostgresDatabase(WorkspaceDatabase):
         Every read in the block sees what was committed before it began.
         """
         with _converting_errors(None), self.engine.begin() as connection:
-            connection.execute(sa.text(f"SET LOCAL lock_timeout = {int(self._wait * 1000)}"))
+            connection.execute(sa.text(f"SET LOCAL lock_timeout = {int(WAIT_SECONDS * 1000)}"))
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtextextended(self.namespace, 0))))
             yield connection
 

@@ -8,7 +8,7 @@ proposals. A declared table can have a flag row for each proposal, so that someo
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
@@ -216,23 +216,23 @@ WORKSPACE: Final = "workspace"
 """Author of the flags of rows that no agent wrote."""
 
 
+@dataclass(frozen=True, slots=True)
 class ProposalFlags:
     """Flags of proposals, within a transaction of the caller.
 
     A flag exists exactly while its row is a proposal. It belongs to no step.
     """
 
-    def __init__(self, declaration: Declaration, values: Mapping[str, ValueCodec]) -> None:
-        self._declaration = declaration
-        self._values = values
+    declaration: Declaration
+    values: Mapping[str, ValueCodec]
 
     def flag(self, transaction: Transaction) -> None:
         """Add, show and hide flags for tables with changed proposals."""
-        if self._declaration.logs.issues is None or not transaction.proposed:
+        if self.declaration.logs.issues is None or not transaction.proposed:
             return
         unowned = replace(transaction, writer=ChangeAuthor())  # of no step: undoing a step decides again
         for table in sorted(transaction.proposed):
-            self._flag(unowned, table, self._declaration.logs.issues)
+            self._flag(unowned, table, self.declaration.logs.issues)
 
     def _flag(self, transaction: Transaction, table: str, flags: str) -> None:
         source, into = transaction.schema.declared[table], transaction.schema.declared[flags]
@@ -256,7 +256,7 @@ class ProposalFlags:
 
     def _build_flag(self, transaction: Transaction, table: str, row: Mapping[str, Any], flags: str) -> dict[str, Any]:
         """Return the columns of a new flag, from the proposal alone."""
-        declared, columns = self._declaration.tables[table], self._declaration.tables[flags].columns
+        declared, columns = self.declaration.tables[table], self.declaration.tables[flags].columns
         uniques = [
             str(row[column_name])
             for column_name in declared.unique_columns()
@@ -267,16 +267,16 @@ class ProposalFlags:
             "description": f"{' '.join([table, *uniques])}: another row came first; this one is kept as a proposal.",
             "flagged_by": step[1] or WORKSPACE,
         }
-        encoded = self._values[flags].encode({name: texts[name] for name in texts if name in columns}, is_complete=True)
+        encoded = self.values[flags].encode({name: texts[name] for name in texts if name in columns}, is_complete=True)
         return {**encoded.values, **self._find_references(transaction, step, flags)}
 
     def _find_references(self, transaction: Transaction, step: list[str], flags: str) -> dict[str, int]:
         """Return references to the row of the step, if declared."""
-        phase = next((phase_item for phase_item in self._declaration.phases if phase_item.name == step[0]), None)
+        phase = next((phase_item for phase_item in self.declaration.phases if phase_item.name == step[0]), None)
         if phase is None or phase.over is None:
             return {}
-        over, key = transaction.schema.declared[phase.over], self._declaration.tables[phase.over].key or "id"
+        over, key = transaction.schema.declared[phase.over], self.declaration.tables[phase.over].key or "id"
         here = sa.and_(sa.cast(over.c[key], sa.Text()) == step[2], over.c.ws_state == int(RowState.SHOWN))
         row_id = transaction.connection.execute(sa.select(over.c.id).where(here)).scalar()
-        columns = self._declaration.tables[flags].columns.items()
+        columns = self.declaration.tables[flags].columns.items()
         return {name: row_id for name, column in columns if column.references == phase.over and row_id is not None}

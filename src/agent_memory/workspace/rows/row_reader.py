@@ -46,6 +46,7 @@ class RowPage:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
 class RowReader:
     """Reader of rows, within a transaction of the caller.
 
@@ -56,13 +57,10 @@ class RowReader:
         words: Word indexes of the tables.
     """
 
-    def __init__(
-        self, declaration: Declaration, schema: Schema, values: Mapping[str, ValueCodec], words: WordIndex
-    ) -> None:
-        self.declaration = declaration
-        self.schema = schema
-        self._values = values
-        self._words = words
+    declaration: Declaration
+    schema: Schema
+    values: Mapping[str, ValueCodec]
+    words: WordIndex
 
     def table(self, name: str) -> sa.Table:
         """Return a declared table.
@@ -194,7 +192,7 @@ class RowReader:
             )
         if not any(character.isalnum() for character in query):
             return []
-        matches, rank = self._words.matching(connection, source, query)
+        matches, rank = self.words.matching(connection, source, query)
         statement, names = self._select(table, columns)
         statement = statement.join(matches, matches.c.id == source.c.id)
         statement = (
@@ -290,7 +288,7 @@ class RowReader:
 
         The last value of each is its trust, which is reported to `caller`.
         """
-        readers, rendered = self._values[table].list_readers(names), list[dict[str, Any]]()
+        readers, rendered = self.values[table].list_readers(names), list[dict[str, Any]]()
         for row in rows:
             shown = dict(zip(names, row, strict=False))
             for name, read in readers.items():

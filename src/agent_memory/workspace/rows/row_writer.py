@@ -48,16 +48,14 @@ class PreparedRow:
     caller: Caller
 
 
+@dataclass(frozen=True, slots=True)
 class RowWriter:
     """Writer of rows, within a transaction of the caller."""
 
-    def __init__(
-        self, declaration: Declaration, values: Mapping[str, ValueCodec], reading: RowReader, leases: LeaseTable
-    ) -> None:
-        self._declaration = declaration
-        self._values = values
-        self._reading = reading
-        self._leases = leases
+    declaration: Declaration
+    values: Mapping[str, ValueCodec]
+    reader: RowReader
+    leases: LeaseTable
 
     def prepare(self, table: str, values: Mapping[str, Any], caller: Caller, *, is_complete: bool) -> PreparedRow:
         """Check and redact values, before the transaction.
@@ -74,15 +72,15 @@ class RowWriter:
             ValidationError: A value does not fit.
             NotAllowedError: The caller may not write this.
         """
-        self._reading.table(table)
-        declared = self._declaration.tables[table]
+        self.reader.table(table)
+        declared = self.declaration.tables[table]
         if not isinstance(values, Mapping):
             raise ValidationError("A row is written as columns with their values. Nothing was written.", code="invalid")
         if not is_complete and declared.kind == "log":
             raise NotAllowedError(f"{table} is a log: its rows are added and never changed. Nothing was written.")
         self._check_permission(table, declared, values, caller)
         owned_values = self._add_owner(table, values, caller, is_complete=is_complete)
-        return PreparedRow(table, self._values[table].encode(owned_values, is_complete=is_complete), caller)
+        return PreparedRow(table, self.values[table].encode(owned_values, is_complete=is_complete), caller)
 
     def add(self, transaction: Transaction, prepared: PreparedRow) -> SavedRow:
         """Add a row.
@@ -92,8 +90,8 @@ class RowWriter:
             LeaseError: The caller's claim has ended.
         """
         table, caller, claim = prepared.table, prepared.caller, prepared.caller.claim
-        source, declared = self._reading.table(table), self._declaration.tables[table]
-        self._leases.check(transaction, claim)
+        source, declared = self.reader.table(table), self.declaration.tables[table]
+        self.leases.check(transaction, claim)
         row = prepared.encoded.values | self._resolve_references(
             transaction, table, prepared.encoded.references, caller
         )
@@ -127,11 +125,11 @@ class RowWriter:
             LeaseError: The caller's claim has ended, or another one holds the row.
         """
         table, caller = prepared.table, prepared.caller
-        source, declared = self._reading.table(table), self._declaration.tables[table]
-        self._leases.check(transaction, caller.claim)
-        stored = self._reading.load_stored(transaction.connection, table, key, caller)
+        source, declared = self.reader.table(table), self.declaration.tables[table]
+        self.leases.check(transaction, caller.claim)
+        stored = self.reader.load_stored(transaction.connection, table, key, caller)
         if declared.lock:
-            self._leases.check_row(transaction, table, stored["id"], key, caller.claim)
+            self.leases.check_row(transaction, table, stored["id"], key, caller.claim)
         if expected:
             self._check_expected(transaction, table, stored, expected, caller)
         row = prepared.encoded.values | self._resolve_references(
@@ -146,7 +144,7 @@ class RowWriter:
         changed = transaction.update(table, stored, row)
         if new and stored["ws_state"] == RowState.SHOWN:
             waiting = find_rivals(transaction, source, declared.unique_columns(), stored)
-            settle_rows(transaction, self._declaration, table, waiting)
+            settle_rows(transaction, self.declaration, table, waiting)
         return SavedRow(stored["id"], redacted=prepared.encoded.redacted, changed=changed)
 
     def _check_permission(self, table: str, declared: Table, values: Mapping[str, Any], caller: Caller) -> None:
@@ -166,8 +164,8 @@ class RowWriter:
         claim = caller.claim
         if claim is None or claim.phase is None or claim.row_id is None:
             return values
-        phase = self._declaration.phase(claim.phase)
-        owner = find_owner_column(self._declaration, table, phase.over or "")
+        phase = self.declaration.phase(claim.phase)
+        owner = find_owner_column(self.declaration, table, phase.over or "")
         if owner is None or phase.reads != "own" or not (is_complete or owner in values):
             return values
         if values.get(owner) != claim.key and not (is_complete and values.get(owner) is None):
@@ -181,9 +179,9 @@ class RowWriter:
         self, transaction: Transaction, table: str, references: Mapping[str, Any], caller: Caller
     ) -> dict[str, int]:
         """Return the IDs of referenced rows."""
-        columns = self._declaration.tables[table].columns
+        columns = self.declaration.tables[table].columns
         return {
-            name: self._reading.row_id(
+            name: self.reader.row_id(
                 transaction.connection, columns[name].references or "", value, caller, all_rows=True
             )
             for name, value in references.items()
@@ -197,9 +195,9 @@ class RowWriter:
         expected: Mapping[str, Any],
         caller: Caller,
     ) -> None:
-        wanted = self._values[table].encode(expected, is_complete=False)
+        wanted = self.values[table].encode(expected, is_complete=False)
         then = wanted.values | self._resolve_references(transaction, table, wanted.references, caller)
-        unique = self._declaration.tables[table].unique_columns()
+        unique = self.declaration.tables[table].unique_columns()
         now = {name: get_unique_key(stored[name]) if name in unique else stored[name] for name in then}
         changed_names = [name for name, value in then.items() if now[name] != value]
         if changed_names:

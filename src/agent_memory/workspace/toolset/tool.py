@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, LeaseError, ValidationError
 from agent_memory.models.arguments import normalize_arguments
-from agent_memory.models.clock import Clock, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.workspace.rows.claims import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from agent_memory.models.clock import Clock
     from agent_memory.workspace.declaration.model import Column, Declaration, Table
     from agent_memory.workspace.rows.claims import Claim
     from agent_memory.workspace.step_plan import Step
@@ -139,6 +139,7 @@ def _remove_marks(schema: Any) -> Any:
     return {key: value for key, value in schema.items() if key != "x-count"} if isinstance(schema, dict) else schema
 
 
+@dataclass(slots=True)
 class ToolSession:
     """Worker of a workspace, with at most one claim.
 
@@ -156,26 +157,18 @@ class ToolSession:
         low_seen: Number of rows and steps of low trust that it was shown.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        owner: str,
-        agent: str | None = None,
-        clock: Clock = utc_now,
-        knows_strangers: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.workspace = workspace
-        self.owner = owner
-        self.agent = agent
-        self.clock = clock
-        self.claim: Claim | None = None
-        self.low_seen = 0
-        self._knows_strangers = knows_strangers
+    workspace: Workspace
+    owner: str
+    agent: str | None
+    clock: Clock
+    knows_strangers: Callable[[], bool]
+    claim: Claim | None = None
+    low_seen: int = 0
 
     def caller(self) -> Caller:
         """Return the present reader and writer."""
         of_claim = self.claim.agent if self.claim is not None else None
-        is_low = self.low_seen > 0 or self._knows_strangers()
+        is_low = self.low_seen > 0 or self.knows_strangers()
         return Caller(self.agent or of_claim or UNNAMED, self.owner, self.claim, is_low, self._on_low)
 
     def note_low(self, *steps: Step) -> None:
