@@ -34,7 +34,7 @@ _TOO_LATE: Final = (
 )
 _problems: Final[set[str]] = set()
 _TEXTS: Final = 8
-"""Peak memory grows with the batch; larger batches are no faster."""
+"""Peak memory grows with the batch; larger batches are not faster."""
 _BYTES: Final = 1200
 _OF_ONE_TEXT: Final = 1000
 """Bytes of a piece, and what of a text a local model reads at most, about: .15 s of a processor."""

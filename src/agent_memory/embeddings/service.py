@@ -117,7 +117,10 @@ class EmbeddingService(Generic[IndexT]):
         return self._worker is not None and self._worker.status.is_settled
 
     def known_identity(self) -> EmbedderIdentity | None:
-        """Return the identity of the vectors, or None if it requires loading."""
+        """Return the identity of the vectors, or None if it requires loading.
+
+        None, too, without an embedder.
+        """
         if self._embedder is None or not getattr(self._embedder, "is_known", True):
             return None
         return self._embedder.identity
@@ -126,7 +129,7 @@ class EmbeddingService(Generic[IndexT]):
         """Return the identity of the vectors; a folder's model is loaded.
 
         Raises:
-            EmbeddingError: There is no embedder, or its model cannot be loaded.
+            EmbeddingError: The embedder is missing, or its model cannot be loaded.
         """
         if self._embedder is None:
             raise EmbeddingError(f"There are no vectors: {self._absent}.", code="no_embedder")

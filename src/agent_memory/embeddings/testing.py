@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix, Vector
 
 _GATE_SECONDS = 20.0
-"""Until a test that forgot it fails: the end of the interpreter waits for whoever is inside an embedder."""
+"""Until a test that forgot it fails: the end of the interpreter waits for threads inside an embedder."""
 _WORD = re.compile(r"\w+")
 
 

@@ -33,7 +33,7 @@ WarmUpStage = Literal["loading", "reading", "done"]
 _WORKING: Final[weakref.WeakSet[EmbeddingWorker]] = weakref.WeakSet()
 _REMEMBERED_QUERIES: Final = 64
 _UNSAVED_AT_MOST: Final = 10_000
-"""Vectors that wait to be kept, about 15 MB; what is beyond is computed once more by the next process."""
+"""Vectors that wait to be kept, about 15 MB; what is beyond is computed again by the next process."""
 _OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
 """Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
 
@@ -72,7 +72,7 @@ class WorkerStatus:
     Attributes:
         ready: True if queries can be embedded now.
         pending: Texts waiting for a vector.
-        problem: Last problem, for people; None if there is none.
+        problem: Last problem, for people, or None.
         code: Machine-readable code of the problem.
         begun: True if a model or a vector was ever asked for.
         recovery: Advice about the problem.

@@ -107,7 +107,7 @@ def build(
 
     Raises:
         BusyError: Another process is building.
-        MigrationError: What was built does not stand up to the check.
+        MigrationError: The new index failed its check.
         StorageError: No room, for instance; nothing has changed.
     """
     from agent_memory.engines.shard import Shard  # loads the engine, which a client must not
@@ -216,7 +216,7 @@ def _end_with_parent() -> None:
 
 def _reporter() -> Any:
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever the engine prints is no report
+    os.dup2(2, 1)  # what the engine prints is not a report
 
     def report(**fields: Any) -> None:
         reports.write(json.dumps(fields) + "\n")

@@ -261,7 +261,7 @@ class IndexMaintenance:
         now = asyncio.get_running_loop().time()
         if now < self._rest_until or self._building.is_taken:
             return None
-        self._rest_until = now + self._options.limits.rest_seconds  # also after one that is no good at once
+        self._rest_until = now + self._options.limits.rest_seconds  # also after an index that is useless at once
         log.info("index_is_built", reason=reason)
         try:
             async with self._building.turn():

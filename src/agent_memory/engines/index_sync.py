@@ -226,7 +226,7 @@ class IndexSync:
 
     def _find_reason(self) -> str | None:
         """Return a reason to build a new shard, or None."""
-        if self._replica.log.rewritten != self._rewritten:  # its numbers may stand for other changes now
+        if self._replica.log.rewritten != self._rewritten:  # its numbers may mean other changes now
             return "another program rewrote the journal"
         return "much has changed since the index was built" if self._index.is_outdated else None
 

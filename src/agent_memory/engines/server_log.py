@@ -143,9 +143,9 @@ class ServerLog:
         seq = self.seq + 1
         self._finish_others()
         items = [{"id": memory_id, "op": "purge", "row": {}} for memory_id in gone]
-        # A trace stays, but for the hash that has no salt.
+        # A trace stays, except the hash without a salt.
         items += [{"id": i, "op": "put", "row": {**_strip_row(self.rows[i]), "forgotten": []}} for i in traced]
-        # A client that has not looked since the last of them must read everything anew: these it would never miss.
+        # A client that has not looked since the last of them must read everything again: it would not notice these.
         purged = [self.rows[memory_id]["seq"] for memory_id in gone] or [int(self._head.get("purged", 0))]
         self._claim(seq, items, purged=max(purged))
         self._carry_out(seq, items)
@@ -379,7 +379,7 @@ class ServerChangeLog:
 
         return self._until_won(attempt), None
 
-    def hold(self, wait: float) -> AbstractContextManager[None]:  # noqa: ARG002 - nobody is kept out
+    def hold(self, wait: float) -> AbstractContextManager[None]:  # noqa: ARG002 - no client is kept out
         """See `ChangeLog`."""
         return contextlib.nullcontext()
 

@@ -81,7 +81,7 @@ class QdrantServerStorage(MemoryStorage):
 
     Raises:
         ValidationError: `agent_id` cannot name an agent (also a ValueError).
-        ConfigurationError: There is no `qdrant_url`, or the client library is not installed.
+        ConfigurationError: `qdrant_url` is missing, or the client library is not installed.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Server(Generic[R]):
 
     Raises:
         ValidationError: `agent_id` cannot name an agent (also a ValueError).
-        ConfigurationError: There is no `qdrant_url`, or the client library is not installed.
+        ConfigurationError: `qdrant_url` is missing, or the client library is not installed.
     """
 
     kind: Kind[R]

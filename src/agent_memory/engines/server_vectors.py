@@ -59,7 +59,7 @@ class ServerVectors(VectorSource):
         self._worker = worker
         self._lock = threading.Lock()
         self._points: dict[str, str] = {}  # point -> memory
-        self._marks: dict[str, str] = {}  # memory -> which pieces stand for it
+        self._marks: dict[str, str] = {}  # memory -> hash of its pieces
         self._missing: dict[str, _MissingVector] = {}  # memory -> what it needs
 
     @property
@@ -121,7 +121,7 @@ class ServerVectors(VectorSource):
         """
         while batch := self._some_missing():
             stored = self._wire.rows(batch, ["embedded", "text"])
-            # Deleted, changed or embedded by another client meanwhile: nothing to do, or `put` will ask again.
+            # Deleted, changed or embedded by another client: nothing to do, or `put` will ask again.
             todo = {i: wanted for i, wanted in batch.items() if wanted.is_missing_in(stored.get(i))}
             self._note({i: wanted for i, wanted in batch.items() if i not in todo})
             if todo and not self._embed_batch(todo):
@@ -154,7 +154,7 @@ class ServerVectors(VectorSource):
     def _note(self, done: Mapping[str, _MissingVector]) -> None:
         with self._lock:
             for memory_id, wanted in done.items():
-                if self._missing.get(memory_id) is wanted:  # else it was given other words meanwhile
+                if self._missing.get(memory_id) is wanted:  # else its words have changed
                     del self._missing[memory_id]
 
 

@@ -63,7 +63,7 @@ class Shard:
                 default_segment_number=1, indexing_threshold=_kilobytes(_GRAPH_FROM, dimension)
             ),
             max_search_threads=1,
-            wal_enabled=True,  # without it there is no lock, and what was not flushed vanishes in silence
+            wal_enabled=True,  # without it the shard has no lock, and what was not flushed vanishes in silence
         )
         with _translate_errors("create"):
             return cls(edge.EdgeShard.create(str(path), config))

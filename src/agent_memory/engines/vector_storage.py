@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
 
 _SAMPLED: Final = 1_000
-"""The latest records, whose mean length stands for that of all."""
+"""The latest records, whose mean length is taken for that of all."""
 
 
 class MigratableStorage(FileStorage):
@@ -51,7 +51,7 @@ class MigratableStorage(FileStorage):
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
-        ConfigurationError: The engine is not installed, or there is no embedder.
+        ConfigurationError: The engine or the embedder is missing.
         StorageError: The folder leads out of the storage root.
     """
 
@@ -93,7 +93,7 @@ class MigratableStorage(FileStorage):
         """Open the memories and their index.
 
         Raises:
-            ConfigurationError: The engine is not installed, or there is no embedder.
+            ConfigurationError: The engine or the embedder is missing.
         """
         files, options = self._files, self._options
         if is_encrypted(files.folder.path):

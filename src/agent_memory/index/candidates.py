@@ -1,7 +1,7 @@
 """Candidates of one search: the best by words and by embedding.
 
 Reads as few rows as it can: with 100,000 of them half may hold a word of the query. So counts are exact while they are
-small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranking` orders them.
+small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranker` orders them.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _SUFFIX: Final = ".npy"
 _READ_BYTES: Final = 64 << 10
-"""Up to which an array is read instead of mapped: each mapping holds a descriptor, of which a process may have 256 on
+"""Up to which an array is read instead of mapped: each mapping holds a descriptor, and a process may have 256 on
 macOS and 1,024 on Linux, and a segment of a million records has some fifty arrays, most of them small."""
 _SUMS: Final = "sums.json"
 _HEAD_BYTES: Final = 128
@@ -45,7 +45,7 @@ _HEAD_BYTES: Final = 128
 _SMALL_BYTES: Final = 1 << 20
 """Files that are this small together are read when they are opened; takes about a millisecond."""
 _AT_ONCE: Final = 1 << 22
-"""Bytes that are gathered in one portion."""
+"""Bytes that are gathered in one batch."""
 _STRINGS_AT_ONCE: Final = 10_000
 
 

@@ -34,7 +34,7 @@ Of several texts one may lack its vector, however few they are: it has just been
 _SAMPLED: Final = 1_000
 """Records of several texts that are looked at for a count."""
 GIVEN_UP: Final = -2.0
-"""The cosine of a row that stands for no record any more: below every floor."""
+"""The cosine of a row without a record: below every floor."""
 _FIRST_ROWS: Final = 256
 
 
@@ -343,7 +343,7 @@ class VectorRows:
         self.texts: list[bytes] = []
         self._free: list[int] = []
         self._matrix: Matrix | None = None
-        self._shared: NDArray[np.int32] | None = None  # row -> how many records it stands for
+        self._shared: NDArray[np.int32] | None = None  # row -> number of its records
 
     def add(self, text: bytes, record_id: str) -> None:
         """Add a record to a text."""

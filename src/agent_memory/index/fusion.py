@@ -40,12 +40,12 @@ LOW_TRUST: Final = 0.5
 Chosen, not fitted: a page can be stored many times over in the words of likely questions, and must not push out what a
 person said; at half it stays in sight where nothing else answers."""
 Place = Literal["within", "before", "outside"]
-"""Where a document lies in the time a question names; `before`, what was so before a time that is over: it may have
+"""Place of a document in the time a question names; `before`, what was so before a time that is over: it may have
 been so then, too, while what came after it was not."""
 PLACES: Final[dict[Place, float]] = {"within": 1.0, "before": 0.9, "outside": 0.8}
 """What a similarity keeps."""
 _SECONDS_A_DAY: Final = 86_400.0
-# How much each kind of evidence counts where documents stand in sessions: halves, moved by .2 or .3 where five sets
+# How much each kind of evidence counts where documents are in sessions: halves, moved by .2 or .3 where five sets
 # gain (turns with and without names of two corpora, facts drawn from one). What leaving one out costs, frac@10 / MRR,
 # turns without names of the tuning conversations, then facts drawn from them:
 WORDS: Final = 0.5  # its own BM25: +.001 / -.016, +.001 / -.015
@@ -163,7 +163,7 @@ def length_share(terms: int) -> float:
 def speaker_share(speaker: str | None, named: frozenset[str]) -> float:
     """Return 1 for a turn by a named person, 0 by another.
 
-    ½ if the question names nobody or the text is not a turn.
+    ½ if the question names no person or the text is not a turn.
     """
     if speaker is None or not named:
         return 0.5

@@ -291,7 +291,9 @@ class WordScorer:
         return math.log(1 + (max(0, self.documents - frequency) + 0.5) / (frequency + 0.5))
 
     def gains(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """Return the largest score of each known term, the largest first.
+        """Return the most that each known term adds to a score.
+
+        The largest first.
 
         Args:
             weights: Weight of each query term, above 0; its number of occurrences, as a rule.

@@ -58,7 +58,7 @@ class RankingSettings:
         b: BM25 length normalisation, 0..1.
 
     Raises:
-        ConfigurationError: A value lies outside its range.
+        ConfigurationError: A value is outside its range.
     """
 
     freshness_decay_rate: float = 0.1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION: Final = 5
-"""Of the arrays' names and meaning, and of how text is read into terms: with another one, all are made anew."""
+"""Of the arrays' names and meaning, and of how text is read into terms: with another one, all are rebuilt."""
 NONE: Final = 2**32 - 1
 """A row's speaker when it has none."""
 _ABOUT: Final = "segment.json"

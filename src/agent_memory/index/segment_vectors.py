@@ -34,7 +34,7 @@ _AT_ONCE: Final = 20_000
 _PREFIX: Final = "vectors-"
 _KEPT: Final = "bytes"
 _HALVES: Final = "halves"
-"""Name of the array of vectors that are no bytes."""
+"""Name of the array of vectors in half precision."""
 _MOST: Final = 0.5
 """Share of rows that may be found from which on all are compared."""
 _SAMPLE: Final = 1_024

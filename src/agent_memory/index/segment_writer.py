@@ -304,7 +304,7 @@ def merge(
         oldest: True if no older segment exists: then there is nothing left that they could hide.
 
     Raises:
-        StorageError: One of them cannot be read, or there is no room.
+        StorageError: One of them cannot be read, or the disk is full.
     """
     parts: list[_MergePart] = []
     for segment, alive in segments:
@@ -360,7 +360,7 @@ def _write_places(folder: Path, name: str, places: Sequence[NDArray[np.int64]], 
     """Write a column that names keys, whose places have changed."""
     sources = []
     for part, new in zip(parts, places, strict=True):
-        # The last place stands for rows that have no key.
+        # The last place is that of rows without a key.
         places_known = np.append(new, NONE)
         sources.append([places_known[np.minimum(part.segment.columns[name], len(new))], part])
     _write_column(folder, name, np.uint32, sources)

@@ -101,7 +101,7 @@ def read_question(
         is_listener: Returns True if a folded, capitalised word names a person whom texts only address.
         is_stranger: Returns True if such a word names a person in a talk whom no text names.
     """
-    # Half a surrogate pair is no text: tokenizers and sqlite would raise on it.
+    # Half a surrogate pair is not text: tokenizers and sqlite would raise on it.
     query = query[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
     time = read_periods(query, now)
     topic = time.without_relative if query_terms(time.without_relative) else query  # words of time alone are words, too
