@@ -143,6 +143,17 @@ def write_columns(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             file.close()
 
 
+def finish_columns(folder: Path) -> None:
+    """Write the checksum manifest of finished arrays.
+
+    Without it they cannot be opened.
+
+    Raises:
+        StorageError: No room, for instance.
+    """
+    write_sums(folder, _SUFFIX)
+
+
 def read_column(folder: Path, name: str) -> NDArray[Any]:
     """Read one array of a folder that is still being written.
 
@@ -191,16 +202,14 @@ class FileSum(NamedTuple):
     whole: int
 
 
-def finish_columns(folder: Path) -> None:
-    """Write the checksum manifest of finished arrays.
-
-    Without it they cannot be opened.
+def write_sums(folder: Path, suffix: str) -> None:
+    """Write the checksum manifest of a folder.
 
     Raises:
         StorageError: No room, for instance.
     """
     with translated(folder, "read"):
-        sums = {path.name: _compute_sum(path) for path in sorted(folder.iterdir()) if path.suffix == _SUFFIX}
+        sums = {path.name: _compute_sum(path) for path in sorted(folder.iterdir()) if path.suffix == suffix}
     encoded = json.dumps(sums)
     with translated(folder / _SUMS, "write"):
         content = json.dumps({"files": sums, "crc": zlib.crc32(encoded.encode())}).encode()
@@ -304,6 +313,10 @@ class StringColumn:
             rows = rows[self.content[starts[rows] + place] == byte]
         mask[rows] = True
         return mask
+
+    def every(self) -> list[bytes]:
+        """Return all strings."""
+        return list(self)
 
 
 class StringsFile:

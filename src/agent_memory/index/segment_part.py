@@ -145,9 +145,9 @@ class SegmentPart:
             segment, talkers = self._segment, self._segment.lists("talkers")
             no_items = None if items else self._notes.kept[self._place]
             if no_items is None:
-                names = {*talkers.keys, *segment.strings("people")}
+                names = {*talkers.keys.every(), *segment.strings("people").every()}
             else:
-                numbered = enumerate(talkers.keys)
+                numbered = enumerate(talkers.keys.every())
                 names = {name for number, name in numbered if no_items[talkers.at(number).rows].any()}
                 session, speaker = segment.columns["session"], segment.columns["speaker"]
                 turns = np.flatnonzero(no_items & (session != NO_SESSION) & (speaker != NONE))

@@ -128,7 +128,7 @@ def seal(
     Raises:
         StorageError: No room, for instance.
     """
-    names, speakers = _number_speakers([row.speaker for row in rows])
+    speakers = _KeyNumbers(row.speaker for row in rows)
     sessions = np.array([row.session for row in rows], np.uint64)
     write_columns(
         folder,
@@ -136,7 +136,7 @@ def seal(
             **{name: _plain(rows, name, dtype) for name, dtype in PLAIN.items()},
             "trust": np.array([TRUSTS.index(row.trust) for row in rows], np.uint8),
             "arrival": np.array([row.arrival for row in rows], np.int64),
-            "speaker": speakers,
+            "speaker": speakers.numbers,
             **sorted_hashes("id", np.array([hash_id(row.id.encode()) for row in rows], np.uint64)),
             **sorted_hashes("text", np.array([get_text_prefix(row.text_hash) for row in rows], np.uint64)),
             **sort_sessions(sessions),
@@ -149,8 +149,8 @@ def seal(
     write_strings(folder, "ids", [row.id.encode() for row in rows])
     write_strings(folder, "data", [row.data for row in rows])
     write_strings(folder, "forgotten", sorted(forgotten))
-    write_strings(folder, "speakers", names)
-    write_people(folder, names, sessions, speakers)
+    write_strings(folder, "speakers", speakers.keys)
+    write_people(folder, speakers.keys, sessions, speakers.numbers)
     _write_lists(folder, "terms", (row.terms for row in rows), counted=True)
     _write_lists(folder, "facets", (dict.fromkeys(map(facet_key, row.facets), 1) for row in rows))
     _write_lists(folder, "talkers", (dict.fromkeys(row.speakers, 1) for row in rows))
@@ -195,11 +195,14 @@ def write_people(
     write_strings(folder, "people", [names[place] for place in find_talkers(session[turns], speaker[turns]).tolist()])
 
 
-def _number_speakers(speakers: Sequence[str]) -> tuple[list[bytes], NDArray[np.uint32]]:
-    """Return the distinct speakers in order, and the place of each row's among them."""
-    names = sorted({speaker.encode() for speaker in speakers if speaker})
-    places = {name: place for place, name in enumerate(names)}
-    return names, np.array([places.get(speaker.encode(), NONE) for speaker in speakers], np.uint32)
+class _KeyNumbers:
+    """Distinct words in order, and the place of each word among them."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        listed_words = list(words)
+        self.keys = sorted({word.encode() for word in listed_words if word})
+        place = {key: place_of_key for place_of_key, key in enumerate(self.keys)}
+        self.numbers = np.array([place.get(word.encode(), NONE) for word in listed_words], np.uint32)
 
 
 def _sort_targets(name: str, targets: Iterable[Iterable[str]]) -> dict[str, NDArray[Any]]:
@@ -335,7 +338,7 @@ def merge(
     )
     _merge_pieces(folder, parts)
     _merge_vectors(folder, parts)
-    forgotten = {text for part in parts for text in part.segment.strings("forgotten")}
+    forgotten = {text for part in parts for text in part.segment.strings("forgotten").every()}
     write_strings(folder, "forgotten", sorted(forgotten))
     write_about(folder, _about(parts, purged_seq))
 
@@ -410,7 +413,7 @@ def _merge_vectors(folder: Path, parts: Sequence[_MergePart]) -> None:
 
 
 def _merge_speakers(folder: Path, parts: Sequence[_MergePart]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
-    names_by_part = [list(part.segment.strings("speakers")) for part in parts]
+    names_by_part = [part.segment.strings("speakers").every() for part in parts]
     names = sorted(set().union(*names_by_part))
     place = {name: number for number, name in enumerate(names)}
     write_strings(folder, "speakers", names)

@@ -117,10 +117,7 @@ class Memory:
             StorageError: Nothing was stored.
         """
         values: dict[str, Any] = {"content": content, "category": category, "tags": list(tags), "pinned": pinned}
-        optional = {
-            "project": project, "expires_at": expires_at, "observed_at": observed_at, "supersedes": supersedes,
-        }  # fmt: skip
-        values |= {name: value for name, value in optional.items() if value is not None}
+        values |= _drop_none(project=project, expires_at=expires_at, observed_at=observed_at, supersedes=supersedes)
         return await self._service.store(values, self._caller)
 
     async def search(
@@ -227,12 +224,9 @@ class Memory:
             ValidationError: A value is invalid; nothing was changed.
             StorageError: Nothing was changed.
         """
-        optional = {
-            "content": content, "category": category, "tags": None if tags is None else [*tags], "project": project,
-            "pinned": pinned,
-        }  # fmt: skip
+        new_tags = None if tags is None else [*tags]
+        changes = _drop_none(content=content, category=category, tags=new_tags, project=project, pinned=pinned)
         clearable = {"expires_at": expires_at, "supersedes": supersedes}
-        changes: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
         changes |= {name: value for name, value in clearable.items() if value is not UNSET}
         return await self._service.update(memory_id, changes, self._caller)
 
@@ -281,6 +275,10 @@ class Memory:
         Can be called more than once.
         """
         await self._service.close()
+
+
+def _drop_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _build_filters(

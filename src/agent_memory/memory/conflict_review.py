@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.scratchpad import AgentScratchpad
-    from agent_memory.memory.trust import TrustGate
+    from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.models import Memory
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
@@ -193,24 +192,11 @@ class ConflictFinder:
 
 
 class ConflictReview:
-    """Pairs of one agent that wait for a decision, and their decisions.
+    """Conflicts of one agent that wait for a decision; `parts` are those of its service."""
 
-    Args:
-        storage: Storage of the memories.
-        gate: Decides who may change memories.
-        scratchpad: Scratchpad to render after a decision.
-        monitor: Receiver of events.
-    """
-
-    def __init__(
-        self,
-        storage: MemoryStorage,
-        gate: TrustGate,
-        scratchpad: AgentScratchpad,
-        monitor: Monitor,
-    ) -> None:
-        self._storage, self._gate = storage, gate
-        self._scratchpad, self._monitor = scratchpad, monitor
+    def __init__(self, parts: ServiceParts) -> None:
+        self._storage, self._gate = parts.storage, parts.gate
+        self._scratchpad, self._monitor = parts.scratchpad, parts.monitor
 
     async def list_pairs(self, caller: Caller = NOBODY, among: Collection[str] | None = None) -> list[Suspect]:
         """Return the pairs that wait for a decision, the latest first.

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.scratchpad import AgentScratchpad
-    from agent_memory.memory.trust import TrustGate
-    from agent_memory.models import Clock, Match, Memory, MemorySearchResult
-    from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.memory.service_parts import ServiceParts
+    from agent_memory.models import Match, Memory, MemorySearchResult
 
 
 _COMPARED: Final = 3
@@ -47,26 +44,11 @@ _MARKS: Final = ".,;:!\"'()[]“”。"
 
 
 class Deletion:
-    """Forgets memories of one agent; part of its `Writer`.
+    """Forgets memories of one agent; `parts` are those of its service."""
 
-    Args:
-        storage: Storage of the memories.
-        gate: Decides what a caller may forget.
-        scratchpad: Scratchpad that must not show forgotten memories.
-        monitor: Receives events, and removes the texts from other files.
-        clock: Source of the present.
-    """
-
-    def __init__(
-        self,
-        storage: MemoryStorage,
-        gate: TrustGate,
-        scratchpad: AgentScratchpad,
-        monitor: Monitor,
-        clock: Clock,
-    ) -> None:
-        self._storage, self._gate, self._scratchpad = storage, gate, scratchpad
-        self._monitor, self._clock = monitor, clock
+    def __init__(self, parts: ServiceParts) -> None:
+        self._storage, self._gate, self._scratchpad = parts.storage, parts.gate, parts.scratchpad
+        self._monitor, self._clock = parts.monitor, parts.clock
 
     async def forget_one(self, memory_id: str, caller: Caller, reason: str) -> Forgotten:
         """Forget one memory; see `MemoryService.forget`."""

@@ -21,14 +21,11 @@ from agent_memory.store.queries import RemovedTexts
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.scratchpad import AgentScratchpad
+    from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.memory.writer import Writer
     from agent_memory.models import RecordVersion
-    from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.queries import RecordChange
 
 _UNCHANGED: Final = IDENTITY | ACCESS
@@ -116,27 +113,18 @@ class History:
     Purged memories have none.
 
     Args:
-        storage: Storage of the memories.
-        writer: Writes what is restored.
-        scratchpad: Scratchpad to render after a restore.
-        monitor: Receiver of events.
-        audit_file: Path of `events.jsonl`; None if the memories are not in files.
+        parts: Parts of the agent's service.
+        writer: Writer of restored memories.
 
     Attributes:
         traces: Method of the same name of `MemoryStorage`.
     """
 
-    def __init__(
-        self,
-        storage: MemoryStorage,
-        writer: Writer,
-        scratchpad: AgentScratchpad,
-        monitor: Monitor,
-        audit_file: Path | None,
-    ) -> None:
-        self._storage, self._writer, self._scratchpad = storage, writer, scratchpad
-        self._monitor, self._audit_file = monitor, audit_file
-        self.traces = storage.traces
+    def __init__(self, parts: ServiceParts, writer: Writer) -> None:
+        self._storage, self._writer, self._scratchpad = parts.storage, writer, parts.scratchpad
+        self._monitor = parts.monitor
+        self._audit_file = None if parts.folder is None else parts.folder.audit
+        self.traces = parts.storage.traces
 
     # -- versions -----------------------------------------------------------------------------------------------------
 

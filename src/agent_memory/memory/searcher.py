@@ -42,11 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.scratchpad import AgentScratchpad, ServiceLimits
     from agent_memory.memory.search_sources import SearchSource, WideRequest
+    from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.models import Match, Memory, Scratchpad, SearchFilters
-    from agent_memory.store.memory_storage import MemoryStorage
 
 MAX_CANDIDATES: Final = 8
 """Candidates of one request to forget."""
@@ -64,24 +62,11 @@ _GRADES: Final[tuple[Match, ...]] = ("none", "weak", "strong")
 
 
 class Searcher:
-    """Searches and lists the memories of one agent.
+    """Searches and lists the memories of one agent; `parts` are those of its service."""
 
-    Args:
-        storage: Storage of the memories and items.
-        scratchpad: Answers if the memories cannot be read.
-        monitor: Receives events, durations and troubles.
-        limits: Seconds to wait for vectors.
-    """
-
-    def __init__(
-        self,
-        storage: MemoryStorage,
-        scratchpad: AgentScratchpad,
-        monitor: Monitor,
-        limits: ServiceLimits,
-    ) -> None:
-        self._storage, self._scratchpad = storage, scratchpad
-        self._monitor, self._limits = monitor, limits
+    def __init__(self, parts: ServiceParts) -> None:
+        self._storage, self._scratchpad = parts.storage, parts.scratchpad
+        self._monitor, self._limits = parts.monitor, parts.limits
         self._sources: list[SearchSource] = []
 
     # -- sources ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from agent_memory.encryption import unlock
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import sweep_leftovers
-from agent_memory.journal import PurgeList
 from agent_memory.logs import get_logger, operation
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.earlier_names import EarlierNames
@@ -19,6 +18,7 @@ from agent_memory.memory.scratchpad import AgentScratchpad, ServiceLimits
 from agent_memory.memory.scratchpad_manager import ScratchpadManager
 from agent_memory.memory.search_sources import WideRequest
 from agent_memory.memory.searcher import Searcher
+from agent_memory.memory.service_parts import ServiceParts
 from agent_memory.memory.status import describe_status
 from agent_memory.memory.trust import TrustGate
 from agent_memory.memory.writer import Writer
@@ -78,7 +78,6 @@ class MemoryService(EarlierNames):
         self.settings = settings or ServiceSettings()
         self.agent_id = storage.agent_id
         self.folder: AgentFolder | None = getattr(storage, "folder", None)
-        self._clock, self._limits = clock, limits
         redactor = redactor or SecretRedactor()
         manager = ScratchpadManager(
             storage.agent_id,
@@ -90,15 +89,14 @@ class MemoryService(EarlierNames):
             redactor=redactor,
         )
         gate = TrustGate(storage)
-        purged = None if self.folder is None else PurgeList(self.folder.path)
         self.monitor = Monitor(storage, self.settings, clock, audit)
         self.pad = AgentScratchpad(manager, self, gate, self.monitor, clock, limits)
-        self.writer = Writer(
-            storage, redactor, gate, self.pad, self.monitor, clock, compares=self.settings.suspects, purged=purged
+        self._parts = parts = ServiceParts(
+            storage, self.folder, self.settings, gate, self.pad, self.monitor, redactor, clock, limits
         )
-        audit_file = None if self.folder is None else self.folder.audit
-        self.history = History(storage, self.writer, self.pad, self.monitor, audit_file)
-        self.searcher = Searcher(storage, self.pad, self.monitor, limits)
+        self.writer = Writer(parts)
+        self.history = History(parts, self.writer)
+        self.searcher = Searcher(parts)
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -236,11 +234,11 @@ class MemoryService(EarlierNames):
         request = SearchRequest(
             "" if wants_overview else cast("str", query),
             self.settings.default_search_limit if limit is None else limit,
-            self._clock(),
+            self._parts.clock(),
             filters_of(filters).within(caller.group),
             include_superseded,
             explain,
-            self._limits.search_patience,
+            self._parts.limits.search_patience,
             least,
         )
         asked = WideRequest(request, caller, frozenset(kinds), has_waiting)
@@ -281,18 +279,7 @@ class MemoryService(EarlierNames):
 
     async def status(self, caller: Caller = NOBODY) -> Status:
         """Return counts, health and suggestions; health reports an unreadable storage."""
-        alerts = await self.monitor.list_alerts(caller)
-        return await describe_status(
-            self.storage,
-            self.pad.manager,
-            self.settings,
-            self._clock(),
-            self.monitor.list_troubles(),
-            is_moving=self.monitor.is_migrating,
-            suspects=partial(self.writer.conflicts.count, caller),
-            group=caller.group,
-            alerts=alerts,
-        )
+        return await describe_status(self._parts, caller, partial(self.writer.conflicts.count, caller))
 
     async def report(self, event: str, caller: Caller, memory: Memory | None = None, /, **fields: Any) -> None:
         """Emit an event to the caller's session, and log a change."""

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.memory.scratchpad_manager import ScratchpadManager
-    from agent_memory.models import Memory
+    from agent_memory.memory.caller import Caller
+    from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.settings import ServiceSettings
     from agent_memory.store.protocols import Trouble
-    from agent_memory.store.record_storage import RecordStorage
 
 
 ATTENTION: Final = (
@@ -40,50 +39,34 @@ ATTENTION: Final = (
 _INDEX_FACTS: Final = "agent_memory.store.shards:report_metadata"
 
 
-async def describe_status(  # noqa: PLR0913 - each by its name
-    storage: RecordStorage[Memory],
-    manager: ScratchpadManager,
-    settings: ServiceSettings,
-    now: datetime,
-    troubles: Sequence[Trouble] = (),
-    *,
-    is_moving: bool = False,
-    suspects: Callable[[], Awaitable[int]] | None = None,
-    group: str | None = None,
-    alerts: Sequence[Mapping[str, str]] = (),
-) -> Status:
+async def describe_status(parts: ServiceParts, caller: Caller, count_suspects: Callable[[], Awaitable[int]]) -> Status:
     """Return the status of one agent's memory; `health` reports unreadable parts.
 
     Args:
-        storage: Storage of the memories.
-        manager: Manager of the scratchpad.
-        settings: Threshold of a migration.
-        now: The present.
-        troubles: Parts that do not work.
-        is_moving: True if an index is being built; none is suggested then.
-        suspects: Returns the number of conflicts that wait for a decision.
-        group: Group whose items are counted, with those of none; None for all.
-        alerts: Check, level, message and advice of each alert of the session.
+        parts: Parts of the agent's service.
+        caller: Session that asks; the items of its group and of none are counted.
+        count_suspects: Returns the number of conflicts that wait for a decision.
     """
-    folder = getattr(storage, "folder", None)  # None if the memories are on a server
+    storage, settings = parts.storage, parts.settings
+    alerts, troubles = await parts.monitor.list_alerts(caller), parts.monitor.list_troubles()
     answer = partial(
         Status,
         storage.agent_id,
         storage.backend,
         embedder={"kind": settings.embedder, **storage.embedding_status()},
-        folder=None if folder is None else str(folder.path),
-        encrypted=folder is not None and _is_encrypted(folder),
+        folder=None if parts.folder is None else str(parts.folder.path),
+        encrypted=parts.folder is not None and _is_encrypted(parts.folder),
     )
     try:
         tally, last = await storage.tally(), await storage.last_change()
-        pad, waiting = await manager.load(), await suspects() if suspects is not None else 0
-        health = await _check_health(storage, folder, now, troubles, alerts)
+        pad, waiting = await parts.scratchpad.manager.load(), await count_suspects()
+        health = await _check_health(parts, troubles, alerts)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
     counts = {
         "memories": tally.records,
-        **({"items": items} if (items := tally.count_items(group)) else {}),
+        **({"items": items} if (items := tally.count_items(caller.group)) else {}),
         **({"suspects": waiting} if waiting else {}),
         "superseded": tally.superseded,
         "expired": tally.expired,
@@ -93,7 +76,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         "by_trust": dict(tally.by_trust.most_common()),
         **({"by_project": dict(projects)} if (projects := tally.by_facet.get(PROJECT)) else {}),
     }
-    backend = "vector" if is_moving else storage.backend
+    backend = "vector" if parts.monitor.is_migrating else storage.backend
     advice = [
         *_list_advice(tally.records, health, settings, backend, waiting),
         *(trouble.sentence.strip() for trouble in troubles),
@@ -102,15 +85,13 @@ async def describe_status(  # noqa: PLR0913 - each by its name
 
 
 async def _check_health(
-    storage: RecordStorage[Memory],
-    folder: AgentFolder | None,
-    now: datetime,
-    troubles: Sequence[Trouble],
-    alerts: Sequence[Mapping[str, str]],
+    parts: ServiceParts, troubles: Sequence[Trouble], alerts: Sequence[Mapping[str, str]]
 ) -> dict[str, Any]:
     """Return the storage's health with everything that needs a person's attention."""
-    health, more = await storage.health(), dict[str, Any]()
-    concerns = await asyncio.to_thread(_find_concerns, folder, now) if folder is not None else []
+    health, more = await parts.storage.health(), dict[str, Any]()
+    concerns: list[Concern] = []
+    if parts.folder is not None:
+        concerns = await asyncio.to_thread(_find_concerns, parts.folder, parts.clock())
     if concerns:
         rest = f" And {len(concerns) - 1} more:" if len(concerns) > 1 else ""
         more["message"] = f"{concerns[0].sentence}{rest} `agent-memory doctor` tells what to do."

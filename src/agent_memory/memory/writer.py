@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.index.facets import numpy_if_there
-from agent_memory.journal import rewrite_returned
+from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.conflict_review import ConflictFinder, ConflictReview, link_suspects
@@ -41,15 +41,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import PurgeList
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.monitor import Monitor
     from agent_memory.memory.results import Imported
-    from agent_memory.memory.scratchpad import AgentScratchpad
-    from agent_memory.memory.trust import TrustGate
-    from agent_memory.models import Clock, Memory, Observation, Trace
-    from agent_memory.redaction import Redactor
+    from agent_memory.memory.service_parts import ServiceParts
+    from agent_memory.models import Memory, Observation, Trace
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
 
@@ -62,17 +57,7 @@ _IMPORTER: Final = "agent_memory.care.import_records:MemoryImporter"
 
 
 class Writer:
-    """Changes the memories of one agent.
-
-    Args:
-        storage: Storage of the memories.
-        redactor: Removes secrets from all text.
-        gate: Decides what a caller may change.
-        scratchpad: Scratchpad to render after a change.
-        monitor: Receiver of events.
-        clock: Source of the present.
-        compares: True to compare new memories with existing ones.
-        purged: List of purged memories, which must not come back by themselves.
+    """Changes the memories of one agent; `parts` are those of its service.
 
     Attributes:
         finder: Comparison of new memories with existing ones.
@@ -80,23 +65,14 @@ class Writer:
         deletion: Deletion of memories on request.
     """
 
-    def __init__(  # noqa: PLR0913 - each by its name
-        self,
-        storage: MemoryStorage,
-        redactor: Redactor,
-        gate: TrustGate,
-        scratchpad: AgentScratchpad,
-        monitor: Monitor,
-        clock: Clock,
-        *,
-        compares: bool,
-        purged: PurgeList | None,
-    ) -> None:
-        self._storage, self._redactor, self._purged = storage, redactor, purged
-        self._gate, self._scratchpad, self._monitor, self._clock = gate, scratchpad, monitor, clock
-        self.finder = ConflictFinder(storage, monitor, is_on=compares)
-        self.conflicts = ConflictReview(storage, gate, scratchpad, monitor)
-        self.deletion = Deletion(storage, gate, scratchpad, monitor, clock)
+    def __init__(self, parts: ServiceParts) -> None:
+        self._storage, self._folder, self._redactor = parts.storage, parts.folder, parts.redactor
+        self._gate, self._scratchpad, self._monitor = parts.gate, parts.scratchpad, parts.monitor
+        self._clock = parts.clock
+        self._purged = None if parts.folder is None else PurgeList(parts.folder.path)
+        self.finder = ConflictFinder(parts.storage, parts.monitor, is_on=parts.settings.suspects)
+        self.conflicts = ConflictReview(parts)
+        self.deletion = Deletion(parts)
 
     # -- one memory ---------------------------------------------------------------------------------------------------
 
@@ -416,9 +392,8 @@ class Writer:
         purge are rewritten without what was purged.
         """
         await self._storage.compact(grace)
-        folder: AgentFolder | None = getattr(self._storage, "folder", None)
-        if folder is not None and folder.path.is_dir():
-            await asyncio.to_thread(rewrite_returned, folder.journals())
+        if self._folder is not None and self._folder.path.is_dir():
+            await asyncio.to_thread(rewrite_returned, self._folder.journals())
         self._scratchpad.schedule()  # the file may show what has expired
         await self._scratchpad.settle()
 

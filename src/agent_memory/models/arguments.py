@@ -19,7 +19,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 _ABSENT: Final = object()
 _NOTHING: Final = frozenset({"null", "none", "undefined"})
@@ -179,16 +179,7 @@ class _ArgumentReader:
         if "enum" in schema:
             result = self._read_choice(schema["enum"], value, path)
         else:
-            readers: dict[Any, Callable[..., Any]] = {
-                "string": self._read_text,
-                "integer": self._read_number,
-                "number": self._read_number,
-                "boolean": self._read_boolean,
-                "array": self._read_list,
-                "object": self._read_inner,
-            }
-            reader = readers.get(kind)
-            result = value if reader is None else reader(schema, value, path, is_strict)
+            result = self._read_type(schema, value, path, is_strict=is_strict)
         if result is not _ABSENT:
             return result
         is_strict = is_strict or "x-strict" in schema or schema.get("additionalProperties") is False
@@ -196,6 +187,21 @@ class _ArgumentReader:
             return value  # refused by the model's own check, which says why
         choices = ", ".join(str(choice) for choice in schema.get("enum", ()))
         return self._fall_back(schema, path, f"not one of {choices}" if choices else "not understood")
+
+    def _read_type(self, schema: Mapping[str, Any], value: Any, path: str, *, is_strict: bool) -> Any:
+        match schema.get("type"):
+            case "string":
+                return self._read_text(value, path, is_strict=is_strict)
+            case "integer" | "number":
+                return self._read_number(schema, value, path, is_strict=is_strict)
+            case "boolean":
+                word = str(value).strip().lower() if isinstance(value, str | int | float) else ""
+                return True if word in _TRUE else False if word in _FALSE else _ABSENT
+            case "array":
+                return self._read_list(schema, value, path, is_strict=is_strict)
+            case "object":
+                return self._read_inner(schema, value, path)
+        return value
 
     def _fall_back(self, schema: Mapping[str, Any], path: str, problem: str) -> Any:
         """Return the fallback of an unreadable argument, or `_ABSENT` for its default."""
@@ -214,8 +220,7 @@ class _ArgumentReader:
             self.warnings.append(f"{path}: read as {choice}")
         return choice
 
-    def _read_text(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
-        del schema
+    def _read_text(self, value: Any, path: str, *, is_strict: bool) -> Any:
         if isinstance(value, str):
             return value
         is_list = isinstance(value, list) and bool(value) and all(isinstance(item, str | int | float) for item in value)
@@ -227,7 +232,7 @@ class _ArgumentReader:
         self.warnings.append(f"{path}: read as text")
         return text
 
-    def _read_number(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
+    def _read_number(self, schema: Mapping[str, Any], value: Any, path: str, *, is_strict: bool) -> Any:
         number = value
         if isinstance(value, str):
             try:
@@ -246,12 +251,7 @@ class _ArgumentReader:
             self.warnings.append(f"{path}: {bounded} was used")
         return bounded
 
-    def _read_boolean(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
-        del schema, path, is_strict
-        word = str(value).strip().lower() if isinstance(value, str | int | float) else ""
-        return True if word in _TRUE else False if word in _FALSE else _ABSENT
-
-    def _read_list(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
+    def _read_list(self, schema: Mapping[str, Any], value: Any, path: str, *, is_strict: bool) -> Any:
         items = self.resolve(schema.get("items", {}))
         listed = _parse_json(value, list)
         if isinstance(value, str) and not isinstance(listed, list) and items.get("type") == "string":
@@ -270,8 +270,7 @@ class _ArgumentReader:
         read = [self._read(items, item, path, is_strict=True, is_required=False) for item in listed]
         return [item for item in read if item is not _ABSENT]
 
-    def _read_inner(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
-        del is_strict
+    def _read_inner(self, schema: Mapping[str, Any], value: Any, path: str) -> Any:
         inner = _parse_json(value, dict)
         if inner == []:  # how some models write an empty object
             return {}

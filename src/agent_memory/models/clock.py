@@ -1,4 +1,4 @@
-"""Moments in UTC, and dates that people type. Only this module reads the clock."""
+"""Moments in UTC and typed dates. Only this module reads the clock."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def parse_bound(text: str, *, end: bool, is_ahead: bool | None = False, now: dat
 
 
 def _find_days(text: str) -> _Days:
-    """Return first and last day of an ISO 8601 day, month or year."""
+    """Return the days of an ISO 8601 day, month or year."""
     match = _MONTH_OR_YEAR.fullmatch(text)
     if match is None:
         day = date.fromisoformat(text)

@@ -96,6 +96,6 @@ def check_texts(texts: object, what: str) -> None:
 
 
 def derived_id(prefix: str, *parts: object) -> str:
-    """Return the same ID for the same parts, so that repeating adds no record."""
+    """Return an ID made of its parts; repeating adds no record."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
     return f"{prefix}{digest.hexdigest()[:12]}"

@@ -68,7 +68,7 @@ Value = Annotated[str, Field(max_length=_MAX_VALUE_CHARS)]
 
 @dataclass(frozen=True, slots=True)
 class BlobName(IdOf):
-    """Pydantic annotation of a hexadecimal sha256, or empty; it cannot contain a secret."""
+    """Pydantic annotation of a hexadecimal sha256, or empty."""
 
     prefix: str = ""
 
@@ -112,7 +112,7 @@ class Resource(IngestedText):
 
 
 class Episode(IngestedText):
-    """Turn of a conversation, or an event; `order` is its position in the conversation."""
+    """Turn of a conversation, or an event; `order` is its position."""
 
     content_type: Name = "message"
     event_type: str = Field(default="", max_length=64)
@@ -160,7 +160,7 @@ class Topic(Record):
 
 
 def get_turn_id(record: Record) -> str:
-    """Return the ID of the turn that an item was extracted from, or an empty text."""
+    """Return the ID of an item's turn, or an empty text."""
     return next((link.id for link in record.links if link.id.startswith(EPISODE.prefix)), "")
 
 

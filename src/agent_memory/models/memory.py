@@ -131,7 +131,7 @@ MEMORY: Final = Kind(
 
 
 class Candidate(Memory):
-    """Memory that waits for a yes; no search finds it and no model sees it.
+    """Memory that waits for a yes; no search finds it.
 
     Attributes:
         via: Source of the candidate: capture, or the model by a tool.
@@ -156,7 +156,7 @@ class Candidate(Memory):
         return cls.model_validate({**values, "replaces": memory.supersedes, **fields})
 
     def wanted(self) -> dict[str, Any]:
-        """Return the fields of the memory to be, without ID and time of storing."""
+        """Return the fields of the future memory, without ID and time."""
         excluded = {*_INBOX_FIELDS, "id", "agent_id", "timestamp", "supersedes"}
         values = self.model_dump(exclude=excluded, exclude_defaults=True)
         if self.observed_at is None:
@@ -164,7 +164,7 @@ class Candidate(Memory):
         return values | ({} if self.replaces is None else {"supersedes": self.replaces})
 
     def is_over(self, now: datetime, waiting_time: timedelta) -> bool:
-        """Return True if its text expired, or it waited too long for a yes."""
+        """Return True if it expired or waited too long for a yes."""
         return self.is_expired(now) or (not self.is_note and self._has_waited(now, waiting_time))
 
     def is_archived(self, now: datetime, waiting_time: timedelta) -> bool:
@@ -209,7 +209,7 @@ class Observation(BaseModel):
 
 
 class Scratchpad(BaseModel):
-    """Memories at the start of a session: pinned first, then the most recent."""
+    """Memories at the start of a session, pinned ones first."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 

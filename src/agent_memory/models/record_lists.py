@@ -1,4 +1,4 @@
-"""Lists of records and their counts, versions of changed ones, and traces of forgotten ones."""
+"""Lists of records, their counts and versions, and traces of forgotten ones."""
 
 from __future__ import annotations
 

@@ -51,7 +51,9 @@ _PATTERNS: Final = {
 
 
 def describe(error: pydantic.ValidationError, field: str = "{}") -> str:
-    """Return the first problem without the wrong value, such as `tags is not a list`.
+    """Return the first problem, such as `tags is not a list`.
+
+    The wrong value is not in the text.
 
     Args:
         error: Error of pydantic.

@@ -387,7 +387,7 @@ class SealedRecords(Generic[R]):
                 last = from_seconds(float(item_times.max()))
                 tally.last_item = last if tally.last_item is None else max(last, tally.last_item)
             facets = segment.lists("facets")
-            for number, key in enumerate(facets.keys):
+            for number, key in enumerate(facets.keys.every()):
                 name, _, value = key.decode().partition("\0")
                 rows = facets.at(number).rows
                 tally.add_facet(name, value, int(notes[rows].sum()), int(alive[rows].sum()))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.memory.status import describe_status
-from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import NOON, memory_of
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
 
 
 async def _health(root: Path) -> dict[str, Any]:
-    storage = FileStorage("bob", root)
+    settings = ServiceSettings(storage_root=str(root), embedder="none")
+    storage = FileStorage("bob", settings=settings)
     try:
         if not await storage.count():
             await storage.store(memory_of("Releases go out on Tuesdays."))
-        manager = ScratchpadManager("bob", storage=storage)
-        return (await describe_status(storage, manager, ServiceSettings(), NOON)).health
+        return (await MemoryService(storage, settings, clock=lambda: NOON).status()).health
     finally:
         await storage.close()
 
