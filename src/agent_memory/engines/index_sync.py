@@ -212,7 +212,7 @@ class IndexSync:
         differing = {memory_id for memory_id, keys in memories.items() if held.get(memory_id) != len(keys)}
         self._index.behind = differing | (held.keys() - memories.keys()) | self._replica.state.since(self._seq)
         self._index.engine = self._client
-        self._rewritten = self._replica.log.rewritten
+        self._rewritten = self._replica.log.rewrite_count
         self.problem = None
 
     def _look(self, client: EngineClient) -> float | None:
@@ -226,7 +226,7 @@ class IndexSync:
 
     def _find_reason(self) -> str | None:
         """Return a reason to build a new shard, or None."""
-        if self._replica.log.rewritten != self._rewritten:  # its numbers may mean other changes now
+        if self._replica.log.rewrite_count != self._rewritten:  # its numbers may mean other changes now
             return "another program rewrote the journal"
         return "much has changed since the index was built" if self._index.is_outdated else None
 

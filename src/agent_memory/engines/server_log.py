@@ -339,7 +339,7 @@ class ServerChangeLog:
         longest_wait: Maximum seconds of waiting after a lost race.
     """
 
-    rewritten: Final = 0
+    rewrite_count: Final = 0
 
     def __init__(self, kind: Kind[Any], server: ServerLog, clock: Clock, longest_wait: float) -> None:
         self._kind = kind

@@ -95,7 +95,7 @@ class FileLog:
         return self.journal.watermark
 
     @property
-    def rewritten(self) -> int:
+    def rewrite_count(self) -> int:
         """See `ChangeLog`."""
         return self.journal.reader.rewritten
 

@@ -387,7 +387,7 @@ class SegmentUpkeep(Generic[R]):
             return
         if time.monotonic() - self._started < _REST_SECONDS:
             return
-        if self._store.state.unsealed >= self._enough:
+        if self._store.state.unsealed_count >= self._enough:
             self._start()
         elif (missing := self._find_without_vectors()) is not None and missing != self._tried and self._is_embedded():
             self._tried = missing
@@ -403,7 +403,7 @@ class SegmentUpkeep(Generic[R]):
             return  # it checks again before it ends
         missing = self._find_without_vectors()
         has_vectors = missing is not None and missing != self._tried and self._is_embedded()
-        if has_vectors or (self._store.state.unsealed >= self._least and await self._thread.run(self._is_enough)):
+        if has_vectors or (self._store.state.unsealed_count >= self._least and await self._thread.run(self._is_enough)):
             self._tried = missing
             self._start()
             if self._child is not None:
@@ -459,10 +459,10 @@ class SegmentUpkeep(Generic[R]):
             self.opening().drop_purged(self._store.log)
 
     def _adopt(self) -> None:
-        before = self._store.state.unsealed
+        before = self._store.state.unsealed_count
         with contextlib.suppress(StorageError):  # the next child rebuilds them
             self.opening().adopt(self._store)
-        after = self._store.state.unsealed
+        after = self._store.state.unsealed_count
         # A child that failed, for instance on a full disk, is not started again for the same changes.
         self._enough = self._least if after < max(before, self._least) else after + self._least
 

@@ -45,7 +45,7 @@ class ChangeLog(Protocol):
         """
 
     @property
-    def rewritten(self) -> int:
+    def rewrite_count(self) -> int:
         """Number of times another program has rewritten the changes."""
 
     def looks_like(self) -> object:

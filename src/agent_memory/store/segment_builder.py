@@ -180,7 +180,7 @@ def _seal_batch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -
     state = State(kind, folder.agent_id, sealed)
     policy = CompactionPolicy()
     policy.resume(notes.get(COUNTED, {}))
-    while state.unsealed < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
+    while state.unsealed_count < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
         if update.reset:  # it was replaced, and no longer continues these segments
             return _seal_batch(folder, kind, place, least)
         state.absorb(update)
@@ -188,7 +188,7 @@ def _seal_batch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -
     last, here = journal.watermark[1], get_position(journal.reader)
     table = state.table
     invalid = {record_id: {"data": table.get_raw(record_id), "why": why} for record_id, why in table.invalid.items()}
-    if here is None or state.unsealed < least or len(json.dumps(invalid)) > _MOST_INVALID:
+    if here is None or state.unsealed_count < least or len(json.dumps(invalid)) > _MOST_INVALID:
         return False
     if state.replacements.circles:  # any change may decide which record of a circle is shown; the doctor breaks circles
         return False

@@ -106,7 +106,7 @@ class State(Generic[R]):
         return self.table.records if self.sealed is None else CombinedRecords(self.sealed, self.table.records)
 
     @property
-    def unsealed(self) -> int:
+    def unsealed_count(self) -> int:
         """Number of records changed, accessed or deleted since the last sealing."""
         return len(self.table.touched_at)
 

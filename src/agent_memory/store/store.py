@@ -105,7 +105,7 @@ class Store(Generic[R]):
         self._unembedded = iter(unembedded)
         self._embedded: list[str] = []  # those whose vectors the index holds, or held
         self.asked_for_vectors = False
-        self._rewritten = 0
+        self._rewrite_count = 0
         self.is_pruned = False
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ class Store(Generic[R]):
         before: Iterable[R] = ()
         hidden: list[str] = []
         if update.reset:
-            before = self.state.iter_records() if self.log.rewritten > self._rewritten else ()
-            self._rewritten = self.log.rewritten
+            before = self.state.iter_records() if self.log.rewrite_count > self._rewrite_count else ()
+            self._rewrite_count = self.log.rewrite_count
             hidden = list(self.state.sealed.iter_ids()) if self.state.sealed is not None else []  # some may be deleted
         changed = self.state.absorb(update)
         self.index.forget_sealed({*changed, *hidden} if hidden else changed)

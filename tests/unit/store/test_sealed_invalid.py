@@ -66,7 +66,7 @@ async def test_all_others_are_sealed_and_what_is_invalid_is_still_reported(folde
     state = storage.opened.state
     assert state.sealed is not None
     assert len(state.sealed) == 2
-    assert state.unsealed == 0
+    assert state.unsealed_count == 0
     report = await storage.health()
     assert report["problems"] == 2
     assert {problem.partition(":")[0] for problem in report["first_problems"]} == {NEVER, BROKEN}
@@ -115,7 +115,7 @@ async def test_a_storage_that_takes_the_segments_into_use_still_reports_it(tmp_p
     opening = SegmentOpener(MEMORY, folder, EmbeddingService(OFFLINE, folder.vectors, DenseIndex), RankingSettings())
     assert opening.adopt(storage.opened)
 
-    assert storage.opened.state.unsealed == 0
+    assert storage.opened.state.unsealed_count == 0
     assert (await storage.health())["problems"] == 1
     await storage.close()
 

@@ -130,7 +130,7 @@ async def test_accesses_count_as_what_is_to_be_sealed(folder: AgentFolder) -> No
     every = [memory.id async for memory in storage.iter_all()]
     await storage.touch(every[:3])
     await storage.touch(every[:3])
-    assert storage.opened.state.unsealed == 3
+    assert storage.opened.state.unsealed_count == 3
     await storage.close()
 
     assert not seal_up(folder, MEMORY, None, least=4)

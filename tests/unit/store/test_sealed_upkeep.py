@@ -94,7 +94,7 @@ async def test_a_child_that_could_do_nothing_is_not_started_again_for_the_same(
     await storage.store_many([memory_of(f"coffee {number}") for number in range(ENOUGH)])
     await looked_at(storage, 8)
     assert children.begun == 2
-    assert storage.opened.state.unsealed == 0
+    assert storage.opened.state.unsealed_count == 0
     await storage.close()
     assert children.begun == 2
 
