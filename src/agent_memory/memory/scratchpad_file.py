@@ -461,7 +461,7 @@ class PadFile:
         return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
 
 
-def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
+def check_refused_edits(path: Path, now: datetime) -> Iterator[Concern]:
     """Yield concerns about copies of refused edits."""
     sizes = {name: get_disk_size(path.with_name(name)) for name in list_names(path.parent, "broken_pad")}
     recent = [name for name in sizes if (moment := parse_moment(name)) and now - moment < KEPT]

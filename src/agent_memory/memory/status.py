@@ -13,7 +13,7 @@ from agent_memory.files.concerns import check_agent_folder, check_lock
 from agent_memory.files.entries import get_path_type
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.results import Status
-from agent_memory.memory.scratchpad_file import of_kept
+from agent_memory.memory.scratchpad_file import check_refused_edits
 from agent_memory.models import PROJECT
 from agent_memory.registry import load_handler
 from agent_memory.settings import ENGINE_PAYS
@@ -145,7 +145,7 @@ def _find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
     ]
     if get_path_type(folder.metadata) != "missing":
         concerns += load_handler(_INDEX_FACTS)(folder)
-    concerns += of_kept(folder.scratchpad, now)
+    concerns += check_refused_edits(folder.scratchpad, now)
     return sorted(
         (concern for concern in concerns if concern.code in ATTENTION),
         key=lambda concern: ATTENTION.index(concern.code),

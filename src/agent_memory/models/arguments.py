@@ -155,7 +155,7 @@ class _ArgumentReader:
 
     def _move(self, properties: Mapping[str, Any], named: dict[str, Any], name: str, value: Any) -> None:
         """Move an unknown argument to an inner object, or ignore it."""
-        homes = [home for home, part in properties.items() if name in self._names_in(part)]
+        homes = [home for home, part in properties.items() if name in self._list_names(part)]
         inner = _parse_json(named.get(homes[0]), dict) if len(homes) == 1 else None
         if len(homes) != 1 or not (inner is None or isinstance(inner, dict)):
             self.warnings.append(f"{name[:_MAX_NAMED]}: unknown, and ignored")
@@ -164,7 +164,7 @@ class _ArgumentReader:
         self.warnings.append(f"{name}: read as {homes[0]}.{name}")
 
     @staticmethod
-    def _names_in(schema: Mapping[str, Any]) -> set[str]:
+    def _list_names(schema: Mapping[str, Any]) -> set[str]:
         inner = schema.get("properties", {})
         return {*inner, *(alias for part in inner.values() for alias in part.get("x-aliases", ()))}
 

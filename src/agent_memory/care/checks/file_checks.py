@@ -19,7 +19,7 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type, list_names
 from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import inspect_audit, list_audit_files
-from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
+from agent_memory.memory.scratchpad_file import check_refused_edits, inspect_pad
 from agent_memory.settings.installation import advice
 from agent_memory.store.change_log import hashes_elsewhere, list_record_files
 from agent_memory.store.shards import inspect_index
@@ -39,7 +39,7 @@ _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild`
 
 def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
     """Examine `scratchpad.yaml` and its quarantined copies."""
-    yield from of_kept(case.folder.scratchpad, case.now)
+    yield from check_refused_edits(case.folder.scratchpad, case.now)
     if not case.journal.file.readable:
         return
     path = case.folder.scratchpad

@@ -19,7 +19,7 @@ from agent_memory.files.entries import get_disk_size
 from agent_memory.files.wording import counted, format_size
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.events import read_audit, read_latest_audit
-from agent_memory.memory.scratchpad_file import of_kept
+from agent_memory.memory.scratchpad_file import check_refused_edits
 from agent_memory.models import to_text
 from agent_memory.store.shards import report_metadata
 
@@ -113,7 +113,7 @@ def check_folder(folder: AgentFolder, settings: HealthSettings, now: datetime) -
     """Return checks of disk and files; none for an empty agent."""
     if not folder.path.is_dir():
         return []
-    concerns = [*check_agent_folder(folder), *check_lock(folder), *of_kept(folder.scratchpad, now)]
+    concerns = [*check_agent_folder(folder), *check_lock(folder), *check_refused_edits(folder.scratchpad, now)]
     return [check_disk(folder, settings), *(_summarize_concerns(code, concerns) for code in ("files", "edits"))]
 
 
