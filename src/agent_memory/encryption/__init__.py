@@ -1,6 +1,6 @@
-"""What an agent's files are encrypted with: the cipher, the file that holds its key, and where a person's key is.
+"""Encryption of an agent's files: cipher, key file, person's key, long texts.
 
-Knows files by their bytes and fields of records as JSON; what a journal is, stands above it.
+Knows files by their bytes and fields of records as JSON, and nothing of journals.
 """
 
 from agent_memory.encryption.blobs import AgentBlobs

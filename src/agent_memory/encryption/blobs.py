@@ -1,10 +1,11 @@
-"""`AgentBlobs`: texts that are too long for a journal line, each in a file of `blobs/` named by its SHA-256.
+"""`AgentBlobs`: texts that are too long for a journal line.
 
-A text is written before the record that names it. Writers hold the folder with a shared lock until that record is on
-disk; a sweep holds it alone. So a killed process leaves a file without a record, and never a record without its text.
+Each is in a file of `blobs/` named by its SHA-256. A text is written before the record that names it. Writers hold the
+folder with a shared lock until that record is on disk; a sweep holds it alone. So a killed process leaves a file
+without a record, and never a record without its text.
 
-If the agent's files are encrypted, a file's name is a keyed hash of the text's name: without the key nobody can test
-whether a text is stored.
+If the agent's files are encrypted, a file's name is a keyed hash of the text's name: without the key, possession of a
+text does not show whether it is stored.
 """
 
 from __future__ import annotations

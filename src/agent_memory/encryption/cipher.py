@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
 MAGIC: Final = b"agent-memory encrypted 1\n"
-"""How an encrypted file begins."""
+"""First bytes of an encrypted file."""
 
 
 def build_cipher(secret: bytes) -> Any:

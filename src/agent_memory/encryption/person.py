@@ -25,20 +25,20 @@ from agent_memory.settings import EncryptionSettings
 from agent_memory.settings.installation import advice
 
 COST: Final = {"n": 2**15, "r": 8, "p": 3}
-"""Of scrypt: 32 MB and some 0.3 s of one core, as recommended by the OWASP Password Storage Cheat Sheet (2024)."""
+"""Parameters of scrypt: 32 MB and some 0.3 s of one core (OWASP Password Storage Cheat Sheet, 2024)."""
 _MOST_COST: Final = 2**20
 LEAST_CHARACTERS: Final = 12
-"""Of a passphrase. The file with the wrapped key lets whoever has it try guesses, each as slow as scrypt makes it."""
+"""Characters of a passphrase. The key file allows guesses, each as slow as scrypt."""
 VARIABLE: Final = EncryptionSettings.model_fields["key_variable"].default
 _PLACES: Final = ("FILE", "COMMAND", "KEYRING")
 _COMMAND_SECONDS: Final = 60
-"""How long a command is waited for; another one that asks for it within as long is told so at once."""
+"""Seconds to wait for a key command; within as many seconds after that it fails at once."""
 _LONGEST: Final = 4096
-"""Bytes; what gives more is no key, and no more of it is read."""
+"""Bytes; longer output is not a key, and is not read."""
 _BOM: Final = "\ufeff"
-"""What some editors begin a text file with."""
+"""Byte order mark, which some editors write first."""
 _HUNG: Final[dict[str, float]] = {}
-"""Commands that did not end in time, with when that was, of `time.monotonic`: each file would wait for them anew."""
+"""Time of the last timeout by command, so that not each file waits again."""
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 
 
@@ -126,7 +126,7 @@ def _build_key(text: str, source: str) -> PersonKey:
         raise build_no_key_error(f"{source} is empty or not set")
     try:
         _encode_text(text)
-    except UnicodeEncodeError:  # how Python hands on bytes of the environment that are no UTF-8
+    except UnicodeEncodeError:  # Python decodes invalid UTF-8 of the environment like this
         raise build_no_key_error(
             f"{source} holds bytes that are no text; write 32 bytes in hexadecimal or base64"
         ) from None
@@ -147,7 +147,7 @@ def _read_command(command: str) -> PersonKey:
     try:
         words = shlex.split(command)
         what = f"the command {words[0]}"
-    except (IndexError, ValueError):  # there are no words, or a quotation has no end
+    except (IndexError, ValueError):  # empty, or a quotation mark is not closed
         raise build_no_key_error(
             "the key command cannot be read: it is empty, or a quotation mark is not closed"
         ) from None

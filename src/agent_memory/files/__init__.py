@@ -1,4 +1,4 @@
-"""Names and places on disk, atomic writes, locks, temporary files, kinds of file system.
+"""Names on disk, atomic writes, locks and temporary files.
 
 Knows no record and no format of a file.
 """

@@ -1,6 +1,11 @@
-"""Private files, synced and replaced atomically, with errors that say what to do.
+"""Private files, synced and replaced atomically.
 
-The only module that turns an `OSError` into an `AgentMemoryError`.
+Also locks on open files, which a forked child does not hold, and leftovers of killed processes. The only module that
+turns an `OSError` into an `AgentMemoryError`, which says what to do.
+
+A lock belongs to the open file, of which a forked child has a copy that would keep the lock when its parent dies: the
+child closes it. A process that writes a temporary file holds a lock on it, which ends with the process; where there are
+no such locks, an age of an hour decides.
 """
 
 from __future__ import annotations
@@ -27,15 +32,15 @@ if TYPE_CHECKING:
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
 _ROOT: Final = 0
-"""The user whose links count as one's own: who is that may do everything anyway."""
+"""User whose links are trusted, since root may do everything anyway."""
 _BLOCK: Final = 1 << 24
 _NO_SYNC: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
-"""How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
+"""Errors of file systems that cannot sync this kind of file (often a folder); PostgreSQL ignores them too."""
 _held: Final[set[int]] = set()
 DRAFT: Final = ".draft"
-"""Beginning of the name of a folder with a text that a person edits."""
+"""Prefix of a folder with a text that a person edits."""
 _FRESH_SECONDS: Final = 1.0
-"""A file may be created and not locked yet for a few microseconds."""
+"""A new file is unlocked for a few microseconds."""
 _OLD_SECONDS: Final = 3600.0
 _TAIL: Final = len(".01234567.tmp")
 
@@ -272,7 +277,7 @@ def sync_parents(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make everything in a folder durable, whoever wrote it."""
+    """Make everything in a folder durable."""
     for path in folder.iterdir():
         if path.is_dir():
             sync_tree(path)
@@ -411,7 +416,7 @@ def list_leftovers(folder: Path, at_once: str | None = None, *, of: str | None =
         for path in folder.iterdir():
             replaced = path.name[1:-_TAIL]
             if classify_name(path.name) == "temporary" and of in {None, replaced}:
-                with contextlib.suppress(OSError):  # gone meanwhile, or not to be looked at
+                with contextlib.suppress(OSError):  # deleted since, or not readable
                     if _is_abandoned(path, 0.0 if replaced == at_once else _FRESH_SECONDS):
                         abandoned.append(path)
     return abandoned

@@ -1,7 +1,7 @@
-"""Report on the folder of an agent: owners, permissions, room, kind of file system, the lock.
+"""Checks of an agent's folder: owner, permissions, room, lock.
 
-The package that owns a file reports on it by a `Concern`; its severity and its repair are in the doctor's table. Reads;
-changes nothing.
+The package that owns a file reports on it by a `Concern`; severity and repair are in the doctor's table. Nothing is
+changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FULL: Final = 1_000_000
 _LOW: Final = 100_000_000
-"""Bytes: below the first a journal of some thousand memories cannot be compacted, below the second laptops stall."""
+"""Bytes. Below `_FULL` a journal of some thousand memories cannot be compacted, below `_LOW` laptops stall."""
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
 _SYNCED: Final = re.compile(
@@ -170,7 +170,7 @@ def _check_room(folder: Path, journal: int) -> Iterator[Concern]:
         return
     free = system.f_bavail * system.f_frsize
     if system.f_files and not system.f_favail:
-        free = 0  # room, but for no further file
+        free = 0  # room, and no free inode
     if free < _FULL:
         yield Concern("disk_full", f"The disk is full ({format_size(free)} free): nothing can be stored.", "Make room.")
     elif free < _LOW or free < 2 * journal:

@@ -1,4 +1,4 @@
-"""Inspect paths without changing them: kind, size, meaning of the name, holder of the lock.
+"""Inspection of paths: type, size, file system, holder of the lock.
 
 Opens nothing that could block (a pipe, a device) and follows no link where the product does not.
 """
@@ -28,9 +28,9 @@ _SHARED: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "drvfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
     | {"glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav"}
 )
-"""File systems of other machines, or shared with them: locks may work on one machine alone, which it cannot test."""
+"""File systems shared with other machines: locks may work on one machine only, which it cannot test."""
 _MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
-"""There a lock on a file keeps readers out, too."""
+"""File systems on which a file lock keeps readers out too."""
 MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 

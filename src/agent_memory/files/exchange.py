@@ -50,11 +50,11 @@ _MACOS_FREE, _MACOS_SWAP = 4, 2  # sys/stdio.h: RENAME_EXCL, RENAME_SWAP
 _NOT_OFFERED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _NO_LINKS: Final = _NOT_OFFERED | {errno.EPERM, errno.EMLINK, errno.EXDEV}
 _QUIET_SIGNAL: Final = getattr(signal, "SIGURG", None)
-"""What the kernel sends when a leased file is opened for writing: by default it is ignored."""
+"""Signal when a leased file is opened for writing; ignored by default."""
 _BETWEEN_LOOKS: Final = 0.005
 _MIB: Final = 1024 * 1024
 _OLD: Final = ".old-"
-"""How a folder is called that was in the way, until it is removed."""
+"""Prefix of a replaced folder until it is removed."""
 
 
 def put_file_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
@@ -324,7 +324,7 @@ def finish_settled_files(folder: Path) -> None:
             if new.is_dir() and place.exists():
                 place.rename(settled / f"{_OLD}{secrets.token_hex(4)}")
             new.replace(place)
-        # All names must be on the disk before somebody writes behind them: a later finishing would undo that.
+        # All names must be on disk before the next write: finishing later would undo that write.
         sync_folder(folder)
         sync_folder(settled)
         shutil.rmtree(settled)

@@ -1,4 +1,4 @@
-"""The folder of an agent: the paths in it, and the checks that keep it inside the storage root."""
+"""The folder of an agent: its paths, and checks of its place."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ class AgentFolder:
     path: Path
 
     journal = _FolderPath(names.JOURNAL)
-    """The truth."""
+    """Journal of memories; other files are derived from journals."""
     scratchpad = _FolderPath(names.SCRATCHPAD)
-    """A rendered view of the journal that people may edit."""
+    """Rendered view of the journal, which people may edit."""
     metadata = _FolderPath(names.METADATA)
-    """Schema, backend and, once migrated, the name of the shard in use."""
+    """Schema, backend and, after a migration, the name of the current shard."""
     vectors = _FolderPath(names.VECTORS)
     """Derived: embeddings by content hash."""
     index = _FolderPath(names.INDEX)
     """Derived: shards of the vector engine."""
     shortlist = _FolderPath(names.SHORTLIST)
-    """Derived: what the scratchpad was last chosen from."""
+    """Derived: candidates of the scratchpad."""
     blobs = _FolderPath(names.BLOBS)
-    """Texts that are too long for a line of a journal, each under its sha256."""
+    """Texts that are too long for a journal line, each under its SHA-256."""
     topics = _FolderPath(names.TOPICS)
     """Pages of topics, which people may edit."""
     lock = _FolderPath(names.LOCK)
     """Locked by the process that writes."""
     tasks = _FolderPath(names.TASKS)
-    """How far background work is."""
+    """Journal of the progress of background work."""
     tasks_lock = _FolderPath(names.TASKS_LOCK)
     """Locked by the process that does background work."""
     audit = _FolderPath(names.AUDIT)
-    """What was changed when: ids and kinds, no content."""
+    """Log of changes: IDs and kinds, no content."""
 
     @property
     def agent_id(self) -> str:

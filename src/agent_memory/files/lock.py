@@ -1,7 +1,7 @@
-"""The one lock of an agent's folder: an advisory file lock, waited for a bounded time, never deleted.
+"""The one lock of an agent's folder: an advisory file lock.
 
-Also tests whether such locks work in the folder: some network and shared folders accept every lock and exclude no
-process.
+It is waited for a bounded time and never deleted. Also tests whether such locks work in the folder: some network and
+shared folders accept every lock and exclude no process.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ log = get_logger(__name__)
 
 WAIT_SECONDS: Final = 30.0
 PATIENT_SECONDS: Final = 1.0
-"""After so long a wait the log says who holds the lock."""
+"""Seconds of waiting after which the log names the holder."""
 _ROOM: Final = 16_384
 """Bytes in the lock file: room on a full disk to forget a hundred memories, or to fold a small journal."""
 _HELD: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK})
-"""Error numbers for a lock that another process holds; some file systems use EACCES."""
+"""Errors for a lock that another process holds; some file systems use EACCES."""
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 _CHILD_SECONDS: Final = 10.0
 _CHILD_TRIES: Final = (
@@ -128,7 +128,7 @@ def archive_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
 
 @contextlib.contextmanager
 def index_lock(path: Path, doing: str, wait: float = 0) -> Iterator[None]:
-    """Hold the lock of an index or of a shard for the block.
+    """Hold the lock of an index or shard for the block.
 
     Args:
         path: File to lock, created if missing.

@@ -15,54 +15,54 @@ if TYPE_CHECKING:
 JOURNAL: Final = "memories.yaml"
 SCRATCHPAD: Final = "scratchpad.yaml"
 CONSENT: Final = "consent.yaml"
-"""What a person allows to be stored: of one agent in its folder, of all in the folder of all agents."""
+"""User's consent to storing, for one agent in its folder, or for all in their parent folder."""
 METADATA: Final = "metadata.json"
 SHORTLIST: Final = "shortlist.json"
 VECTORS: Final = "embeddings.sqlite3"
 INDEX: Final = "memories.db"
 DERIVED: Final = "derived"
 BLOBS: Final = "blobs"
-"""The folder of texts that are too long for a line, each under its sha256."""
+"""Folder of texts that are too long for a journal line, each under its SHA-256."""
 TOPICS: Final = "topics"
-"""The folder of the pages of topics."""
+"""Folder of the pages of topics."""
 PAGE_INDEX: Final = "index.md"
-"""Lists the pages, in that folder."""
+"""List of the pages in that folder."""
 SEGMENTS: Final = "segments.json"
-"""Lists the segments of one kind of record, below `DERIVED`."""
+"""List of the segments of one kind of record, below `DERIVED`."""
 AUDIT: Final = "events.jsonl"
 OLDER_AUDIT: Final = "events.1.jsonl"
 LOCK: Final = ".lock"
 PURGED: Final = "purged.yaml"
-"""What must never come back: ids and keyed fingerprints, no text."""
+"""Purge list: IDs and keyed fingerprints, no text."""
 PURGE_KEY: Final = "purge.key"
-"""The key of these fingerprints."""
+"""Key of the fingerprints."""
 AGENT: Final = "agent.yaml"
-"""Names the journals of the agent, and the generation of each that is current."""
+"""Journals of the agent, with their current generations."""
 ENCRYPTION: Final = "encryption.json"
-"""The key of the agent's files, wrapped by the person's; only there where they are encrypted."""
+"""Key of the agent's files, wrapped by the person's key; only if they are encrypted."""
 KEPT: Final = "kept.encrypted"
-"""Files that cannot be used encrypted, packed as they were."""
+"""Packed files that cannot be used while encrypted."""
 TASKS: Final = "tasks.yaml"
-"""The journal of how far background work is."""
+"""Journal of the progress of background work."""
 TASKS_LOCK: Final = "tasks.lock"
 TASKS_CURRENT: Final = "tasks.current.json"
-"""Which records are being worked on in the background, and in how many deaths of a process they were."""
+"""Records that background work is on, with the number of process deaths."""
 MODEL_USE: Final = "model.json"
-"""Tokens that a background model used today, its counts, and the user's yes; no text."""
+"""Tokens that a background model used today, counts, and the user's yes; no text."""
 ARCHIVE_LOCK: Final = "archive.lock"
 BUILD_LOCK: Final = "build.lock"
 HOLDER_LOCK: Final = "holder.lock"
 UNFINISHED: Final = ".new-"
-"""How the name of an index begins that is being built."""
+"""Prefix of an index that is being built."""
 SESSIONS: Final = "_sessions"
-"""Below the folder of all agents."""
+"""Folder below that of all agents."""
 BACKUPS: Final = "_backups"
-"""There, too."""
+"""Folder below that of all agents."""
 RESTORING: Final = ".restoring"
-"""Holds what takes the place of an agent's files, from the moment on at which that is settled."""
+"""Folder of settled files that replace an agent's files."""
 
 BACKUP: Final = re.compile(r"(?P<agent>.+)-(?P<at>\d{8}T\d{6})Z(?P<before>-before-restore)?(?:-\d+)?\.zip")
-"""The name of a backup: `bob-20260301T120000Z.zip`."""
+"""Name of a backup: `bob-20260301T120000Z.zip`."""
 
 Sort = Literal[
     "ours", "rejected", "temporary", "taken_out", "lost", "rewritten", "before_repair", "broken_pad", "broken_vectors",
@@ -76,7 +76,7 @@ not be used. `conflict`: a journal's copy as synchronising programs name it. `co
 `stray`: another name like one of ours.
 """
 COPIES: Final[tuple[Sort, ...]] = ("conflict", "copy", "stray")
-"""What is named like ours and is none of ours."""
+"""Meanings of names like ours of other programs' files."""
 STAMP: Final = "%Y%m%dT%H%M%S"
 
 _STAMPED = r"(\d{8}T\d{6})(?:-\d+)?"
@@ -180,7 +180,7 @@ def parse_moment(name: str) -> datetime | None:
     try:
         return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else None
     except ValueError:
-        return None  # digits that are no date: not ours
+        return None  # digits that are not a date
 
 
 def get_aside_path(path: Path, why: str, mark: str = "", *, whole: bool = False) -> Path:

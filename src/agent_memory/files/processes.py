@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE: Final = Path("/proc/self/ns/pid")
 _ENDED: Final = frozenset("ZX")
-"""States of a process that has ended and was not waited for (man 5 proc)."""
+"""States of a process that ended and was not waited for (man 5 proc)."""
 _STATE, _START_TIME = 0, 19
 """Fields of /proc/PID/stat behind the name: the third, and the 22nd."""
 _key_variables: Final = {
@@ -49,14 +49,14 @@ _NO_CORE: Final = 1 if sys.platform == "linux" else 0
 where it is one byte; a file of one byte it does not begin (fs/coredump.c, "RLIMIT_CORE is set to 1, aborting core")."""
 CPU_SECONDS: Final = 60
 MEMORY_BYTES: Final = 512 << 20
-"""Beyond what the interpreter and the package have mapped when the reader begins."""
+"""Bytes beyond what the interpreter and the package mapped before the reader began."""
 _KEPT: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TZ", "VIRTUAL_ENV"}
 )
-"""Names in the child's environment, with those that begin with `LC_`: none of them is of a key."""
+"""Variables of the child's environment, with those that begin with `LC_`; none has a key."""
 _REASONS: Final = {-signal.SIGXCPU: "time", -signal.SIGKILL: "killed", -signal.SIGSEGV: "crashed"}
 _MOST_COUNTED: Final = 1_000
-"""Records whose deaths are counted; of more the oldest are forgotten."""
+"""Records whose deaths are counted; the oldest are dropped."""
 _DECODER: Final = json.JSONDecoder()
 
 

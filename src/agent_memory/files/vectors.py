@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 127
 _HALVES_BELOW: Final = 64
-"""Dimensions."""
+"""Dimensions below which vectors are stored as float16."""
 
 
 def pack_vectors(vectors: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _KILO: Final = 1000
 _SHOWN_IN_TENTHS: Final = 9.95
-"""Below this; what is above would round to `10.0`."""
+"""Limit for one decimal; larger values would round to `10.0`."""
 _EXAMPLES: Final = 3
 
 

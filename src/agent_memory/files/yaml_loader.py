@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_NESTING: Final = 64
-"""Metadata may have 16 levels; deeper YAML is not ours."""
+"""Levels; metadata may have 16."""
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 

@@ -50,13 +50,13 @@ log = get_logger(__name__)
 _HEADER_BYTES: Final = 4096
 _MOST_READ: Final = 64
 _PURGES: Final[dict[Path, tuple[object, PurgeState | None]]] = {}
-"""State that was read last, with the signature of the file, by the folder."""
+"""State read last and the file's signature, by folder."""
 _DERIVABLE: Final = frozenset({TASKS})
-"""Journals that may be begun again: they say how far work is, and it is done again."""
+"""Journals of checkpoints, which may start again: the work is repeated."""
 _CHANGE: Final = b'"memory_id"'
 _ID: Final = b"mem-"
 _KIND: Final = JOURNAL.removesuffix("ies.yaml") + "y"
-"""The folder of the segments that are made of this journal."""
+"""Name of the folder of this journal's segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +252,7 @@ def check_present(path: Path) -> None:
     if path.name in _DERIVABLE or _is_present(path) or is_settled(path.parent):
         return
     state = _find_state(path)
-    if (
-        state is not None and not is_settled(path.parent) and not _is_present(path)
-    ):  # a restore may have ended meanwhile
+    if state is not None and not is_settled(path.parent) and not _is_present(path):  # a restore may have ended since
         raise build_missing_error(path, state)
 
 

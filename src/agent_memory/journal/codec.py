@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENCRYPTED: Final = "encrypted"
-"""The one field of `data` that holds the others."""
+"""Field of `data` with the encrypted fields."""
 IN_LINE: Final = re.compile(rb'^--- {"seq": [^\n]{1,500}"data": {"encrypted": "', re.MULTILINE)
-"""Finds a line with it, among lines whose header cannot be read."""
+"""Finds an encrypted line in a file without a readable header."""
 ENCRYPTED_OPS: Final = frozenset({"put", "patch", "mark"})
-"""The operations whose fields say something of what a record holds."""
+"""Operations whose fields are encrypted."""
 
 
 class FieldLocation(NamedTuple):
@@ -75,9 +75,9 @@ class PlainCodec:
 
 
 IDENTITY: Final = PlainCodec()
-"""Of a journal that is not encrypted, and refuses one that is."""
+"""Codec of plain journals; refuses encrypted ones."""
 AS_IT_STANDS: Final = PlainCodec()
-"""Reads any journal, and leaves encrypted fields encrypted: for those who have no key, such as a compaction."""
+"""Codec that reads any journal and leaves encrypted fields encrypted, for a compaction without the key."""
 
 
 def is_encrypted(change: Change) -> bool:

@@ -83,7 +83,7 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class FoldRules:
-    """What a compaction may fold.
+    """Rules of a compaction.
 
     Attributes:
         kinds: Record kinds that may be folded.
@@ -322,7 +322,7 @@ def _find_deleted(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
 
 
 def _count_foldable(entries: Sequence[Entry], kinds: Collection[str]) -> int:
-    """Return how many of the oldest entries can be folded.
+    """Count the oldest entries that can be folded.
 
     An entry that only partly concerns foldable kinds is the last, since nothing can be moved past it.
     """

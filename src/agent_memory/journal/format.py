@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FORMAT: Final = 2
-"""Of new journals. Format 1 has no checksums; it is read, and appended to as it is, until a compaction converts it."""
+"""Format of new journals. Format 1 has no checksums; a compaction converts it."""
 ENCRYPTED_FORMAT: Final = 3
-"""Of journals whose fields are encrypted: a version that knows no such thing must not write to one."""
+"""Format of encrypted journals: versions without encryption must not write to one."""
 PREFIX: Final = b"--- "
 _BEGIN: Final = b'--- {"'
 _DECODER: Final = json.JSONDecoder()
 _SPACES: Final = " \t\r\n"
-"""As JSON has them."""
+"""White space of JSON."""
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
-"""Greatest number that every reader of JSON reads exactly; a mistyped one must not number the entries behind it."""
+"""Greatest number that every JSON reader reads exactly; a mistyped one must not number later entries."""
 _ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
 _SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
-"""The end of a line with a checksum: of all bytes before it, from the `---` on."""
+"""End of a line with a checksum, which covers all bytes before it, including `---`."""
 _SEAL_BYTES: Final = 64
 _SEQ: Final = re.compile(rb'--- {"seq": (\d{1,16}),')
 _NONE: Final[frozenset[str]] = frozenset()
@@ -51,7 +51,7 @@ _POINTLESS_EXPONENT: Final = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<!\d)-?\d+\.\d+(?:e[+-]?\d+)?|(?<!\d)(-?\d+)(e[+-]?\d+)'
 )
 Records = dict[str, dict[str, Any]]
-"""Records of one kind by id."""
+"""Records of one kind by ID."""
 
 
 @dataclass(frozen=True, slots=True)

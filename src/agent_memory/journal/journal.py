@@ -53,7 +53,7 @@ log = get_logger(__name__)
 
 _SHOWN: Final = 5
 GRACE: Final = timedelta(days=30)
-"""How long replaced and deleted versions stay by default: `why`, undo and restore need them."""
+"""Default age up to which replaced and deleted versions stay, for `why`, undo and restore."""
 
 
 class Journal:

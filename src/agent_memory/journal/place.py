@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _NUMBERED: Final = re.compile(rb'\n--- \{"seq": (\d+),')
 _AT_ONCE: Final = 1 << 16
 _COMPARED: Final = 4096
-"""Bytes before a place that tell whether it is still the same file."""
+"""Bytes before a position that are compared to recognize the file."""
 _LOOKED_BACK: Final = 1 << 18
-"""Bytes before a place in which its last lines are; the longest line takes half of that."""
+"""Bytes before a position that are searched for its last lines; the longest line takes half of them."""
 LAST_LINES: Final = 16
-"""Lines of which one must be the last that a compacted file has of what is known."""
+"""Number of last known lines, one of which a compacted file must have."""
 
 ChangeSign = tuple[int, int]
-"""The number of a change, and a checksum of its moment and of what it changed: a compaction keeps both."""
+"""Number of a change, and a checksum of its time, kind and ID; a compaction keeps both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ALL: Final = 2**63
 _SHORT: Final = 64
-"""Characters: a longer text of words has stretches."""
+"""Characters; a longer text has spans."""
 _DATA: Final = b'"data": '
 _SEAL: Final = b', "crc": "'
 _SEAL_BYTES: Final = 24
@@ -110,15 +110,6 @@ class PurgeFilter:
             return change
         data = self._index.stretches.hide_in(change.data, moment)
         return change if data == change.data else replace(change, data=data)
-
-
-def check_purge_list(path: Path) -> None:
-    """Check that the purge list of a journal's folder is readable.
-
-    Raises:
-        StorageError: The list of what was purged, or its key, cannot be read.
-    """
-    PurgeList(path.parent).check_key()
 
 
 def is_returned(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 The list is `purged.yaml` next to the journals. It has IDs and keyed fingerprints, and no text: HMAC-SHA256 (RFC 2104)
 of each text, folded for case, width and white space, under the 32 random bytes of `purge.key`; and signatures of its
-words, which find it within other texts. Without the key nobody can test words against it. It is not a journal: no
+words, which find it within other texts. Without the key, words cannot be tested against it. It is not a journal: no
 compaction, restore or import touches it.
 
 It has one line per step, with a checksum: a purge is `begun` before anything is removed, and `done` with a receipt. A
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LEAST: Final = 3
-"""Characters: what is shorter is no statement that could be told from others."""
+"""Characters; a shorter text cannot be recognized."""
 _TEXTS: Final = ("content", "body")
-"""The fields with the words of a record: of the page of a topic the second, of all others the first."""
+"""Text fields of records: `body` of topics, `content` of all others."""
 REJECTED: Final = "rejected"
-"""The step of a line that is no purge's; a version that does not know it takes the line for nothing."""
+"""Step of a rejected text; versions that do not know it skip the line."""
 KEY_BYTES: Final = 32
 _MOST_READ: Final = 64
 _READ: Final[dict[Path, PurgeIndex]] = {}
-"""What was read last, by the path of the list."""
+"""Index read last, by path of the list."""
 
 
 class PurgeList:

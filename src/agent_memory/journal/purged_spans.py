@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 BAR: Final = "\u2588"
-"""Stands for each character that was made unreadable: places in a text stay what they were."""
+"""Replaces each unreadable character, so that offsets in a text stay."""
 _BARS: Final = re.compile(f"{BAR}+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-"""What a field has whose values are declared, such as the type of an entity: another value could not be read."""
+"""Form of declared values, such as an entity's type: another value would not validate."""
 _WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases", "metadata", "attributes", "blob"})
-"""Fields in which a name is a word like others, or names a text that lost some."""
+"""Fields in which a name is an ordinary word."""
 _SIZED: Final = frozenset({"metadata", "attributes"})
-"""Fields whose size in bytes is bounded."""
+"""Fields whose size in bytes is limited."""
 _SPAN_WORDS: Final = 40
-"""Words."""
+"""Words per span."""
 _BYTES: Final = 16
 _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
-"""Scripts of which each character counts as a word."""
+"""Scripts in which each character counts as a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
 _LEAST: Final = 12
-"""Columns of a text that is looked for; a wide letter, as of Chinese, takes two. A shorter one is found by chance."""
+"""Columns of a text; wide letters, such as Chinese, take two. A shorter text matches by chance."""
 _LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
-"""What JSON, YAML and Markdown put before or double among the characters of a text, and their typographic kin."""
+"""Characters that JSON, YAML and Markdown add or double in a text, with typographic variants."""
 _ESCAPE: Final = re.compile(
     r"(?<!\\)\\++(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves
     r"|u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8})"  # JSON, YAML
@@ -55,20 +55,20 @@ _ESCAPE: Final = re.compile(
 )
 _SPACES: Final = re.compile(" {2,}")
 _UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
-"""Categories of Unicode: combining marks, characters that steer or show nothing, halves of a pair."""
+"""Unicode categories of combining marks, control characters and surrogates."""
 SUM: Final = (1 << 24) - 1
 _MOST_WORDS: Final = 1 << 18
 _PLACES: Final = 16
-"""In a word; the numbers of further characters are those of the first ones."""
+"""Places in a word; the numbers repeat after them."""
 _LOW: Final = 1 << 16
 _AT_ONCE: Final = 1_000
-"""Texts: what is computed of so many stays in the cache of a processor."""
+"""Texts per batch, so that the arrays fit the processor's cache."""
 _LOWER: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 _DROPPED_BYTES: Final = b"'\"`\\"
-"""ASCII characters that are left out where texts are compared."""
+"""ASCII characters that comparison ignores."""
 _IN_WORDS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789_"
 _BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
-"""What is compared in other ways than as ASCII words."""
+"""Finds content that cannot be compared as ASCII words."""
 _ESCAPED_SPACES: Final = (b"\\n", b"\\r", b"\\t")
 
 

@@ -30,7 +30,7 @@ from agent_memory.journal.format import (
     read_seq,
 )
 from agent_memory.journal.place import LAST_LINES, ReadPosition, continues_from, find_position
-from agent_memory.journal.purge_filter import check_purge_list, filter_for
+from agent_memory.journal.purge_filter import filter_for
 from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from agent_memory.journal.purge_filter import PurgeFilter
 
 BLOCKS: Final = 1 << 24
-"""Bytes that are read in one go."""
+"""Bytes per read."""
 BLOCK: Final = 1 << 14
-"""Bytes under one checksum."""
+"""Bytes per checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class JournalReader:
                 self._last.clear()
             elif began_at_place:  # it never compared what is before that place; others do
                 self.begin_at(find_position(descriptor, stat.st_size, self._known))
-        # What is known is passed over in one go: of another portion it would be taken for new.
+        # Known lines are skipped in one read: in a later read they would count as new.
         entries, read_to = self.read_lines(descriptor, stat.st_size, None if self._known else most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known_bytes, self._known = self._known, 0
@@ -243,7 +243,7 @@ class JournalReader:
             checksum = zlib.crc32(block, checksum)
         copy = get_aside_path(self.path, "rewritten", f"{checksum:08x}")
         self.rewritten += 1
-        # What is in place is what the copy would hold: without room for it, reading still goes on.
+        # The file itself has the content of the copy: without room for a copy, reading continues.
         with contextlib.suppress(OSError):
             if not copy.exists():
                 set_aside(self.path, copy, _iter_readable_blocks(self, descriptor, size), durable=False)
@@ -258,7 +258,7 @@ class JournalReader:
         """
         entries: list[Entry] = []
         if not self._with_purged:
-            check_purge_list(self.path)
+            PurgeList(self.path.parent).check_key()
             self.is_filter_due = True
         begun: list[bytes] = []  # of a line whose end is in a later block
         read_to = start = self.offset

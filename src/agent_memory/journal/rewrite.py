@@ -1,6 +1,6 @@
 """`JournalRewrite`: new version of a journal, put in place under the lock.
 
-A journal only grows, so what was read without the lock stays; lines appended meanwhile are copied under it. The new
+A journal only grows, so what was read without the lock stays; lines appended since are copied under it. The new
 file is locked while it is written, so only one process writes it, and the next one overwrites what a killed process
 left.
 """
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from agent_memory.journal.writer import LockedJournal
 
 _MARK: Final = "00000000"
-"""The same for all, so that two cannot write at the same time; other temporary files have random ones."""
+"""Same suffix for all processes, so that two cannot write at once; other temporary files have random ones."""
 
 
 _SYNCED_AT_ONCE: Final = 4 << 20
-"""Bytes: whoever syncs another file of the same file system meanwhile may have to wait for so much."""
+"""Bytes per sync: another sync on the same file system may have to wait for so many."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewritePlan:
-    """How a journal is rewritten.
+    """Plan of a rewrite.
 
     Attributes:
         fold: Returns the new lines.
@@ -83,7 +83,7 @@ class RewritePlan:
             bad += [LineProblem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
         folded, before = self.fold(entries, reader.codec), reader.header
         purged_before = (before.purged_seq if before else None) or 0
-        # What has expired, and what is no entry, goes without a deletion that a reader could know of.
+        # Expired records and malformed lines go without a deletion that a reader could read.
         is_cut = folded.over or bad or reader.reversed or reader.withheld
         purged = reader.last_seq if is_cut else max(purged_before, folded.purged_seq)
         if before is None and reader.codec is AS_IT_STANDS:
@@ -148,7 +148,7 @@ class JournalRewrite:
                     recovery=f"Make room for {len(content) / 1000:,.0f} kB, which the new {self._path.name} takes "
                     "beside the old one. Forgetting works without, and its text goes with the next compaction.",
                 ) from error
-            self._write(content)  # a second time; there is no more room to give up after that
+            self._write(content)  # second try; there is no more room to free
 
     def _write(self, content: bytes) -> None:
         os.ftruncate(self._new, 0)

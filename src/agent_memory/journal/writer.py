@@ -101,7 +101,7 @@ class JournalWriter:
         try:
             self._write(content)
         except OSError as error:
-            # What frees room must work where there is none.
+            # A deletion frees room, so it must work on a full disk.
             deletes = any(change.op == "delete" for change in changes)
             if not (deletes and is_full(error) and self.held.lock.give_room()):
                 raise
@@ -331,7 +331,7 @@ class JournalFile:
 
 
 class SyncState:
-    """How much of one file this process has synced.
+    """Synced part of one file, as this process knows it.
 
     Args:
         sync: Syncs an open file.
@@ -422,7 +422,7 @@ class SyncState:
 class SyncReceipt:
     """Receipt for written bytes that wait for a sync.
 
-    The file stays open from the first write on: a disk error is reported to whoever had it open.
+    The file stays open from the first write on: a disk error is reported to its open descriptors.
 
     Attributes:
         name, descriptor, file, size: File, and number of bytes to sync.
