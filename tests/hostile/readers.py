@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.capture import Extractor
-from agent_memory.capture.typed_text import own_sentences, teammate_statements
+from agent_memory.capture.typed_text import list_own_sentences, read_teammate_statements
 from agent_memory.knowledge.entities import find_mentions
 from agent_memory.knowledge.entities.name_finder import find_identifiers
 from agent_memory.knowledge.intake.document_index import read_front_matter
@@ -55,8 +55,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "capture of a prompt": lambda text: _EXTRACTOR.examine(text, "user", now=NOON),
     "capture of an answer": lambda text: _EXTRACTOR.examine(f"We decided to use x.{text}", "assistant", now=NOON),
     "capture of a tool": lambda text: _EXTRACTOR.examine(text, "tool", now=NOON),
-    "own sentences": own_sentences,
-    "teammate statements": teammate_statements,
+    "own sentences": list_own_sentences,
+    "teammate statements": read_teammate_statements,
     "summary": lambda text: quotes_of([SummaryTurn("epi-1", text, "Ann")], 500),
     "passages": cut_passages,
     "settings passages": lambda text: cut_passages(text, is_settings=True),

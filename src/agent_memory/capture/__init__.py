@@ -1,4 +1,7 @@
-"""What a conversation says: what is worth a memory, what the user orders, a session's bookkeeping. Stores nothing."""
+"""Capture from a conversation: statements to keep, user requests, session bookkeeping.
+
+Stores nothing.
+"""
 
 from agent_memory.capture.extractor import Extractor
 from agent_memory.capture.statements import asks_to_keep, find_quote, names_memory, says, share_topic

@@ -1,4 +1,6 @@
-"""`Extractor`: from one message to observations. Pure: no clock, no file beyond the rule data, nothing stored.
+"""Extraction of observations from one message.
+
+Pure: no clock, no file except the rule data, nothing stored.
 
 Message → own words (`foreign`) → sentences → verdicts (`judging`) → captures: a sentence that a rule holds on, with the
 plain sentences around it that make it understandable → secrets out → observations.
@@ -12,18 +14,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
-from agent_memory.capture.rules import custom_rules, load_rules
+from agent_memory.capture.rules import build_custom_rules, load_rules
 from agent_memory.capture.typed_text import (
     MAX_MESSAGE_CHARS,
     MAX_OWN_CHARS,
+    read_teammate_statements,
     separate,
     strip_injected,
-    teammate_statements,
     was_cut,
 )
 from agent_memory.capture.verdicts import Verdict, find_end, judge
 from agent_memory.language.languages import guess_languages
-from agent_memory.language.sentences import MessageSentence, split_sentences
+from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
 from agent_memory.redaction import Redactor, SecretRedactor
@@ -53,7 +55,6 @@ _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
 _IN_DOUBT: Final = {"cue": "", "trust": "medium"}
 """Fields of an observation that another author may have written."""
-_COLONS: Final = (":", "\uff1a")
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
     r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep"
@@ -68,14 +69,14 @@ _WORD: Final = re.compile(r"[^\W_]{2,}")
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What one message gave, and how many sentences were dropped for which reason."""
+    """Observations of a message, and counts of dropped sentences by reason."""
 
     observations: list[Observation]
     skipped: Counter[str]
 
 
 @dataclass(slots=True)
-class _Draft:
+class _CaptureDraft:
     """A capture in the making."""
 
     verdict: Verdict
@@ -86,9 +87,9 @@ class _Draft:
 
     @property
     def announces(self) -> bool:
-        """Whether it begins with a sentence that ends in a colon and so belongs to the list that follows."""
+        """True if it begins with a sentence that introduces a list."""
         first = self.sentences[0]
-        return first.text.rstrip("*_ ").endswith(_COLONS) and not first.block
+        return first.text.rstrip("*_ ").endswith(COLONS) and not first.block
 
     @property
     def length(self) -> int:
@@ -116,7 +117,7 @@ class Extractor:
     def __init__(self, settings: CaptureSettings, redactor: Redactor | None = None) -> None:
         self._settings = settings
         self._redactor = redactor or SecretRedactor()
-        self._custom = custom_rules(settings.capture_patterns)
+        self._custom = build_custom_rules(settings.capture_patterns)
 
     def extract(self, text: str, source: str) -> list[Observation]:
         """Return the observations in `text`; `source` is `user`, `assistant` or `tool:<name>`."""
@@ -143,20 +144,20 @@ class Extractor:
         """
         skipped: Counter[str] = Counter()
         kind, _, tool = source.partition(":")
-        own = strip_injected(_sane(text[:MAX_MESSAGE_CHARS]))
+        typed_lines = strip_injected(_remove_unstorable(text[:MAX_MESSAGE_CHARS]))
         if kind == "tool":
-            own = teammate_statements(own)
-        if not own.strip():
+            typed_lines = read_teammate_statements(typed_lines)
+        if not typed_lines.strip():
             return Extraction([], skipped)
-        own, blocks = separate(own, typed=kind == "user")
-        if kind == "user" and len(own) > MAX_OWN_CHARS:
+        typed_lines, blocks = separate(typed_lines, typed=kind == "user")
+        if kind == "user" and len(typed_lines) > MAX_OWN_CHARS:
             return Extraction([], Counter(pasted=1))
-        verdicts = self._judge_all(own, blocks, "teammate" if kind == "tool" else kind)
+        verdicts = self._judge_all(typed_lines, blocks, "teammate" if kind == "tool" else kind)
         _apply_scopes(verdicts)
-        echoes = [_fold(content) for content in returned if content.strip() and kind != "user"]
+        echoes = [_fold_words(content) for content in returned if content.strip() and kind != "user"]
         seen: dict[str, object] = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
-        typed = " ".join(blank_other_authors(own).split()) if kind == "user" else ""
+        typed = " ".join(blank_other_authors(typed_lines).split()) if kind == "user" else ""
         for draft in self._group(verdicts, skipped):
             content, reason = self._finish(draft, echoes)
             if reason:
@@ -167,29 +168,29 @@ class Extractor:
                 observations.append(_observe(draft, content, kind, tool).model_copy(update={**seen, **ends, **doubt}))
         return Extraction(observations, skipped)
 
-    def _judge_all(self, own: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
-        sentences = [sentence for sentence in split_sentences(own, blocks) if not was_cut(sentence.text)]
+    def _judge_all(self, typed_lines: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
+        sentences = [sentence for sentence in split_sentences(typed_lines, blocks) if not was_cut(sentence.text)]
         paragraphs: dict[int, str] = {}
         for sentence in sentences:
             paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"
-        rule_sets = [self._rules(language) for language in guess_languages(own)]
+        rule_sets = [self._load_rules(language) for language in guess_languages(typed_lines)]
         return [
             judge(sentence, rule_sets, self._custom, speaker, paragraphs[sentence.paragraph][:4000])
             for sentence in sentences
         ]
 
-    def _rules(self, language: str) -> RuleSet:
-        """Return the rules of a language, none where the settings switch them off."""
-        known = load_rules(language)
-        return known if self._settings.builtin_rules else replace(known, rules=())
+    def _load_rules(self, language: str) -> RuleSet:
+        """Return the rules of a language, if the settings allow them."""
+        rule_set = load_rules(language)
+        return rule_set if self._settings.builtin_rules else replace(rule_set, rules=())
 
-    def _group(self, verdicts: list[Verdict], skipped: Counter[str]) -> list[_Draft]:
+    def _group(self, verdicts: list[Verdict], skipped: Counter[str]) -> list[_CaptureDraft]:
         """Join each hit with what belongs to it."""
-        drafts: list[_Draft] = []
-        current: _Draft | None = None
+        drafts: list[_CaptureDraft] = []
+        current: _CaptureDraft | None = None
         loose: Verdict | None = None
         for before, verdict in zip([None, *verdicts], verdicts, strict=False):
-            if loose is None and before is not None and before.veto is None and _leans(verdict):
+            if loose is None and before is not None and before.veto is None and _needs_predecessor(verdict):
                 loose = before
             if verdict.veto is not None:
                 if verdict.rule is not None:
@@ -199,14 +200,14 @@ class Extractor:
                 is_of_current = current is not None and current.verdict.cue == verdict.cue == ""
                 if current is not None and (is_of_current or current.announces) and _belongs(current, verdict):
                     _merge(current, verdict)
-                elif not _stands(verdict, loose):
+                elif not _is_complete(verdict, loose):
                     skipped["no_content"] += 1
                     current = None
                 else:
-                    is_whole = verdict.cue and _stands(verdict, None)
+                    is_whole = verdict.cue and _is_complete(verdict, None)
                     context = [loose.sentence] if loose and not is_whole and _same_paragraph(loose, verdict) else []
                     sentences = [*context, verdict.sentence]
-                    current = _Draft(verdict, sentences, [verdict.sentence], verdict.confidence)
+                    current = _CaptureDraft(verdict, sentences, [verdict.sentence], verdict.confidence)
                     drafts.append(current)
                 loose = None
             else:
@@ -221,14 +222,14 @@ class Extractor:
                     loose = None if verdict.doubtful or verdict.sentence.is_heading else verdict
         return drafts
 
-    def _finish(self, draft: _Draft, echoes: list[str]) -> tuple[str, str]:
-        """Return the content and "", or "" and the reason to drop it."""
+    def _finish(self, draft: _CaptureDraft, echoes: list[str]) -> tuple[str, str]:
+        """Return the content and "", or "" and a reason."""
         if draft.announces and len(draft.sentences) == 1:
             return "", "announcement"
-        content = _compose(self._worth_keeping(draft))
+        content = _compose(self._drop_secret_companions(draft))
         if draft.verdict.cue:
             content = strip_cue(content)
-        if echoes and any(_fold(content) in echo or echo in _fold(content) for echo in echoes):
+        if echoes and any(_fold_words(content) in echo or echo in _fold_words(content) for echo in echoes):
             return "", "own_text"
         content = self._clean(content)
         bare = _MARKER.sub(" ", content)
@@ -241,17 +242,24 @@ class Extractor:
         least = _MIN_WORDS_OF_CUE if draft.verdict.cue else _MIN_WORDS - 1
         return (content, "") if _says_something(bare, least) else ("", "too_short")
 
-    def _worth_keeping(self, draft: _Draft) -> list[MessageSentence]:
-        """Return the draft's sentences, without companions that held a secret: their marks would only show that."""
+    def _drop_secret_companions(self, draft: _CaptureDraft) -> list[MessageSentence]:
+        """Return the sentences without companions that held a secret.
+
+        Their markers would only show that.
+        """
         if not _MARKER.search(self._clean(_compose(draft.sentences))):
             return draft.sentences
-        return [each for each in draft.sentences if each in draft.hits or not _MARKER.search(self._clean(each.text))]
+        return [
+            sentence
+            for sentence in draft.sentences
+            if sentence in draft.hits or not _MARKER.search(self._clean(sentence.text))
+        ]
 
     def _clean(self, text: str) -> str:
         return self._redactor.redact(text).text
 
 
-def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
+def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observation:
     source, trust = _SPEAKERS.get(kind, ("tool", "low"))
     return Observation(
         content=content,
@@ -269,8 +277,8 @@ def _find_end(content: str, now: datetime) -> datetime | None:
     return end and as_utc(end)
 
 
-def _sane(text: str) -> str:
-    """Return `text` without NUL and halves of surrogate pairs, which no memory can hold."""
+def _remove_unstorable(text: str) -> str:
+    """Remove NUL and halves of surrogate pairs, which no memory can hold."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
@@ -281,21 +289,25 @@ def _apply_scopes(verdicts: list[Verdict]) -> None:
         if veto is None or veto.scope == "sentence":
             continue
         paragraph = verdict.sentence.paragraph
-        for other_position, other in enumerate(verdicts):
-            covered = (
+        for covered_position, covered in enumerate(verdicts):
+            is_covered = (
                 veto.scope == "message"
-                or (veto.scope == "before" and other_position <= position)
-                or (veto.scope == "paragraph" and other.sentence.paragraph == paragraph and other_position >= position)
+                or (veto.scope == "before" and covered_position <= position)
+                or (
+                    veto.scope == "paragraph"
+                    and covered.sentence.paragraph == paragraph
+                    and covered_position >= position
+                )
             )
-            if covered and other.veto is None:
-                other.veto = veto
+            if is_covered and covered.veto is None:
+                covered.veto = veto
 
 
-def _same_paragraph(one: Verdict, other: Verdict) -> bool:
-    return one.sentence.paragraph == other.sentence.paragraph
+def _same_paragraph(first: Verdict, second: Verdict) -> bool:
+    return first.sentence.paragraph == second.sentence.paragraph
 
 
-def _belongs(draft: _Draft, verdict: Verdict) -> bool:
+def _belongs(draft: _CaptureDraft, verdict: Verdict) -> bool:
     """Return True if a hit continues the capture before it.
 
     It has the same subject, or says too little alone.
@@ -308,23 +320,23 @@ def _belongs(draft: _Draft, verdict: Verdict) -> bool:
         return draft.companions < _MAX_LIST_ITEMS
     if draft.verdict.sentence.paragraph != verdict.sentence.paragraph:
         return False
-    if {verdict.category, draft.verdict.category} <= _FINDINGS or _leans(verdict):
+    if {verdict.category, draft.verdict.category} <= _FINDINGS or _needs_predecessor(verdict):
         return True
     return verdict.category == draft.verdict.category or verdict.confidence < _STRONG
 
 
-def _stands(verdict: Verdict, context: Verdict | None) -> bool:
+def _is_complete(verdict: Verdict, context: Verdict | None) -> bool:
     """Return True if a hit says enough, with the sentence before it."""
     sentence = verdict.sentence
-    if sentence.block or sentence.text.endswith(_COLONS) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
+    if sentence.block or sentence.text.endswith(COLONS) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
         return True
     if telling := _telling_words(sentence.text):
         return context is not None or len(telling) > _FEW_WORDS or not _ANAPHOR.match(sentence.masked)
     return context is not None and _same_paragraph(context, verdict)
 
 
-def _leans(verdict: Verdict) -> bool:
-    """Return True if a sentence such as "keep that" needs the one before."""
+def _needs_predecessor(verdict: Verdict) -> bool:
+    """Return True if a sentence such as "keep that" needs its predecessor."""
     masked = verdict.sentence.masked
     return len(_telling_words(masked)) <= _FEW_WORDS or _ANAPHOR.match(masked) is not None
 
@@ -333,7 +345,7 @@ def _telling_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.casefold()) if word not in load_rules("en").empty_words]
 
 
-def _merge(draft: _Draft, verdict: Verdict) -> None:
+def _merge(draft: _CaptureDraft, verdict: Verdict) -> None:
     draft.sentences.append(verdict.sentence)
     draft.hits.append(verdict.sentence)
     draft.companions += verdict.sentence.is_item
@@ -344,7 +356,7 @@ def _merge(draft: _Draft, verdict: Verdict) -> None:
     draft.confidence = max(draft.confidence, verdict.confidence)
 
 
-def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
+def _may_accompany(draft: _CaptureDraft, verdict: Verdict) -> bool:
     distance = verdict.sentence.paragraph - draft.sentences[-1].paragraph
     if draft.length + len(verdict.sentence.text) > _MAX_CAPTURE_CHARS:
         return False
@@ -371,5 +383,5 @@ def _says_something(text: str, words: int) -> bool:
     return len(_WORD.findall(text)) >= words or len(_WIDE.findall(text)) >= _MIN_WIDE_CHARS
 
 
-def _fold(text: str) -> str:
+def _fold_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))

@@ -10,8 +10,9 @@ import re
 from itertools import islice
 from typing import Final
 
-from agent_memory.capture.rules import any_of, load_rules
+from agent_memory.capture.rules import get_pattern, load_rules
 from agent_memory.language.languages import guess_languages
+from agent_memory.language.sentences import COLONS
 
 _MAX_LABEL_CHARS: Final = 80
 _MAX_TITLE_CHARS: Final = 60
@@ -23,7 +24,6 @@ _FEWEST_LINES: Final = 3
 _FEW_LABELS: Final = 2
 """Labels in a message that make it a mail, a form or a conversation."""
 
-_COLONS: Final = (":", "\uff1a")
 _ENDS: Final = (".", "!", "?", ",", ";", "…", "。", "\uff01", "\uff1f", "\uff0c")
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _LABEL: Final = re.compile(rf"[^\w@]*([^.!?:\n\uff1a]{{1,{_MAX_LABEL_CHARS}}}):[ \t]+\S")
@@ -61,7 +61,10 @@ def blank_other_authors(text: str) -> str:
 
 
 def _pair_with_following(lines: list[str]) -> list[tuple[str, str]]:
-    """Return for each line the next line, and the next that is not blank; empty without one."""
+    """Pair each line with the next, and the next not blank.
+
+    They are empty at the end.
+    """
     pairs, below, text = [], "", ""
     for line in reversed(lines):
         pairs.append((below, text))
@@ -76,7 +79,9 @@ def has_foreign_label(sentence: str) -> bool:
 
 
 def _is_own_label(label: str, sentence: str) -> bool:
-    if any_of("wishes", "labels", r"\W*(?:(?:%s)\b\W*)+").fullmatch(label) or any_of("orders", "nouns").search(label):
+    if get_pattern("wishes", "labels", r"\W*(?:(?:%s)\b\W*)+").fullmatch(label) or get_pattern(
+        "orders", "nouns"
+    ).search(label):
         return True
     rules = [rule for language in guess_languages(sentence) for rule in load_rules(language).rules]
     return any("user" in rule.sources and rule.pattern.search(f"{label}:") for rule in rules)
@@ -95,7 +100,7 @@ def _is_head(line: str, below: str, text: str) -> bool:
         return True
     if not text or below.strip() or _BULLET.match(text):
         return False
-    if line.rstrip().endswith(_COLONS):
+    if line.rstrip().endswith(COLONS):
         return not _is_own_label(line.rstrip()[:-1], line)
     return _is_short(line) and has_foreign_label(line)
 
@@ -104,9 +109,9 @@ def _is_title(line: str, below: str, *, is_opening: bool) -> bool:
     """Return True if a line introduces the text directly below it."""
     if not below.strip() or _BULLET.match(below) or not _is_short(line):
         return False
-    if line.rstrip().endswith(_COLONS):
+    if line.rstrip().endswith(COLONS):
         return not _is_own_label(line.rstrip()[:-1], line)
-    if any_of("wishes", "labels", _GREETING).fullmatch(line):
+    if get_pattern("wishes", "labels", _GREETING).fullmatch(line):
         return False
     return is_opening or below.rstrip().endswith(_ENDS)
 

@@ -1,4 +1,4 @@
-"""The rules of a language, read from `patterns/<language>.yaml`. Data in, compiled patterns out; decides nothing.
+"""Rules of a language from `patterns/<language>.yaml`, and the user's own patterns.
 
 A file has these keys:
 
@@ -7,7 +7,7 @@ A file has these keys:
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
 - `vetoes`: what forbids a capture. `scope`: sentence; paragraph (and the rest of it); before (this sentence and all
   before it); message. `spares`: groups of rules that pass nevertheless.
-- in all of these, `patterns`: regular expressions of which one must be found; case is ignored.
+- in all of these, `patterns`: regular expressions; one must be found, and case is ignored.
 - `penalties`: what makes a capture (of one of the categories in `of`, if there is one) less likely; `weight` is taken
   from the confidence, unless the rule's group is spared.
 - `boosts`: what makes one of the categories in `of` more likely.
@@ -38,7 +38,7 @@ _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Veto:
+class CaptureVeto:
     """A reason to capture nothing within `scope`."""
 
     name: str
@@ -48,8 +48,11 @@ class Veto:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """A change of confidence: a penalty (negative) or a boost, for which groups and categories it holds."""
+class ConfidenceShift:
+    """Change of confidence: a negative penalty, or a boost.
+
+    It holds for some groups and categories.
+    """
 
     name: str
     pattern: re.Pattern[str]
@@ -59,7 +62,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CaptureRule:
     """A pattern that makes a sentence worth keeping."""
 
     name: str
@@ -76,9 +79,9 @@ class RuleSet:
     """Everything known about one language."""
 
     empty_words: frozenset[str]
-    vetoes: tuple[Veto, ...]
-    shifts: tuple[Shift, ...]
-    rules: tuple[Rule, ...]
+    vetoes: tuple[CaptureVeto, ...]
+    shifts: tuple[ConfidenceShift, ...]
+    rules: tuple[CaptureRule, ...]
     contractions: re.Pattern[str] | None = None
     """The language's contractions as they look without their apostrophe."""
 
@@ -86,11 +89,11 @@ class RuleSet:
         """Return `text` with the apostrophes that were left out: "dont" becomes "don't"."""
         if self.contractions is None:
             return text
-        return self.contractions.sub(lambda found: _with_apostrophe(found[0]), text)
+        return self.contractions.sub(lambda match: _add_apostrophe(match[0]), text)
 
 
-def _with_apostrophe(bare: str) -> str:
-    """Return a contraction that was written without its apostrophe with it: dont, im, youre."""
+def _add_apostrophe(bare: str) -> str:
+    """Add the missing apostrophe of a contraction: dont, im, youre."""
     ending = 2 if bare.casefold().endswith(("re", "ve", "ll")) else 1
     return f"{bare[:-ending]}'{bare[-ending:]}"
 
@@ -101,45 +104,45 @@ def load_rules(language: str) -> RuleSet:
     raw = read_patterns(language)
     define: dict[str, str] = {}
     for name, pattern in raw.get("define", {}).items():
-        define[name] = _expanded(pattern, define)
+        define[name] = _expand(pattern, define)
     return RuleSet(
         empty_words=frozenset(raw.get("empty_words", ())),
         vetoes=tuple(
-            Veto(entry["name"], _compiled(entry, define), entry["scope"], frozenset(entry.get("spares", ())))
+            CaptureVeto(entry["name"], _compile(entry, define), entry["scope"], frozenset(entry.get("spares", ())))
             for entry in raw.get("vetoes", ())
         ),
         shifts=(
-            *(_shift(entry, define, -1) for entry in raw.get("penalties", ())),
-            *(_shift(entry, define, 1) for entry in raw.get("boosts", ())),
+            *(_read_shift(entry, define, -1) for entry in raw.get("penalties", ())),
+            *(_read_shift(entry, define, 1) for entry in raw.get("boosts", ())),
         ),
-        rules=tuple(_rule(entry, define, language) for entry in raw["rules"]),
-        contractions=_without_apostrophe(raw.get("contractions", ())),
+        rules=tuple(_read_rule(entry, define, language) for entry in raw["rules"]),
+        contractions=_compile_contractions(raw.get("contractions", ())),
     )
 
 
-def _without_apostrophe(contractions: Sequence[str]) -> re.Pattern[str] | None:
+def _compile_contractions(contractions: Sequence[str]) -> re.Pattern[str] | None:
     words = "|".join(word.replace("'", "") for word in contractions)
     return re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if words else None
 
 
-def _expanded(pattern: str, define: Mapping[str, str]) -> str:
+def _expand(pattern: str, define: Mapping[str, str]) -> str:
     """Replace `{name}`; braces that name nothing (quantifiers) stay."""
     return _PLACEHOLDER.sub(lambda match: define.get(match[1], match[0]), pattern)
 
 
-def _compiled(entry: Mapping[str, Any], define: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_expanded("|".join(entry["patterns"]), define), re.IGNORECASE)
+def _compile(entry: Mapping[str, Any], define: Mapping[str, str]) -> re.Pattern[str]:
+    return re.compile(_expand("|".join(entry["patterns"]), define), re.IGNORECASE)
 
 
-def _shift(entry: Mapping[str, Any], define: Mapping[str, str], sign: int) -> Shift:
+def _read_shift(entry: Mapping[str, Any], define: Mapping[str, str], sign: int) -> ConfidenceShift:
     spares, categories = frozenset(entry.get("spares", ())), frozenset(entry.get("of", ()))
-    return Shift(entry["name"], _compiled(entry, define), sign * entry["weight"], spares, categories)
+    return ConfidenceShift(entry["name"], _compile(entry, define), sign * entry["weight"], spares, categories)
 
 
-def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) -> Rule:
-    return Rule(
+def _read_rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) -> CaptureRule:
+    return CaptureRule(
         name=f"{language}/{entry['name']}",
-        pattern=_compiled(entry, define),
+        pattern=_compile(entry, define),
         category=entry["category"],
         confidence=entry["confidence"],
         sources=frozenset(entry["sources"]),
@@ -149,18 +152,18 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
 
 
 def read_patterns(name: str) -> dict[str, Any]:
-    """Return the content of `patterns/<name>.yaml`, and of `<name>.<part>.yaml` where a language has more files."""
+    """Read `patterns/<name>.yaml` and `<name>.<part>.yaml`."""
     return load_patterns("agent_memory.capture", name)
 
 
 @functools.cache
-def any_of(name: str, key: str, frame: str = "%s") -> re.Pattern[str]:
-    """Return what finds one of the patterns that `patterns/<name>.yaml` lists under `key`; case is ignored.
+def get_pattern(name: str, key: str, frame: str = "%s") -> re.Pattern[str]:
+    """Return the pattern of a list in `patterns/<name>.yaml`, ignoring case.
 
     Args:
-        name: The file.
-        key: The list in it.
-        frame: A pattern around them, which stand in place of its `%s`.
+        name: Name of the file without its suffix.
+        key: Name of a list in the file.
+        frame: Pattern around the alternatives, which replace its `%s`.
     """
     return re.compile(frame % "|".join(read_patterns(name)[key]), re.IGNORECASE)
 
@@ -172,7 +175,7 @@ _SOURCES: Final = frozenset(("user", "assistant", "teammate"))
 
 
 class TimeLimitedPattern:
-    """Looks like a compiled pattern; after running out of time once it never matches again.
+    """Compiled pattern that never matches again after a timeout.
 
     Uses the `regex` package, whose `search` takes a timeout; the standard library's cannot be interrupted.
 
@@ -184,26 +187,29 @@ class TimeLimitedPattern:
         regex: Any = importlib.import_module("regex")  # 30 ms that only users with patterns of their own pay
 
         try:
-            self._compiled: Any = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
+            self._compile: Any = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
         except regex.error as error:
             raise ConfigurationError(f"hooks-memory-capture: a capture pattern cannot be used: {error}.") from None
         self.disabled = False
 
     def search(self, text: str) -> Any:
-        """Return a match, or None when there is none or the time ran out."""
+        """Return a match, or None if nothing matched in time."""
         if self.disabled:
             return None
         try:
-            return self._compiled.search(text, timeout=TIME_LIMIT_SECONDS)
+            return self._compile.search(text, timeout=TIME_LIMIT_SECONDS)
         except TimeoutError:
             self.disabled = True
             return None
 
 
-def custom_rules(patterns: Sequence[CapturePattern]) -> tuple[Rule, ...]:
-    """Return a rule for each configured pattern, in order; all sources but raw tool output are searched."""
+def build_custom_rules(patterns: Sequence[CapturePattern]) -> tuple[CaptureRule, ...]:
+    """Return a rule for each configured pattern, in order.
+
+    They search all sources except raw tool output.
+    """
     return tuple(
-        Rule(
+        CaptureRule(
             name=f"custom/{position}",
             pattern=TimeLimitedPattern(entry.pattern),  # type: ignore[arg-type]  # search() is all a rule needs
             category=entry.category,

@@ -1,7 +1,8 @@
-"""Requests about memories, and statements that a text repeats. Pure.
+"""Typed statements of the user that a text repeats, asks to keep, or quotes. Pure.
 
-Asked where a model needs the user's words: after untrusted text, and in the modes `ask` and `manual`.
-The words are in `patterns/orders.yaml`.
+They are checked where a model needs the user's words: after untrusted text, and in the modes `ask` and `manual`. A
+quote permits a model to replace what the user stated before. A false quote loses the user's words, a missed one costs a
+question, so quotes are read strictly, by structure. `patterns/orders.yaml` has the words.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from datetime import date, timedelta
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.capture.rules import any_of, read_patterns
-from agent_memory.capture.typed_text import SELF, is_question, own_sentences
+from agent_memory.capture.rules import get_pattern, read_patterns
+from agent_memory.capture.typed_text import SELF, is_question, list_own_sentences
 from agent_memory.language.sentences import split_sentences
 from agent_memory.language.similarity import get_harmless_words, list_telling_terms, strip_cue
 from agent_memory.language.words import query_terms, stem
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from agent_memory.times import TimeMention
 
-_any: Final = functools.partial(any_of, "orders")
+_any: Final = functools.partial(get_pattern, "orders")
 
 _VERBATIM: Final = re.compile(r"(?<![^\s,;()\"'])[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
 """Numbers, addresses, paths: these have to be equal character by character, not by their stems."""
@@ -54,8 +55,11 @@ _VAGUE: Final = frozenset(
 
 
 def names_memory(prompt: str, memory_id: str) -> bool:
-    """Return True if a typed sentence has the ID of a memory and neither asks nor denies."""
-    sentences = [sentence for sentence in own_sentences(prompt) if memory_id in sentence.lower()]
+    """Return True if a typed sentence affirms the ID of a memory.
+
+    It neither asks nor denies.
+    """
+    sentences = [sentence for sentence in list_own_sentences(prompt) if memory_id in sentence.lower()]
     return any(
         not _any("denies").search(sentence) and (_any("request").search(sentence) or not is_question(sentence))
         for sentence in sentences
@@ -73,7 +77,10 @@ def supposes(sentence: str) -> bool:
 
 
 def list_telling_words(text: str) -> frozenset[str]:
-    """Return the telling words of a text, without the function words of any language."""
+    """Return the content words of a text.
+
+    Function words of all languages are not among them.
+    """
     return frozenset(word for word in list_telling_terms(text) if len(word) > 1) - _VAGUE - _function_words()
 
 
@@ -96,7 +103,7 @@ def says(prompt: str, content: str) -> bool:
     before the same word on both sides. Free are words of asking, of the third person that a model puts a user's "I"
     into, and function words of a language that the user writes.
     """
-    typed = [sentence for sentence in own_sentences(prompt, strict=False) if not asks(sentence)]
+    typed = [sentence for sentence in list_own_sentences(prompt, strict=False) if not asks(sentence)]
     stated = [sentence.text for sentence in split_sentences(content)]
     return bool(stated) and all(any(_says(sentence, claim) for sentence in typed) for claim in stated)
 
@@ -108,7 +115,7 @@ def asks_to_keep(prompt: str, content: str) -> bool:
     two telling words, or one where one of them has no more; or it only points ("please remember that").
     """
     words = list_telling_words(content)
-    for sentence in own_sentences(prompt, strict=False):
+    for sentence in list_own_sentences(prompt, strict=False):
         if asks(sentence) or not _is_ordered("keep", sentence):
             continue
         named = list_telling_words(_any("keep").sub(" ", sentence))
@@ -142,85 +149,94 @@ def _says(sentence: str, claim: str) -> bool:
     if any(piece.casefold() not in sentence.casefold() for piece in pieces):
         return False
     theirs = [piece.strip(".:!?") for piece in _VERBATIM.findall(sentence)]
-    if len(pieces) == len(theirs) == 1:  # one number alone may stand anywhere; two could change places
+    if len(pieces) == len(theirs) == 1:  # one number alone may be anywhere; two could change places
         sentence, claim = sentence.replace(theirs[0], " "), claim.replace(pieces[0], " ")
-    free = _free_words(frozenset(list_telling_terms(_HYPHEN.sub(" ", sentence))))
-    said, claimed = _marked(sentence, free), _marked(_any("frames").sub(" ", claim), free)
-    if not claimed.words or len(claimed.words) > len(said.words):
+    free = _list_free_words(frozenset(list_telling_terms(_HYPHEN.sub(" ", sentence))))
+    typed, claimed = _mark_words(sentence, free), _mark_words(_any("frames").sub(" ", claim), free)
+    if not claimed.words or len(claimed.words) > len(typed.words):
         return False
     orders_of_words = [claimed]
     if _any("verb_last").search(sentence):
-        last = said.words[-1:]
-        orders_of_words += [claimed.with_last(n) for n, word in enumerate(claimed.words) if _is_said(word, last)]
-    return any(said.holds(order) for order in orders_of_words)
+        last = typed.words[-1:]
+        orders_of_words += [claimed.with_last(n) for n, word in enumerate(claimed.words) if _is_typed(word, last)]
+    return any(typed.holds(order) for order in orders_of_words)
 
 
-class _Marked(NamedTuple):
-    """The telling words of a sentence, and which of the gaps around them hold a denial or end a clause."""
+class _MarkedWords(NamedTuple):
+    """Content words of a sentence, and the gaps around them."""
 
     words: list[str]
     denied: frozenset[int]
-    """Gaps with a denial; gap n stands before word n."""
+    """Gaps with a denial; gap n is before word n."""
 
     ends: frozenset[int]
 
-    def with_last(self, position: int) -> _Marked:
-        """Return the same with one word at the end, where some languages put a verb."""
+    def with_last(self, position: int) -> _MarkedWords:
+        """Return the same with one word at the end.
+
+        Some languages put a verb there.
+        """
         words = [*self.words[:position], *self.words[position + 1 :], self.words[position]]
         length = len(words)
         moved = frozenset(min(gap if gap <= position else gap - 1, length - 1) for gap in self.denied)
-        return _Marked(words, moved, frozenset())
+        return _MarkedWords(words, moved, frozenset())
 
-    def holds(self, other: _Marked) -> bool:
-        """Return True if this text has the words of `other`.
+    def holds(self, claim: _MarkedWords) -> bool:
+        """Return True if this text has the words of a claim.
 
         They are in the same order, close together and denied alike.
         """
-        return any(self._holds_from(start, other) for start in range(len(self.words)))
+        return any(self._holds_from(start, claim) for start in range(len(self.words)))
 
-    def _holds_from(self, start: int, other: _Marked) -> bool:
-        at = start
+    def _holds_from(self, start: int, claim: _MarkedWords) -> bool:
+        place = start
         before = self._denied_between(max((gap for gap in self.ends if gap <= start), default=0), start)
-        for position, word in enumerate(other.words):
-            found = next((n for n in range(at, len(self.words)) if _is_said(word, self.words[n : n + 1])), None)
-            if found is None or (position == 0 and found != start):
+        for position, word in enumerate(claim.words):
+            following = range(place, len(self.words))
+            match = next((n for n in following if _is_typed(word, self.words[n : n + 1])), None)
+            if match is None or (position == 0 and match != start):
                 return False
             if position:
-                before = self._denied_between(at, found)
-            if before != (position in other.denied):
+                before = self._denied_between(place, match)
+            if before != (position in claim.denied):
                 return False
-            at = found + 1
-        skipped = at - start - len(other.words)
-        after = self._denied_between(at, min((gap for gap in self.ends if gap >= at), default=len(self.words)))
-        return skipped <= max(1, len(other.words) // _FEW_WORDS) and after == (len(other.words) in other.denied)
+            place = match + 1
+        skipped = place - start - len(claim.words)
+        after = self._denied_between(place, min((gap for gap in self.ends if gap >= place), default=len(self.words)))
+        return skipped <= max(1, len(claim.words) // _FEW_WORDS) and after == (len(claim.words) in claim.denied)
 
     def _denied_between(self, first: int, last: int) -> bool:
         return any(first <= gap <= last for gap in self.denied)
 
 
-def _marked(text: str, free: frozenset[str]) -> _Marked:
+def _mark_words(text: str, free: frozenset[str]) -> _MarkedWords:
     words: list[str] = []
     denied: set[int] = set()
     ends: set[int] = set()
-    for piece in _marks().split(_HYPHEN.sub(" ", text)):
+    for piece in _compile_marks().split(_HYPHEN.sub(" ", text)):
         if CLAUSE.fullmatch(piece):
             ends.add(len(words))
-        elif _any("denies").search(piece) and _marks().fullmatch(piece):
+        elif _any("denies").search(piece) and _compile_marks().fullmatch(piece):
             denied.add(len(words))
         else:
             words += [word for word in list_telling_terms(piece) if word not in free]
-    return _Marked(words, frozenset(denied), frozenset(ends))
+    return _MarkedWords(words, frozenset(denied), frozenset(ends))
 
 
 @functools.cache
-def _marks() -> re.Pattern[str]:
-    """Denials, with the verb that a contracted one hangs on, and the ends of clauses."""
+def _compile_marks() -> re.Pattern[str]:
+    """Return the pattern of denials and of the ends of clauses.
+
+    A contracted denial includes its verb.
+    """
     return re.compile(rf"((?:\w+n['\u2019]t\b|{_any('denies').pattern})|{CLAUSE.pattern})", re.IGNORECASE)
 
 
-def _is_said(word: str, said: Collection[str]) -> bool:
-    """Return True if the user said a stem, or another form of it."""
-    return word in said or any(differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM])
+def _is_typed(word: str, typed_words: Collection[str]) -> bool:
+    """Return True if the user typed a stem in some form."""
+    return word in typed_words or any(
+        differ_in_ending(word, typed) for typed in typed_words if typed[:_MIN_STEM] == word[:_MIN_STEM]
+    )
 
 
 def differ_in_ending(first: str, second: str) -> bool:
@@ -237,10 +253,10 @@ def _endings() -> frozenset[str]:
     return frozenset({"", *read_patterns("orders")["endings"]})
 
 
-def _free_words(said: frozenset[str]) -> frozenset[str]:
-    """Return the words that say nothing of a fact: those of asking, and function words of the user's languages."""
+def _list_free_words(typed_words: frozenset[str]) -> frozenset[str]:
+    """Return words of asking, and function words of the user's languages."""
     asking, languages = _small_words()
-    return asking.union(*(words for words in languages if words & said))
+    return asking.union(*(words for words in languages if words & typed_words))
 
 
 @functools.cache
@@ -276,11 +292,11 @@ def find_quote(prompt: str, content: str, replaced: str) -> str:
         replaced: Replaced text; a quote says something else.
     """
     line, content = prompt.strip(), content[:_MAX_CHARS]
-    if len(line) > _MAX_CHARS or "\n" in line or any_of("wishes", "reported").search(line):
+    if len(line) > _MAX_CHARS or "\n" in line or get_pattern("wishes", "reported").search(line):
         return ""
     statements = [
         statement
-        for sentence in own_sentences(line)
+        for sentence in list_own_sentences(line)
         if not asks(sentence)
         for statement in _iter_statements(strip_cue(sentence))
         if _differ(statement, replaced)
@@ -308,8 +324,8 @@ def _iter_statements(sentence: str) -> Iterator[str]:
     starts = [0, *(clause.end() for clause in alike)]
     ends = [*(clause.start() for clause in alike), len(sentence)]
     for start, end in zip(starts, ends, strict=True):
-        others = f"{sentence[:start]} {sentence[end:]}"
-        if alike and not denies(others) and not supposes(others):
+        rest = f"{sentence[:start]} {sentence[end:]}"
+        if alike and not denies(rest) and not supposes(rest):
             yield sentence[start:end]
 
 
@@ -332,7 +348,7 @@ def _is_opening(clause: str) -> bool:
 
 
 def _differ(statement: str, replaced: str) -> bool:
-    """Return True if a statement adds words to a text, or denies it."""
+    """Return True if a statement adds words to a text or denies it."""
     has_new = not set(query_terms(statement)) <= set(query_terms(replaced))
     return has_new or denies(statement) != denies(replaced)
 
@@ -352,7 +368,9 @@ def _is_quoted(statement: str, content: str) -> bool:
     before, lead, tail = typed_words[: run.a], new_words[: run.b], new_words[run.b + run.size :]
     if not lead:
         beginning = statement[: typed_words[run.a].start()]
-        before = _list_words(any_of("orders", "changed").sub("", any_of("orders", "request").sub("", beginning)))
+        before = _list_words(
+            get_pattern("orders", "changed").sub("", get_pattern("orders", "request").sub("", beginning))
+        )
     if len(before) > min(len(lead), 1) or any(list_content_words(word[0]) for word in before):
         return False
     around = " ".join(word[0] for word in (*before, *lead, *tail))

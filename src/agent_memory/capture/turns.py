@@ -1,4 +1,4 @@
-"""The bookkeeping of captures in a session: what waits for the end of its turn, what was seen, what the cap allows."""
+"""Bookkeeping of a session's captures: buffer of a turn, and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class TurnBuffer:
-    """Candidates of the current turn; held back until it ends, since the model may store the same by tool."""
+    """Candidates of a turn, held until it ends.
+
+    The model may store the same by tool.
+    """
 
     def __init__(self) -> None:
         self._held: list[Observation] = []
@@ -34,22 +37,22 @@ class TurnBuffer:
 
         Args:
             stored_by_tool: Contents that the model stored by tool in this turn.
-            low_trust: Whether untrusted output came in. What was stored then stands for nothing the user said.
+            low_trust: True after untrusted output; what was stored then replaces no words of the user.
 
         Returns:
             The candidates that are not among them, and how many were dropped for which reason.
         """
         held, self._held = self._held, []
-        kept = [
+        candidates = [
             observation
             for observation in held
             if (low_trust and observation.trust == "high") or not is_restated(observation.content, stored_by_tool)
         ]
-        return kept, +Counter(stored_by_tool=len(held) - len(kept))
+        return candidates, +Counter(stored_by_tool=len(held) - len(candidates))
 
 
 class CaptureLedger:
-    """What a session has captured: no near-duplicate twice, no more than `limit`."""
+    """Captures of a session, without near duplicates and up to a limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -58,7 +61,7 @@ class CaptureLedger:
         self.skipped: Counter[str] = Counter()
 
     def admit(self, observations: Iterable[Observation]) -> tuple[list[Observation], Counter[str]]:
-        """Return those that are new and fit the session's cap, and how many were dropped for which reason."""
+        """Return the new ones within the limit, and counts of dropped ones."""
         admitted: list[Observation] = []
         dropped: Counter[str] = Counter()
         for observation in observations:

@@ -1,4 +1,8 @@
-"""What in a message is its author's own: not code, mark-up, logs, quotations, or prose that was pasted."""
+"""Text of a message that its author wrote.
+
+Not code, mark-up, logs, quotations, injected blocks, or pasted prose. `patterns/foreign.yaml` has the signs. Removed
+lines leave an empty line.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,13 @@ import re
 from typing import Final
 
 from agent_memory.capture.other_authors import blank_other_authors
-from agent_memory.capture.rules import any_of
-from agent_memory.language.sentences import split_sentences
+from agent_memory.capture.rules import get_pattern
+from agent_memory.language.sentences import COLONS, split_sentences
 
 _MAX_BLOCK_LINES: Final = 12
 _MAX_BLOCK_CHARS: Final = 800
 _CUT: Final = "\x00cut\x00"
-"""Stands where an element was taken out of a line: what is left of that sentence says something else than before."""
+"""Mark of an element that was removed from a line, which changes the meaning of its sentence."""
 
 _OPEN_TAG: Final = re.compile(
     r"<(script|style|system-reminder|system|memory|context|blockquote|pre|code|document|quote)\b[^<>]{0,200}>|<!--",
@@ -36,7 +40,7 @@ _QUOTE_LINE: Final = re.compile(r"^\s{0,3}(?:>|&gt;|\|\s)")
 
 
 def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
-    """Return the author's own lines, and the code blocks taken out (placeholder line to block).
+    """Return the author's own lines, and code blocks by placeholder line.
 
     A short block stays reachable: a sentence that introduces it with a colon may keep it.
 
@@ -45,21 +49,21 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
         typed: Whether a person typed it. Then headings, labels and long even prose are signs of a paste; a model
             writes like that itself.
     """
-    text = _without_elements(text) if "<" in text else text
-    lines, blocks = _without_fences(without_injected(text.splitlines()))
+    text = _remove_elements(text) if "<" in text else text
+    lines, blocks = _remove_fences(_drop_injected(text.splitlines()))
     lines = ["" if _QUOTE_LINE.match(line) else line for line in lines]
     if typed:
-        lines = without_impersonal(without_document(without_machine_regions(without_announced(lines))))
+        lines = _drop_impersonal(_drop_document(_blank_machine_regions(_drop_announced(lines))))
     return "\n".join(line for line in lines if not is_machine_line(line)), blocks
 
 
-def typed_part(text: str) -> str:
+def get_typed_part(text: str) -> str:
     """Return the part that only the user can have typed.
 
     Empty for a very long message.
     """
-    own, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
-    return blank_other_authors(own) if len(own) <= MAX_OWN_CHARS else ""
+    typed_lines, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
+    return blank_other_authors(typed_lines) if len(typed_lines) <= MAX_OWN_CHARS else ""
 
 
 def was_cut(text: str) -> bool:
@@ -67,13 +71,16 @@ def was_cut(text: str) -> bool:
     return _CUT in text
 
 
-def _without_elements(text: str) -> str:
-    """Drop comments and elements that hold someone else's words; linear also for tags that never close."""
+def _remove_elements(text: str) -> str:
+    """Remove comments and elements with the words of others.
+
+    The time is linear, also for tags that never close.
+    """
     folded = text.lower()
     parts: list[str] = []
     unclosed: set[str] = set()
     position = 0
-    for match in sorted([*_OPEN_TAG.finditer(text), *_HOST_TAG.finditer(text)], key=lambda found: found.start()):
+    for match in sorted([*_OPEN_TAG.finditer(text), *_HOST_TAG.finditer(text)], key=re.Match.start):
         name = (match[1] or "").lower()
         closing = f"</{name}>" if name else "-->"
         if match.start() < position or closing in unclosed:
@@ -92,7 +99,7 @@ def _without_elements(text: str) -> str:
 
 
 def _seam(text: str, start: int, end: int) -> str:
-    """Return what stands for an element: a line of its own, or a mark in the sentence it was part of."""
+    """Return the replacement of an element: a line break, or a mark."""
     before = text[max(0, start - _NEAR) : start].rstrip(" \t")
     after = text[end : end + _NEAR].lstrip(" \t")
     begins = not before or before[-1] in _ENDS
@@ -100,8 +107,8 @@ def _seam(text: str, start: int, end: int) -> str:
     return "\n" if begins and ends else _CUT
 
 
-def _without_fences(lines: list[str]) -> tuple[list[str], dict[str, str]]:
-    kept: list[str] = []
+def _remove_fences(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    kept_lines: list[str] = []
     blocks: dict[str, str] = {}
     inside: list[str] | None = None
     fence = ""
@@ -113,12 +120,12 @@ def _without_fences(lines: list[str]) -> tuple[list[str], dict[str, str]]:
             inside.append(line)
             if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
                 placeholder = f"\x00block{len(blocks)}\x00"
-                kept.append(placeholder)
+                kept_lines.append(placeholder)
                 blocks[placeholder] = _short("\n".join(inside))
                 inside = None
         else:
-            kept.append(line)
-    return kept, blocks
+            kept_lines.append(line)
+    return kept_lines, blocks
 
 
 def _short(block: str) -> str:
@@ -155,17 +162,17 @@ _RULE: Final = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*$")
 _EMOJI_LED: Final = re.compile(r"^\s*(?:[-*+]\s+)?[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff]")
 
 
-_sign: Final = functools.partial(any_of, "foreign")
+_get_sign: Final = functools.partial(get_pattern, "foreign")
 
 
 def is_machine_line(line: str) -> bool:
-    """Return True if a machine wrote this line, or a person wrote it for one: log, trace, terminal, code, data."""
+    """Return True for a line of a log, trace, terminal, code or data."""
     line = line[:_MAX_LINE]
     if line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "*")):
         return True
     return (
-        _sign("machine_line", r"\s*(?:%s)").match(line) is not None
-        or _sign("machine_anywhere", "(?-i:%s)").search(line) is not None
+        _get_sign("machine_line", r"\s*(?:%s)").match(line) is not None
+        or _get_sign("machine_anywhere", "(?-i:%s)").search(line) is not None
         or _reads_like_code(line)
     )
 
@@ -177,23 +184,23 @@ def _reads_like_code(line: str) -> bool:
     return sum(character in _CODE_SIGNS for character in bare) > _CODE_SHARE * len(bare)
 
 
-def without_machine_regions(lines: list[str]) -> list[str]:
-    """Blank out what machines wrote: their lines, the few between two of them, and the rest of a block of them."""
+def _blank_machine_regions(lines: list[str]) -> list[str]:
+    """Blank lines of machines, the few between, and their blocks."""
     machine = [bool(line.strip()) and is_machine_line(line) for line in lines]
     if not any(machine):
         return lines
     _bridge(lines, machine)
     _fill_blocks(lines, machine)
-    kept = ["" if flag else line for line, flag in zip(lines, machine, strict=True)]
+    kept_lines = ["" if flag else line for line, flag in zip(lines, machine, strict=True)]
     taken = sum(len(line) for line, flag in zip(lines, machine, strict=True) if flag)
-    left = sum(map(len, kept))
-    if sum(machine) >= _MANY_LINES and taken > left:
-        return _ends_of(kept, machine) if left <= _LONG_LEFT else []
-    return kept
+    kept_chars = sum(map(len, kept_lines))
+    if sum(machine) >= _MANY_LINES and taken > kept_chars:
+        return _keep_ends(kept_lines, machine) if kept_chars <= _LONG_LEFT else []
+    return kept_lines
 
 
 def _bridge(lines: list[str], machine: list[bool]) -> None:
-    """Mark the lines that stand between two of a machine, when they are few."""
+    """Mark the few lines between two of a machine."""
     last = -1
     between = 0
     for position, flag in enumerate(machine):
@@ -206,7 +213,7 @@ def _bridge(lines: list[str], machine: list[bool]) -> None:
 
 
 def _fill_blocks(lines: list[str], machine: list[bool]) -> None:
-    """Mark the rest of each block (lines without an empty one between) of which a machine wrote most."""
+    """Mark blocks that a machine mostly wrote; they have no empty line."""
     start = 0
     for position in range(len(lines) + 1):
         if position < len(lines) and lines[position].strip():
@@ -218,37 +225,42 @@ def _fill_blocks(lines: list[str], machine: list[bool]) -> None:
         start = position + 1
 
 
-def _ends_of(kept: list[str], machine: list[bool]) -> list[str]:
-    """Keep what was said before the first and after the last line of a machine."""
+def _keep_ends(kept_lines: list[str], machine: list[bool]) -> list[str]:
+    """Keep the lines before the first and after the last machine line."""
     first = machine.index(True)
     last = len(machine) - machine[::-1].index(True)
-    return [line if position < first or position >= last else "" for position, line in enumerate(kept)]
+    return [line if position < first or position >= last else "" for position, line in enumerate(kept_lines)]
 
 
-def without_announced(lines: list[str]) -> list[str]:
-    """Drop what follows words such as "Here is what the page says:", but for a last paragraph of the author's own.
+def _drop_announced(lines: list[str]) -> list[str]:
+    """Drop pasted text after words such as "Here is the page:".
+
+    A last paragraph of the author's own stays.
 
     A first line may also be the address that the rest comes from, or say what to do with it ("Translate this:").
     """
     first = next((position for position, line in enumerate(lines) if line.strip()), 0)
     for position, line in enumerate(lines):
-        found = _sign("announces_paste").search(line[:_MAX_LINE])
-        if found is None and position == first:
-            found = _sign("opens_paste", r"\W*(?:%s)").match(line[:_MAX_LINE])
-        if found is None or not (line[found.end() :].strip() or any(lines[position + 1 :])):
+        announcement = _get_sign("announces_paste").search(line[:_MAX_LINE])
+        if announcement is None and position == first:
+            announcement = _get_sign("opens_paste", r"\W*(?:%s)").match(line[:_MAX_LINE])
+        if announcement is None or not (line[announcement.end() :].strip() or any(lines[position + 1 :])):
             continue
         tail = _last_words(lines, position + 1)
-        return [*lines[:position], line[: found.end()], *[""] * (tail - position - 1), *lines[tail:]]
+        return [*lines[:position], line[: announcement.end()], *[""] * (tail - position - 1), *lines[tail:]]
     return lines
 
 
-def without_document(lines: list[str]) -> list[str]:
-    """Drop a document with headings or labels, from its first sign on, but for a last paragraph of the author's own."""
+def _drop_document(lines: list[str]) -> list[str]:
+    """Drop a document with headings or labels.
+
+    A last paragraph of the author's own stays.
+    """
     headings = [n for n, line in enumerate(lines) if _HEADING.match(line)]
-    others = [n for n, line in enumerate(lines) if _LABEL.match(line) or _RULE.match(line) or _EMOJI_LED.match(line)]
-    if len(headings) < _FEW_HEADINGS and len(headings) + len(others) < _FEW_SIGNS:
+    signs = [n for n, line in enumerate(lines) if _LABEL.match(line) or _RULE.match(line) or _EMOJI_LED.match(line)]
+    if len(headings) < _FEW_HEADINGS and len(headings) + len(signs) < _FEW_SIGNS:
         return lines
-    marks = sorted([*headings, *others])
+    marks = sorted([*headings, *signs])
     lead = lines[: marks[0]]
     tail = _last_words(lines, marks[-1] + 1)
     if sum(map(len, lead)) > _LONG_LEAD:
@@ -257,7 +269,7 @@ def without_document(lines: list[str]) -> list[str]:
 
 
 def _last_words(lines: list[str], start: int) -> int:
-    """Return where the last paragraph begins, if that is after `start` and its author speaks in it; else the end."""
+    """Return the start of a last own paragraph, or the end."""
     end = len(lines)
     while end > start and not lines[end - 1].strip():
         end -= 1
@@ -265,11 +277,14 @@ def _last_words(lines: list[str], start: int) -> int:
     while first > start and lines[first - 1].strip():
         first -= 1
     stands_apart = start < first < end
-    return first if stands_apart and _sign("returns_to_self", r"\W*(?:%s)").match(lines[first]) else len(lines)
+    return first if stands_apart and _get_sign("returns_to_self", r"\W*(?:%s)").match(lines[first]) else len(lines)
 
 
-def without_impersonal(lines: list[str]) -> list[str]:
-    """Drop long English lines in a long message that name no first person, ask nothing and beg for nothing."""
+def _drop_impersonal(lines: list[str]) -> list[str]:
+    """Drop long impersonal English lines of a long message.
+
+    They have no first person, question or request.
+    """
     if sum(map(len, lines)) < _LONG_MESSAGE:
         return lines
     return ["" if _is_impersonal(line) else line for line in lines]
@@ -291,25 +306,28 @@ def strip_injected(text: str) -> str:
     if INJECTED_PREFIX not in text:
         return text
     lines = text.splitlines()
-    kept = without_injected(lines)
-    return text if len(kept) == len(lines) else "\n".join(kept)
+    kept_lines = _drop_injected(lines)
+    return text if len(kept_lines) == len(lines) else "\n".join(kept_lines)
 
 
-def without_injected(lines: list[str]) -> list[str]:
-    """Drop each block that begins with our marker line and ends with the fence that closes it, or with the text."""
-    kept: list[str] = []
+def _drop_injected(lines: list[str]) -> list[str]:
+    """Drop blocks that begin with our marker line.
+
+    They end with the fence that closes them, or with the text.
+    """
+    kept_lines: list[str] = []
     is_inside, fence = False, ""
     for line in lines:
         bare = line.strip()
         if not is_inside:
             is_inside = bare.startswith(INJECTED_PREFIX)
             if not is_inside:
-                kept.append(line)
+                kept_lines.append(line)
         elif not fence:
             fence = match[1] if (match := FENCE.match(bare)) else ""
         elif bare.startswith(fence) and not bare.strip(fence[0]):
             is_inside, fence = False, ""
-    return kept
+    return kept_lines
 
 
 _SEPARATOR: Final = re.compile(r"^\s*(?:-{2,}|={3,}|\*{3,}|_{3,})\s*$")
@@ -319,14 +337,20 @@ _COMMENTED: Final = re.compile(
 )
 
 
-def teammate_statements(text: str) -> str:
-    """Return the part of a tool's output that a teammate said: comments, hand-over notes, own post-mortems.
+def read_teammate_statements(text: str) -> str:
+    """Return the words of a teammate in a tool's output.
+
+    They are in comments, hand-over notes and own post-mortems.
 
     Everything else a tool returns (files, pages, logs, listings) is no teammate's statement: "".
     """
-    if _sign("outside", r"(?<!\w)(?:%s)").search(text[:20_000]):
+    if _get_sign("outside", r"(?<!\w)(?:%s)").search(text[:20_000]):
         return ""
-    speaker, bot, label = _sign("speaker", r"\s*(?:%s)"), _sign("bot", r"\b(?:%s)\b"), _sign("field", r"\s*(?:%s)\s*:")
+    speaker, bot, label = (
+        _get_sign("speaker", r"\s*(?:%s)"),
+        _get_sign("bot", r"\b(?:%s)\b"),
+        _get_sign("field", r"\s*(?:%s)\s*:"),
+    )
     spoken: list[str] = []
     speaking = False
     seen_speaker = False
@@ -342,10 +366,9 @@ def teammate_statements(text: str) -> str:
             spoken.append(line)
     if not seen_speaker:
         return ""
-    return "\n".join(spoken) if _COMMENTED.search(text) or _sign("internal").search(text) else ""
+    return "\n".join(spoken) if _COMMENTED.search(text) or _get_sign("internal").search(text) else ""
 
 
-_MAX_CHARS: Final = 40_000
 _MANY_SENTENCES: Final = 40
 """A longer message was pasted for the most part: its first and its last paragraph are read."""
 
@@ -360,16 +383,14 @@ _LEFT_OPEN: Final = re.compile('["“„«「『`](?:[^\n]|\n(?!\\s*\n))*')
 _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|吗\W*$")
 
-_INTRODUCES: Final = (":", "\uff1a")
-
 
 def is_question(sentence: str) -> bool:
-    """Tell whether a sentence ends as a question does."""
+    """Return True if a sentence ends in a question mark."""
     return _QUESTION.search(sentence) is not None
 
 
-def own_sentences(message: str, *, strict: bool = True) -> list[str]:
-    """Return the sentences that a message's author says themselves, quotations blanked out, in their order.
+def list_own_sentences(message: str, *, strict: bool = True) -> list[str]:
+    """Return the author's own sentences in order, quotations blanked.
 
     Left out: quotations and code, marked-up and injected text, lines of machines, and whatever follows the words by
     which a text of another author is reported or brought in ("here is the page", "the mail says").
@@ -378,25 +399,28 @@ def own_sentences(message: str, *, strict: bool = True) -> list[str]:
         message: As it was typed.
         strict: Leave out what follows a line that ends in a colon, too: it may be a text that was pasted.
     """
-    whole = message[:_MAX_CHARS].encode("utf-8", "replace").decode()
-    own, blocks = separate(whole, typed=True)
-    sentences = split_sentences(without_quotations(own), blocks)
+    text = message[:MAX_MESSAGE_CHARS].encode("utf-8", "replace").decode()
+    typed_lines, blocks = separate(text, typed=True)
+    sentences = split_sentences(blank_quotations(typed_lines), blocks)
     if len(sentences) > _MANY_SENTENCES:
         ends = {sentences[0].paragraph, sentences[-1].paragraph}
         sentences = [sentence for sentence in sentences if sentence.paragraph in ends]
-    found: list[str] = []
+    own_sentences: list[str] = []
     for sentence in sentences:
-        reported = any_of("wishes", "reported").search(sentence.masked)
-        said = sentence.masked[: reported.start()] if reported else sentence.masked
-        if said.strip():
-            found.append(" ".join(said.split()))
-        if reported or (strict and said.rstrip().endswith(_INTRODUCES)):
+        reported = get_pattern("wishes", "reported").search(sentence.masked)
+        words = sentence.masked[: reported.start()] if reported else sentence.masked
+        if words.strip():
+            own_sentences.append(" ".join(words.split()))
+        if reported or (strict and words.rstrip().endswith(COLONS)):
             break
-    return found
+    return own_sentences
 
 
-def without_quotations(text: str) -> str:
-    """Blank out what is quoted; a single name keeps its letters, since names are often put in quotation marks."""
+def blank_quotations(text: str) -> str:
+    """Blank quotations, except single names.
+
+    Names are often in quotation marks.
+    """
     return _LEFT_OPEN.sub(lambda match: _hollow(match[0]), _QUOTED.sub(lambda match: _blank(match[0]), text))
 
 

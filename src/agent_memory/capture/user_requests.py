@@ -1,7 +1,11 @@
-"""Requests about storing: "don't store any of this", "you can store again".
+"""Requests of the user about storing, and for an agent. Pure.
 
-Pure; opens nothing. A request is a sentence that the user typed, made of words from `patterns/consent.yaml` and of
-nothing else. A sentence that names anything else, such as a file or a cache, is about that.
+A request about storing, such as "don't store any of this", is a typed sentence of words from `patterns/consent.yaml`
+and of nothing else: a sentence that names a file or a cache is about that.
+
+A request for an agent, such as "start as bob", has its name next to a word of `patterns/wishes.yaml`, in a sentence of
+the user's own that neither denies, asks nor reports it. In doubt there is none: then the model asks the user. After
+untrusted text only the printed phrase counts, alone in its sentence.
 """
 
 from __future__ import annotations
@@ -11,17 +15,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.capture.rules import any_of, read_patterns
-from agent_memory.capture.typed_text import is_question, own_sentences
-from agent_memory.language.sentences import CLAUSE_END
+from agent_memory.capture.rules import get_pattern, read_patterns
+from agent_memory.capture.typed_text import MAX_MESSAGE_CHARS, is_question, list_own_sentences
+from agent_memory.language.sentences import CLAUSE_END, COLONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 StoringRequest = Literal["stop", "resume"]
 
-_MOST_CHARS: Final = 40_000
-"""Characters of a prompt that are read; a longer one was pasted."""
 _LONGEST: Final = 200
 """Characters of a sentence; a longer one says more than a request."""
 _PIECE_END: Final = re.compile(rf"[.!?\n。\uff01]|{CLAUSE_END.pattern}")
@@ -108,10 +110,10 @@ def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | No
     if agent_id:
         name = re.escape(agent_id)
         prompt = re.sub(rf"\b{name}[,:]|,\s*{name}(?=[.!?]*\s*$)", " ", prompt, flags=re.IGNORECASE)
-    pieces = {piece.strip() for piece in _PIECE_END.split(prompt[:_MOST_CHARS])}
+    pieces = {piece.strip() for piece in _PIECE_END.split(prompt[:MAX_MESSAGE_CHARS])}
     if not any(_is_of_words(piece) for piece in pieces if 1 < len(piece) <= _LONGEST):
         return None  # most prompts: finding the sentences of a long one costs more
-    sentences = [sentence for sentence in own_sentences(prompt, strict=False) if len(sentence) <= _LONGEST]
+    sentences = [sentence for sentence in list_own_sentences(prompt, strict=False) if len(sentence) <= _LONGEST]
     is_alone = sentences == [" ".join(prompt.split())]
     if any(_stops(wording, sentence, is_alone=is_alone) for sentence in sentences for wording in _wordings()):
         return "stop"
@@ -127,7 +129,7 @@ def _stops(wording: _WordLists, sentence: str, *, is_alone: bool) -> bool:
 
 def _is_permission(wording: _WordLists, prompt: str) -> bool:
     """Return True if the whole message is the user's own permission."""
-    sentences = own_sentences(prompt)
+    sentences = list_own_sentences(prompt)
     is_whole = " ".join(sentences) == " ".join(prompt.split())
     return is_whole and any(map(wording.resumes, sentences)) and all(map(wording.permits, sentences))
 
@@ -148,7 +150,7 @@ _GENITIVE: Final = r"(?:['\u2019]s?|s)"
 _PART_END: Final = re.compile(rf"(?<=[?\uff1f])|[.!。\uff01]|{CLAUSE_END.pattern}")
 """End of a part of a sentence; a question mark stays with what it ends."""
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a][^:\uff1a]*$"
-"""Labels that the user's own words may follow; before any other colon stands who or what says them."""
+"""Labels that the user's own words may follow; any other label names another author."""
 _PRINTED: Final = (
     r"(?:(?:please|now|ok|okay|yes|hi|hello)[\s,.:!]+)*start as {n}(?: with memory enabled)?"
     r"(?:[\s,]+(?:please|now|thanks))*[\s.!]*"
@@ -157,8 +159,11 @@ _PRINTED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Language:
-    """How a language wishes for an agent; the keys are explained in `patterns/wishes.yaml`."""
+class _RequestWording:
+    """Wording of requests for an agent in one language.
+
+    `patterns/wishes.yaml` explains the keys.
+    """
 
     literal: tuple[str, ...]
     loose: tuple[str, ...]
@@ -180,15 +185,15 @@ def is_wished(agent_id: str, prompt: str, *, in_doubt: bool) -> bool:
     """
     if agent_id.lower() not in prompt.lower():
         return False
-    sentences = own_sentences(prompt)
+    sentences = list_own_sentences(prompt)
     if in_doubt:
         phrase = re.compile(_PRINTED.replace("{n}", re.escape(agent_id)), re.IGNORECASE)
-        is_reported = any_of("wishes", "reported").search(prompt) is not None
+        is_reported = get_pattern("wishes", "reported").search(prompt) is not None
         return not is_reported and any(phrase.fullmatch(sentence) for sentence in sentences)
-    return any(_wishes(language, sentence, agent_id) for sentence in sentences for language in _languages())
+    return any(_wishes(language, sentence, agent_id) for sentence in sentences for language in _load_wordings())
 
 
-def _wishes(language: _Language, sentence: str, agent_id: str) -> bool:
+def _wishes(language: _RequestWording, sentence: str, agent_id: str) -> bool:
     further = language.switch + (() if agent_id.lower() in language.no_names else language.loose)
     name = re.escape(agent_id)
     return any(
@@ -202,12 +207,12 @@ def _wishes(language: _Language, sentence: str, agent_id: str) -> bool:
     )
 
 
-def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_literal: bool) -> bool:
-    """Return True if the wish is neither denied, nor reported, nor a condition or a question."""
+def _is_meant(language: _RequestWording, sentence: str, match: re.Match[str], *, is_literal: bool) -> bool:
+    """Return True if a request is neither denied, reported, conditional nor asked."""
     before, after = sentence[: match.start()], sentence[match.end() :]
-    if any_of("wishes", "labels", _LABELLED).search(before) is None and (":" in before or "\uff1a" in before):
+    if get_pattern("wishes", "labels", _LABELLED).search(before) is None and any(colon in before for colon in COLONS):
         return False
-    begins = max((found.end() for found in any_of("wishes", "new_clause").finditer(before)), default=0)
+    begins = max((clause.end() for clause in get_pattern("wishes", "new_clause").finditer(before)), default=0)
     rest = _PART_END.split(after, maxsplit=1)[0]
     if is_question(rest if is_literal else after) and not language.request.search(sentence):
         return False
@@ -217,16 +222,16 @@ def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_li
 
 
 @functools.cache
-def _languages() -> tuple[_Language, ...]:
+def _load_wordings() -> tuple[_RequestWording, ...]:
     data = read_patterns("wishes")
-    return tuple(_language(part) for part in data.values() if "literal" in part)
+    return tuple(_read_wording(part) for part in data.values() if "literal" in part)
 
 
-def _language(data: dict[str, Any]) -> _Language:
+def _read_wording(data: dict[str, Any]) -> _RequestWording:
     literal, loose, switch = (
         tuple(form.replace("{end}", data["end"]) for form in data[key]) for key in ("literal", "loose", "switch")
     )
     denied, denied_after, request = (
         re.compile(data[key], re.IGNORECASE) for key in ("denied", "denied_after", "request")
     )
-    return _Language(literal, loose, switch, denied, denied_after, request, frozenset(data["no_names"]))
+    return _RequestWording(literal, loose, switch, denied, denied_after, request, frozenset(data["no_names"]))

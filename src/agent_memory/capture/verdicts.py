@@ -1,4 +1,7 @@
-"""One sentence against the rules: which holds, how sure, what forbids it. Sees no neighbouring sentence."""
+"""Verdict on one sentence: matching rules, confidence, vetoes and explicit cues such as "remember".
+
+The words are in `patterns/`; rules with a `cue` are explicit. No neighbouring sentence is read. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from agent_memory.capture.rules import CUSTOM, any_of
-from agent_memory.capture.typed_text import is_question, without_quotations
-from agent_memory.language.sentences import CLAUSE_END, find_breaks
+from agent_memory.capture.rules import CUSTOM, get_pattern
+from agent_memory.capture.typed_text import blank_quotations, is_question
+from agent_memory.language.sentences import CLAUSE_END, COLONS, find_breaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.capture.rules import Rule, RuleSet, Veto
+    from agent_memory.capture.rules import CaptureRule, CaptureVeto, RuleSet
     from agent_memory.language.sentences import MessageSentence
 
     _Readings: TypeAlias = Sequence[tuple[RuleSet, str]]
@@ -36,15 +39,15 @@ _SPOKEN_AS_IS: Final = frozenset((CUSTOM, _QUESTION))
 
 @dataclass(slots=True)
 class Verdict:
-    """What became of one sentence."""
+    """Verdict on one sentence."""
 
     sentence: MessageSentence
-    rule: Rule | None = None
+    rule: CaptureRule | None = None
     category: str = "note"
     confidence: float = 0.0
-    veto: Veto | None = None
+    veto: CaptureVeto | None = None
     doubtful: bool = False
-    """A penalty applies: the sentence is no fit company for a captured neighbour."""
+    """True if a penalty applies: the sentence does not accompany a captured neighbour."""
 
     groups: frozenset[str] = field(default_factory=frozenset)
     cue: str = ""
@@ -52,12 +55,15 @@ class Verdict:
 
     @property
     def is_hit(self) -> bool:
-        """Whether a rule holds and nothing forbids it (the threshold is the extractor's)."""
+        """True if a rule matches and no veto forbids it.
+
+        The extractor applies the threshold.
+        """
         return self.rule is not None and self.veto is None
 
 
 def judge(
-    sentence: MessageSentence, rule_sets: Sequence[RuleSet], custom: Sequence[Rule], speaker: str, paragraph: str
+    sentence: MessageSentence, rule_sets: Sequence[RuleSet], custom: Sequence[CaptureRule], speaker: str, paragraph: str
 ) -> Verdict:
     """Return the verdict on `sentence`.
 
@@ -90,14 +96,14 @@ def judge(
     return verdict
 
 
-def _matches(rule: Rule, text: str, speaker: str) -> bool:
+def _matches(rule: CaptureRule, text: str, speaker: str) -> bool:
     """Return True if a rule matches; a user has to state it."""
     if speaker == "user" and rule.group not in _SPOKEN_AS_IS:
         return is_stated(rule.pattern, text, may_be_asked=rule.cue not in _NEVER_ASKED)
     return rule.pattern.search(text) is not None
 
 
-def _veto(readings: _Readings, groups: frozenset[str], *, is_cue: bool) -> Veto | None:
+def _veto(readings: _Readings, groups: frozenset[str], *, is_cue: bool) -> CaptureVeto | None:
     """Return the widest veto that matches, or None.
 
     A cue is not in a question, see `is_stated`.
@@ -112,7 +118,7 @@ def _veto(readings: _Readings, groups: frozenset[str], *, is_cue: bool) -> Veto 
     return max(holding, key=lambda veto: width[veto.scope], default=None)
 
 
-def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: str, paragraph: str) -> None:
+def _score(verdict: Verdict, matched: list[CaptureRule], readings: _Readings, speaker: str, paragraph: str) -> None:
     best = max(matched, key=lambda rule: rule.confidence)
     verdict.rule = best
     if named := [best] if best.category != "auto" else [rule for rule in matched if rule.category != "auto"]:
@@ -139,7 +145,6 @@ def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: 
 _PART_END: Final = re.compile(rf"[.!?。\uff01\uff1f]|{CLAUSE_END.pattern}")
 """End of a part of a sentence: of a clause, or of a sentence in parentheses or before an abbreviation."""
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a]\W*$"
-_COLONS: Final = (":", "\uff1a")
 
 
 def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = True) -> bool:
@@ -154,12 +159,14 @@ def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = T
     """
     if pattern.search(sentence) is None:
         return False
-    own = without_quotations(sentence)
-    is_asked = is_question(own) or any_of("orders", "asks").search(own)
-    if is_asked and not (may_be_asked and any_of("orders", "request").search(own)):
+    unquoted = blank_quotations(sentence)
+    is_asked = is_question(unquoted) or get_pattern("orders", "asks").search(unquoted)
+    if is_asked and not (may_be_asked and get_pattern("orders", "request").search(unquoted)):
         return False
     return any(
-        _is_meant(own[: match.start()]) for match in _iter_matches(pattern, sentence) if not _is_quoted(match, own)
+        _is_meant(unquoted[: match.start()])
+        for match in _iter_matches(pattern, sentence)
+        if not _is_quoted(match, unquoted)
     )
 
 
@@ -170,19 +177,21 @@ def _iter_matches(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[
         position = max(match.end(), match.start() + 1)
 
 
-def _is_quoted(match: re.Match[str], own: str) -> bool:
+def _is_quoted(match: re.Match[str], unquoted: str) -> bool:
     """Return True if a match is in a quotation, blank in `own`."""
     start = match.end() - len(match[0].lstrip())
-    return own[start : start + 1].isspace()
+    return unquoted[start : start + 1].isspace()
 
 
 def _is_meant(before: str) -> bool:
     """Return True if the words before a cue let it count."""
     clause = _PART_END.split(before)[-1]
-    if any(any_of("orders", key).search(clause) for key in ("denies", "supposes")):
+    if any(get_pattern("orders", key).search(clause) for key in ("denies", "supposes")):
         return False
-    is_labelled = not any(colon in before for colon in _COLONS) or any_of("wishes", "labels", _LABELLED).match(before)
-    is_reported = any(any_of(name, "reported").search(before) for name in ("wishes", "cues"))
+    is_labelled = not any(colon in before for colon in COLONS) or get_pattern("wishes", "labels", _LABELLED).match(
+        before
+    )
+    is_reported = any(get_pattern(name, "reported").search(before) for name in ("wishes", "cues"))
     return bool(is_labelled) and not is_reported
 
 
@@ -195,7 +204,7 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
         text: Statement of the user.
         said_at: Time of saying, with a zone.
     """
-    if any_of("cues", "until").search(text) is None:
+    if get_pattern("cues", "until").search(text) is None:
         return None
     from agent_memory.times import times_in  # its grammar is for statements with an end
     from agent_memory.times.vocabulary import compile_clause_break

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 CLAUSE_END: Final = re.compile(r"[,;:()—、\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
 """Mark between two clauses of a sentence."""
+COLONS: Final = (":", "\uff1a")
 MAX_CHARS: Final = 1_000
 """Characters of a sentence; a longer run is cut, at a space if it has one."""
 
@@ -132,7 +133,7 @@ def split_sentences(text: str, blocks: Mapping[str, str] | None = None) -> list[
         if not line.strip():
             paragraph += 1
         elif blocks and line.strip() in blocks:
-            if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):
+            if sentences and sentences[-1].text.rstrip("*_ ").endswith(COLONS):
                 sentences[-1] = replace(sentences[-1], block=blocks[line.strip()])
         else:
             is_heading, is_item = _HEADING.match(line) is not None, _BULLET.match(line) is not None

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_memory.capture.typed_text import typed_part
+from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.speakers import parse_turn
@@ -257,7 +257,7 @@ def _is_live(record: Record) -> bool:
 def _build_passage(record: Any, source: RecordSource, nearness: float, talk: str) -> RecordPassage:
     text = source.kind.text_of(record)
     if _is_live(record):
-        text = typed_part(text)
+        text = get_typed_part(text)
     turn = parse_turn(text)
     role = record.role if isinstance(record, Episode) else record.source.kind
     label = turn.speaker.casefold() if turn and record.trust != "low" else ""

@@ -274,10 +274,10 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     """
     if memory_id not in prompt.lower():
         return False
-    from agent_memory.capture.typed_text import own_sentences  # its patterns are for those who hear a user
+    from agent_memory.capture.typed_text import list_own_sentences  # its patterns are for those who hear a user
 
     for line in filter(str.strip, prompt.splitlines()):
-        commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in own_sentences(line)]
+        commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in list_own_sentences(line)]
         for command in filter(None, commands):
             if command["id"].lower() == memory_id and re.fullmatch(verbs, command["verb"], re.IGNORECASE):
                 return True

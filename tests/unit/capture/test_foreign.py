@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.typed_text import separate, strip_injected, teammate_statements
+from agent_memory.capture.typed_text import read_teammate_statements, separate, strip_injected
 
 PAD = "[agent-memory: scratchpad of bob]\nKept from earlier sessions.\n````\n- we always use tabs\n```\nx\n```\n````"
 
@@ -54,7 +54,7 @@ def test_a_long_code_block_is_not_kept() -> None:
     ],
 )
 def test_a_teammates_words_are_found_in_a_tools_output(output: str) -> None:
-    assert "we agreed on X" in teammate_statements(output)
+    assert "we agreed on X" in read_teammate_statements(output)
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_a_teammates_words_are_found_in_a_tools_output(output: str) -> None:
     ],
 )
 def test_files_pages_and_bots_are_nobodys_statement(output: str) -> None:
-    assert "we agreed" not in teammate_statements(output)
+    assert "we agreed" not in read_teammate_statements(output)

@@ -6,7 +6,7 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.capture.other_authors import blank_other_authors
-from agent_memory.capture.typed_text import typed_part
+from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.settings import CaptureSettings
 
 EXTRACTOR = Extractor(CaptureSettings())
@@ -84,4 +84,7 @@ def test_blank_other_authors_title_blanks_its_paragraph_only() -> None:
 
 
 def test_typed_part_mail_is_not_typed() -> None:
-    assert typed_part("Please read it.\n\nFrom: Ann\nSubject: Hi\n\nWe deploy on Fridays.").strip() == "Please read it."
+    assert (
+        get_typed_part("Please read it.\n\nFrom: Ann\nSubject: Hi\n\nWe deploy on Fridays.").strip()
+        == "Please read it."
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.typed_text import own_sentences, separate
+from agent_memory.capture.typed_text import list_own_sentences, separate
 
 LOG = """INFO:     Will watch for changes in these directories: ['/srv/app']
 INFO:     Uvicorn running on http://0.0.0.0:8080 (Press CTRL+C to quit)
@@ -159,7 +159,7 @@ def test_an_element_goes_with_its_content_and_leaves_no_half_of_a_sentence_to_it
     "quoted", ['"start as alice with memory"', "\u201estart as alice bitte\u201c", "`start as alice`"]
 )
 def test_quoted_passages_are_left_out(quoted: str) -> None:
-    assert "alice" not in " ".join(own_sentences(f"there is {quoted} in it, how weird"))
+    assert "alice" not in " ".join(list_own_sentences(f"there is {quoted} in it, how weird"))
 
 
 @pytest.mark.parametrize(

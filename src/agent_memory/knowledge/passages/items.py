@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.capture.typed_text import typed_part
+from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN
 from agent_memory.knowledge.intake.turns import find_past_day
@@ -172,7 +172,7 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     """Return typed and pasted parts of a turn, with their trust."""
     if record.trust != "high" or record.source.kind != "user":
         return [(record, 0, len(text))]
-    typed = frozenset(" ".join(line.split()) for line in typed_part(text).splitlines())
+    typed = frozenset(" ".join(line.split()) for line in get_typed_part(text).splitlines())
     pasted = record.model_copy(update={"trust": "medium"})
     parts: list[tuple[Episode, int, int]] = []
     for line in LINE.finditer(text):

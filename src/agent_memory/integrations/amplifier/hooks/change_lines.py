@@ -11,8 +11,8 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.capture.rules import any_of
-from agent_memory.capture.typed_text import own_sentences
+from agent_memory.capture.rules import get_pattern
+from agent_memory.capture.typed_text import list_own_sentences
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.logs import get_logger
@@ -356,11 +356,11 @@ class ChangeLines:
 
 def _find_request(prompt: str) -> str:
     """Return the key of the user's request, or an empty text."""
-    sentences = own_sentences(prompt)
+    sentences = list_own_sentences(prompt)
     if len(sentences) != 1 or sentences[0] != " ".join(prompt.split()):
         return ""
     pattern = r"\W*(?:%s)\W*"
-    return next((key for key in _REQUESTS if any_of("cues", key, pattern).fullmatch(prompt)), "")
+    return next((key for key in _REQUESTS if get_pattern("cues", key, pattern).fullmatch(prompt)), "")
 
 
 def _describe_undone(undone: UndoneChange) -> str:
