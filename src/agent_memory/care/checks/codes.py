@@ -1,7 +1,7 @@
 """The table of checks: finding codes with repairs, health checks with limits.
 
-docs/doctor.md and docs/lifecycle.md have the same tables, and tests compare them. Codes are stable words for programs,
-sentences are for people.
+docs/doctor.md and docs/lifecycle.md have the same tables; `test_page.py` renders and compares them. Codes are stable
+words for programs, sentences are for people.
 """
 
 from __future__ import annotations
@@ -512,18 +512,3 @@ def by_area(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings by area, the worst of an area first."""
     areas = list(_AREAS)
     return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
-
-
-def render_codes() -> str:
-    """Return the table of codes for docs/doctor.md."""
-    lines = ["| code | severity | reported when | `--repair` |", "|---|---|---|---|"]
-    for name, code in CODES.items():
-        lines.append(f"| `{name}` | {code.severity.name.lower()} | {code.meaning} | {code.repair} |")
-    return "\n".join(lines)
-
-
-def render_checks() -> str:
-    """Return the table of health checks for docs/lifecycle.md."""
-    lines = ["| check | what is looked at | warning | critical |", "|---|---|---|---|"]
-    lines += [f"| `{code}` | {row.about} | {row.warning} | {row.critical} |" for code, row in CHECKS.items()]
-    return "\n".join(lines)

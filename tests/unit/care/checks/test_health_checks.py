@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.care.checks import CHECKS, Check, Level, by_gravity, health_checks, worst
-from agent_memory.care.checks.codes import render_checks
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.pipeline.stages import Backlog
 from agent_memory.settings import HealthSettings
@@ -19,6 +17,8 @@ from agent_memory.storage import Trouble
 from tests.support import NOON
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_memory.files.layout import AgentFolder
 
 SETTINGS = HealthSettings()
@@ -170,8 +170,3 @@ def test_what_is_bad_comes_before_what_is_unknown_and_that_before_what_is_well()
 def test_every_limit_belongs_to_a_check() -> None:
     assert {key for row in CHECKS.values() for key in row.keys} == set(HealthSettings.model_fields)
     assert all(f"`{key}`" in row.warning + row.critical for row in CHECKS.values() for key in row.keys)
-
-
-def test_the_table_of_the_documentation_is_that_of_the_code() -> None:
-    page = Path(__file__).resolve().parents[4] / "docs" / "lifecycle.md"
-    assert render_checks() in page.read_text(encoding="utf-8")

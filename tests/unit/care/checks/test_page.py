@@ -1,13 +1,32 @@
-"""docs/doctor.md names every finding as the code has it."""
+"""docs/doctor.md and docs/lifecycle.md have the tables of the code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from agent_memory.care.checks.codes import render_codes
+from agent_memory.care.checks import CHECKS, CODES
 
-PAGE = Path(__file__).parents[4] / "docs" / "doctor.md"
+DOCS = Path(__file__).parents[4] / "docs"
 
 
-def test_the_table_of_findings_is_the_one_in_the_code() -> None:
-    assert render_codes() in PAGE.read_text(), "print(agent_memory.care.checks.codes.render_codes())"
+def render_codes() -> str:
+    """Return the table of findings for docs/doctor.md."""
+    lines = ["| code | severity | reported when | `--repair` |", "|---|---|---|---|"]
+    for name, code in CODES.items():
+        lines.append(f"| `{name}` | {code.severity.name.lower()} | {code.meaning} | {code.repair} |")
+    return "\n".join(lines)
+
+
+def render_checks() -> str:
+    """Return the table of health checks for docs/lifecycle.md."""
+    lines = ["| check | what is looked at | warning | critical |", "|---|---|---|---|"]
+    lines += [f"| `{code}` | {row.about} | {row.warning} | {row.critical} |" for code, row in CHECKS.items()]
+    return "\n".join(lines)
+
+
+def test_page_of_doctor_has_all_findings() -> None:
+    assert render_codes() in (DOCS / "doctor.md").read_text(encoding="utf-8"), render_codes()
+
+
+def test_page_of_lifecycle_has_all_checks() -> None:
+    assert render_checks() in (DOCS / "lifecycle.md").read_text(encoding="utf-8"), render_checks()
