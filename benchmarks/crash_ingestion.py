@@ -34,8 +34,8 @@ from agent_memory.care.checks import examine_agent
 from agent_memory.care.checks.codes import Severity
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.withdrawal import taken_from, undo
-from agent_memory.knowledge.pages.filing import file_all
+from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
+from agent_memory.knowledge.pages.assignment import file_all
 from agent_memory.knowledge.pages.page_items import load_texts
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
@@ -115,7 +115,7 @@ async def take_back(root: Path, files: Sequence[Path]) -> None:
     """Forget files with all that came of them."""
     service, knowledge = keep_pages(open_service("bob", settings_of(root))), Knowledge("bob", settings_of(root))
     for file in files:
-        taken = await taken_from(knowledge, file.name)
+        taken = await find_ingested(knowledge, file.name)
         await undo(knowledge, service, [each.id for each in taken], NOBODY)
     await knowledge.close()
     await service.close()
@@ -180,7 +180,7 @@ async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
     problems = []
     for topic in await pages.list_shown():
         gone, twice = set(topic.item_ids) - items.keys(), len(topic.item_ids) - len(set(topic.item_ids))
-        page = parse(await pages.shown(topic)) if topic.consolidated_at is not None else None
+        page = parse(await pages.get_text(topic)) if topic.consolidated_at is not None else None
         claims = page.claims if page is not None else ()
         notes = [note for claim in claims for note in claim.notes]
         strange = [note.item for note in notes if note.item not in items]

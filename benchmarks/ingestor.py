@@ -31,7 +31,7 @@ from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.compat.focal import episode_of, summary_of
+from agent_memory.compat.focal import view_episode, view_summary
 from agent_memory.ingestion import (
     ConversationSummarizer,
     EntityDeduplicator,
@@ -129,13 +129,13 @@ async def _measured(count: int, chars: int) -> dict[str, Any]:
 async def _behind(ingestor: MemoryIngestor, count: int) -> dict[str, Any]:
 
     knowledge, extractor = ingestor.knowledge, EntityExtractor()
-    episodes = [episode_of(each) for each in (await knowledge.episodes.valid())[:count]]
+    episodes = [view_episode(each) for each in (await knowledge.episodes.valid())[:count]]
     deduplicator = EntityDeduplicator(knowledge)
     entities = [each for each in await knowledge.entities.valid() if each.group]
     await deduplicator.find_duplicate(entities[0], "acme:bench")  # read once
     summarizer = ConversationSummarizer(knowledge)
     windows = [episodes[at : at + 20] for at in range(0, len(episodes) - 19, 20)]
-    summaries = [summary_of(each) for each in await knowledge.summaries.valid() if each.level == "window"]
+    summaries = [view_summary(each) for each in await knowledge.summaries.valid() if each.level == "window"]
     metas = [summaries[at : at + 5] for at in range(0, len(summaries) - 4, 5)]
     return {
         "extraction": await _timed([_call(extractor.extract, each) for each in episodes]),

@@ -106,7 +106,7 @@ class Asked:
         """Recall, as the tool does."""
         mode, query = made.choice(["rag", "hybrid"]), self._query(made)
         found = await self.manager.retrieve(query, mode, 20)
-        return await tool_answers.recalled(self.manager, found, "", mode)
+        return await tool_answers.render_recall(self.manager, found, "", mode)
 
     async def search(self, made: random.Random) -> str:
         """Search notes and items, with an explanation of what was left out."""
@@ -117,14 +117,14 @@ class Asked:
 
     async def topics(self, _: random.Random) -> str:
         """List topics, with the page and the items of each as programs get them."""
-        listed = await tool_answers.listed(self.manager)
+        listed = await tool_answers.render_categories(self.manager)
         return "\n".join([listed, *map(str, await self.manager.list_categories())])
 
     async def page(self, made: random.Random) -> str:
         """Read the page of a topic, of another group's name too."""
         name = f"shelves_{mark_of(self.agent, made.choice(GROUPS))}"
         try:
-            return await tool_answers.page_of(self.manager, made.choice([name, *(await self._names())]))
+            return await tool_answers.render_page(self.manager, made.choice([name, *(await self._names())]))
         except CategoryNotFoundError as error:
             return tool_answers.not_found(error).replace(name, "", 1)  # as it was asked for
 

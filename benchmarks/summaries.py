@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, quotes_of
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choose_quotes
 from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
@@ -127,7 +127,7 @@ def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int],
 
 
 def _ours(passages: Sequence[SummaryTurn], most: int) -> Kept:
-    quotes = quotes_of(passages, most)
+    quotes = choose_quotes(passages, most)
     assert len(as_lines(quotes)) <= most
     return [(each.text, each.passage.id) for each in quotes]
 

@@ -87,7 +87,7 @@ def find_as_ingested(turns: Sequence[Turn]) -> list[frozenset[Span]]:
         read.append([entity for entity in result.entities if entity.end and entity.rule != LOWERCASE])
     found = []
     for entities in read:
-        named = [(entity, known.named(entity.name)) for entity in entities]
+        named = [(entity, known.find_entity(entity.name)) for entity in entities]
         shown = [entity for entity, record in named if record is not None and known.evidence.is_shown(record)]
         found.append(frozenset((entity.start, entity.end) for entity in shown))
     return found

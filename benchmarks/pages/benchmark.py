@@ -28,16 +28,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.knowledge.pages.filing import nearest
+from agent_memory.knowledge.pages.assignment import nearest
 from agent_memory.knowledge.topics.consolidation import consolidate
-from agent_memory.knowledge.topics.markdown import MAX_TOKENS, split, tokens_of
+from agent_memory.knowledge.topics.markdown import MAX_TOKENS, count_tokens, split
 from agent_memory.knowledge.topics.page import Page
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
 from benchmarks.pages.data import Talk, load_requests, load_talks
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.pages.filing import Embed
+    from agent_memory.knowledge.pages.assignment import Embed
     from agent_memory.knowledge.topics.consolidation import TopicItem
 
 EDITED_EVERY: Final = 7
@@ -120,7 +120,7 @@ def _look(files: TopicFiles, world: World, own: list[str], counts: Counter[str])
     counts["without a footnote"] += sum(not claim.notes for claim in page.claims)
     shown = "\n".join(content.decode() for content in saved.contents.values())
     counts["by hand lost"] += sum(line not in shown for line in own)
-    counts["too long"] += sum(tokens_of(part) > MAX_TOKENS and len(part.claims) > 1 for part in split(page))
+    counts["too long"] += sum(count_tokens(part) > MAX_TOKENS and len(part.claims) > 1 for part in split(page))
 
 
 def pages_of(talk: Talk, rounds: int, seed: int) -> Counter[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.pages.filing import Declared
+from agent_memory.knowledge.pages.assignment import DeclaredTopic
 from agent_memory.knowledge.topics.consolidation import TopicItem
 from agent_memory.knowledge.topics.page import Footnote
 from agent_memory.models import derived_id
@@ -68,7 +68,7 @@ def _moment(text: str) -> datetime:
     return datetime.strptime(upper, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
 
 
-def load_requests(folder: Path, phrases: int) -> tuple[list[Declared], list[tuple[str, str]]]:
+def load_requests(folder: Path, phrases: int) -> tuple[list[DeclaredTopic], list[tuple[str, str]]]:
     """Return topics and labelled texts of CLINC150: its domains, each described by the names of its first intents.
 
     Two domains are left out that hold whatever fits nowhere else. A text outside has an empty label.
@@ -80,7 +80,7 @@ def load_requests(folder: Path, phrases: int) -> tuple[list[Declared], list[tupl
     data = json.loads((folder / "data_full.json").read_text("utf-8"))
     domains = json.loads((folder / "domains.json").read_text("utf-8"))
     names = [name for name in domains if name not in _CATCH_ALL]
-    declared = [Declared(name, ", ".join(domains[name][:phrases]).replace("_", " ")) for name in names]
+    declared = [DeclaredTopic(name, ", ".join(domains[name][:phrases]).replace("_", " ")) for name in names]
     domain_of = {intent: name for name in names for intent in domains[name]}
     inside = [(text, domain_of[intent]) for text, intent in data["test"] if intent in domain_of]
     outside = [(text, "") for text, _ in data["oos_test"]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import AgentMemoryError
 from agent_memory.knowledge import MemoryManager, RetrievalMode, tool_answers
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pages.filing import unfiled_of
+from agent_memory.knowledge.pages.assignment import count_unfiled
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
@@ -131,14 +131,14 @@ async def show_topics(shelf: Shelf, topics: Sequence[Topic], *, is_ours: bool) -
     title("Topics")
     for topic in sorted(topics, key=lambda each: -len(each.item_ids)):
         print(f"  {topic.name:<24}{len(topic.item_ids):>4} items")
-    print(f"  {'on no page':<24}{await unfiled_of(shelf.service, topics):>4} items")
+    print(f"  {'on no page':<24}{await count_unfiled(shelf.service, topics):>4} items")
     if not topics:
         print("  No page: nothing is spoken of five times.")
         return 0
     by_size = sorted(topics, key=lambda each: len(each.item_ids))
     chosen = next((topic for topic in topics if is_ours and topic.name == SHOWN), by_size[-1])
     title(f"The page topics/{chosen.name}.md")
-    print(textwrap.indent(await shelf.pages.shown(chosen), "  "))
+    print(textwrap.indent(await shelf.pages.get_text(chosen), "  "))
     found = [await resolved(shelf, topic) for topic in topics]
     notes, wrong = sum(right + off for right, off in found), sum(off for _, off in found)
     print(f"  {notes:,} footnotes on all pages; {wrong:,} do not lead to the very words.")
@@ -148,7 +148,7 @@ async def show_topics(shelf: Shelf, topics: Sequence[Topic], *, is_ours: bool) -
 async def resolved(shelf: Shelf, topic: Topic) -> tuple[int, int]:
     """Return how many footnotes of a page lead to the words of their line, and how many do not."""
     right = wrong = 0
-    for claim in parse(await shelf.pages.shown(topic)).claims:
+    for claim in parse(await shelf.pages.get_text(topic)).claims:
         for note in claim.notes:
             passage = await shelf.manager.resource_layer.passage(note.source)
             words = "" if passage is None else " ".join(passage.text[note.start : note.end].split())
@@ -161,7 +161,7 @@ async def ask(shelf: Shelf, question: str, expected: str) -> int:
     """Print what recall answers; return 0 if the expected words are among it."""
     title(question)
     found = await shelf.manager.retrieve(question, RetrievalMode.RAG, k=3)
-    answer = await tool_answers.recalled(shelf.manager, found, question, "rag")
+    answer = await tool_answers.render_recall(shelf.manager, found, question, "rag")
     print(textwrap.indent(answer, "  "))
     return int(expected not in answer)
 

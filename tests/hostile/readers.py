@@ -15,10 +15,10 @@ from agent_memory.capture.typed_text import list_own_sentences, read_teammate_st
 from agent_memory.knowledge.entities import find_mentions
 from agent_memory.knowledge.entities.name_finder import find_identifiers
 from agent_memory.knowledge.intake.document_index import read_front_matter
-from agent_memory.knowledge.intake.file_formats import transcript_in
+from agent_memory.knowledge.intake.file_formats import read_transcript
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages
-from agent_memory.knowledge.summaries.quotes import SummaryTurn, quotes_of
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, choose_quotes
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.language.similarity import find_conflict
 from agent_memory.language.text_forms import excerpt
@@ -57,13 +57,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "capture of a tool": lambda text: _EXTRACTOR.examine(text, "tool", now=NOON),
     "own sentences": list_own_sentences,
     "teammate statements": read_teammate_statements,
-    "summary": lambda text: quotes_of([SummaryTurn("epi-1", text, "Ann")], 500),
+    "summary": lambda text: choose_quotes([SummaryTurn("epi-1", text, "Ann")], 500),
     "passages": cut_passages,
     "settings passages": lambda text: cut_passages(text, is_settings=True),
     "exchange": lambda text: cut_turn(SpokenTurn(text, "Ann", is_named=True), [SpokenTurn(text + "?", "Ben")]),
     "turns": split_turns,
     "front matter": lambda text: read_front_matter(f"---\na: {text}\n---\n"),
-    "transcript": lambda text: transcript_in(text, "a"),
+    "transcript": lambda text: read_transcript(text, "a"),
     "topic page": parse,
     "times": lambda text: times_in(text, NOON),
     "periods asked for": lambda text: read_periods(text, NOON),

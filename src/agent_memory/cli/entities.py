@@ -13,7 +13,7 @@ from agent_memory.cli.text import day, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.entities.entity_repository import EntityReader, MergedEntity, TimelineEntry
-from agent_memory.knowledge.pages.filing import count_passages
+from agent_memory.knowledge.pages.assignment import count_passages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day

@@ -20,8 +20,8 @@ from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.file_formats import list_files
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
-from agent_memory.knowledge.intake.withdrawal import find_forgotten, restore_withdrawn, taken_from, undo
-from agent_memory.knowledge.pages.filing import unfiled_of
+from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restore_withdrawn, undo
+from agent_memory.knowledge.pages.assignment import count_unfiled
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.passages.items import is_passage
@@ -34,7 +34,7 @@ from agent_memory.knowledge.passages.replaced_items import (
 )
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.tool_settings import checked_group
+from agent_memory.knowledge.tool_settings import check_group
 from agent_memory.models import Resource, to_text, visible
 from agent_memory.redaction import quoted
 
@@ -92,7 +92,7 @@ async def ingest(
     New content of a known file is a new version: passages that it no longer has are hidden, and undo restores them.
     """
     if group:
-        checked_group(group)
+        check_group(group)
     if not files and not retry:
         raise ValidationError("No file is named.", code="no_file", recovery="Name a file, or an ID with --retry.")
     files = files or []
@@ -367,7 +367,7 @@ async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> d
 async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
     """Return counts of items and pages; print them if `is_shown`."""
     topics = await Pages(knowledge, run.service).list_shown()
-    items, unfiled = (await run.service.storage.tally()).items, await unfiled_of(run.service, topics)
+    items, unfiled = (await run.service.storage.tally()).items, await count_unfiled(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
     counts = {"all_items": items, "unfiled": unfiled, "pages": pages}
     if items and is_shown:
@@ -527,7 +527,7 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
         known = await knowledge.resources.get(word)
         records = [known] if known is not None else []
     else:
-        records = await taken_from(knowledge, path.name, real_path)
+        records = await find_ingested(knowledge, path.name, real_path)
     records = records or await list_below(knowledge, folder, is_current=False)
     if not records and await asyncio.to_thread(path.is_dir):
         raise UnknownIdError(

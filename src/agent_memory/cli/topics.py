@@ -14,13 +14,13 @@ from agent_memory.cli.runtime import Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.pages.filing import build_name, count_passages, unfiled_of
-from agent_memory.knowledge.pages.page_items import title_of
+from agent_memory.knowledge.pages.assignment import build_name, count_passages, count_unfiled
+from agent_memory.knowledge.pages.page_items import get_title
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_answers import describe_missing_page
-from agent_memory.knowledge.topics.markdown import fold, unescaped
+from agent_memory.knowledge.topics.markdown import join_claims, unescape
 from agent_memory.models import TOPIC, Topic, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.store.record_redaction import make_record
@@ -45,8 +45,8 @@ async def topics(run: Run) -> None:
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
         found = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
-        unfiled = await unfiled_of(run.service, found)
-        kept = [await pages.kept(topic) for topic in found]
+        unfiled = await count_unfiled(run.service, found)
+        kept = [await pages.get_files(topic) for topic in found]
     rows = [_document(topic, own) for topic, own in zip(found, kept, strict=True)]
     head = {"agent_id": run.service.agent_id, "count": len(rows), "unfiled": unfiled}
     run.screen.rows({**head, "topics": rows}, "topics", _COLUMNS)
@@ -83,7 +83,7 @@ async def topic(
         if len(matches) != 1:
             raise _build_ambiguous(name, matches) if matches else await _build_unknown(run, pages, name)
         [known] = matches
-        page, kept = await pages.shown(known), await pages.kept(known)
+        page, kept = await pages.get_text(known), await pages.get_files(known)
     run.screen.document({**_document(known, kept), "page": page})
     if run.screen.out.is_terminal:
         _show_page(run, page)
@@ -112,8 +112,8 @@ def _show_page(run: Run, page: str) -> None:
 
     A claim shows its day of saying if its words depend on that.
     """
-    for line in fold(page).split("\n"):
-        text = unescaped(line)
+    for line in join_claims(page).split("\n"):
+        text = unescape(line)
         if not line.startswith("- "):
             run.screen.show(text)
             continue
@@ -167,7 +167,7 @@ def _document(topic: Topic, kept: "PageFiles") -> dict[str, Any]:
     return {
         "id": topic.id,
         "name": topic.name,
-        "title": title_of(topic),
+        "title": get_title(topic),
         "description": topic.description,
         "items": len(topic.item_ids),
         "declared": not is_derived(topic),

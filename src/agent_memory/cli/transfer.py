@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from agent_memory.care.account import AccountSummary
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.knowledge.intake.transfer import Brought
+    from agent_memory.knowledge.intake.transfer import EntryImport
     from agent_memory.memory.results import Imported
     from agent_memory.store.memory_storage import MemoryStorage
 
@@ -84,7 +84,7 @@ class TransferTally:
         self.problems: list[dict[str, Any]] = []
         self.redacted: dict[str, None] = {}
         self.unknown_fields: dict[str, None] | None = None
-        self.given: Brought | None = None
+        self.given: EntryImport | None = None
         screen.last_words = self._stopped
 
     def refuse(self, line: int, problem: str) -> None:
@@ -489,13 +489,13 @@ def was_given(run: Run) -> bool:
 
 async def write_given(run: Run, form: Format, write: Callable[[str], object]) -> Counter[str]:
     """Write documents, conversations and topics; return counts by kind."""
-    from agent_memory.knowledge.intake.transfer import entries_of
+    from agent_memory.knowledge.intake.transfer import iter_entries
 
     counts, texts = Counter[str](), list[str]()
     if not was_given(run):
         return counts
     async with opened_knowledge(run) as knowledge:
-        async for entry in entries_of(knowledge, await run.service.writer.list_forgotten_items()):
+        async for entry in iter_entries(knowledge, await run.service.writer.list_forgotten_items()):
             counts[entry["kind"]] += 1
             texts.append(encode_entry(entry, form))
             if len(texts) == _ENTRIES_AT_ONCE:
@@ -505,15 +505,17 @@ async def write_given(run: Run, form: Format, write: Callable[[str], object]) ->
     return counts
 
 
-async def bring_given(run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool) -> "Brought | None":
+async def bring_given(
+    run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool
+) -> "EntryImport | None":
     """Store the documents and conversations of an export, or return None."""
-    from agent_memory.knowledge.intake.transfer import bring
+    from agent_memory.knowledge.intake.transfer import store_entries
 
     entries = [(record.line, record.given) for record in records if record.given is not None]
     if not entries:
         return None
     async with opened_knowledge(run) as knowledge:
-        return await bring(knowledge, entries, trusted=trusted, dry_run=dry_run)
+        return await store_entries(knowledge, entries, trusted=trusted, dry_run=dry_run)
 
 
 async def work(run: Run) -> None:
@@ -528,7 +530,7 @@ def said_of(counts: Counter[str]) -> str:
     return ", ".join(named)
 
 
-def document_of(done: "Brought") -> dict[str, Any]:
+def document_of(done: "EntryImport") -> dict[str, Any]:
     """Return the outcome as JSON."""
     return {
         name: {

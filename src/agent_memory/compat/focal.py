@@ -12,7 +12,7 @@ from agent_memory.errors import AgentMemoryError, IngestionError, SummarizationE
 from agent_memory.knowledge.entities.entity_drafts import EntityExtractionResult, extract_entities
 from agent_memory.knowledge.entities.entity_index import EntityIndexCache
 from agent_memory.knowledge.entities.entity_stage import measure_extraction
-from agent_memory.knowledge.entities.matching.profiles import described
+from agent_memory.knowledge.entities.matching.profiles import describe_entity
 from agent_memory.knowledge.entities.merges import merge
 from agent_memory.knowledge.entities.relations import RELATIONS
 from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said
@@ -29,7 +29,7 @@ from agent_memory.knowledge.pipeline.ingestion_config import (
 from agent_memory.knowledge.pipeline.wake_ups import Background
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.summaries import summary_stage as making
-from agent_memory.knowledge.tool_settings import checked_group
+from agent_memory.knowledge.tool_settings import check_group
 from agent_memory.logs import get_logger, span
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import get_duplicate_key, to_text, utc_now
@@ -91,7 +91,7 @@ class Episode:
         source_metadata: Of an event `event_type` and what was given with it; of a turn `turn_id`, and `response_id`,
             the episode of the answer.
         metadata: Of a summary `summary_type`, how many it covers, and their ids.
-        embedding: None: vectors are made behind the answer and kept by the hash of the text.
+        embedding: None, since vectors are made in the background.
         embedding_model: What makes them; empty where nothing does.
         created_at, occurred_at: When it was stored, and when it was said.
         trust: Whose words they are, as of any record.
@@ -111,7 +111,7 @@ class Episode:
     trust: Trust = "medium"
 
 
-def group_id_of(session: Session) -> str:
+def make_group_id(session: Session) -> str:
     """Return `tenant:session`.
 
     Raises:
@@ -119,10 +119,10 @@ def group_id_of(session: Session) -> str:
     """
     tenant, session_id = (getattr(session, name, None) for name in ("tenant_id", "id"))
     # without this, all that forget to say their tenant would share one called None
-    return checked_group("" if tenant is None or session_id is None else f"{tenant}:{session_id}")
+    return check_group("" if tenant is None or session_id is None else f"{tenant}:{session_id}")
 
 
-def episode_of(record: EpisodeRecord, embedding_model: str = "", **source_metadata: Any) -> Episode:
+def view_episode(record: EpisodeRecord, embedding_model: str = "", **source_metadata: Any) -> Episode:
     """Return the view of an episode."""
     event = {"event_type": record.event_type} if record.event_type else {}
     return Episode(
@@ -139,7 +139,7 @@ def episode_of(record: EpisodeRecord, embedding_model: str = "", **source_metada
     )
 
 
-def summary_of(record: Summary) -> Episode:
+def view_summary(record: Summary) -> Episode:
     """Return the view of a summary."""
     is_meta = record.level == "meta"
     what = {"summaries_covered": len(record.covers), "summary_ids": record.covers}
@@ -168,21 +168,21 @@ class MemoryIngestor:
     waits for them, and none is lost when the process ends, since the journal is the backlog. Deletes nothing.
 
     Args:
-        agent_id: Whose memory.
+        agent_id: Name of the agent.
         settings: Where it is, and the embedder.
-        config: What is made of what is taken in.
+        config: Settings of ingestion.
         knowledge, service: Open ones to work on, instead of its own, which `close` would close.
         embedder: One of the program's own.
-        queue: Tells other processes that there is work, and is told by them; that of `config` when omitted.
+        queue: Wake-ups between processes; those of `config` when omitted.
         model: Answers prompts; without one entities and summaries are made by rules.
         budget: What may be asked of the model; one of its own when omitted.
         caller: The session that asks, for events.
 
     Attributes:
-        config: As given.
+        config: Settings of ingestion.
         model_budget: What was asked of the model, and how often it failed.
-        knowledge: The records.
-        background: What works behind the answers.
+        knowledge: Records of the agent.
+        background: Background work of this object.
 
     Raises:
         ConfigurationError: What `config` or `settings` ask for is not there.
@@ -236,14 +236,14 @@ class MemoryIngestor:
         group_id = ""
         with span("memory.ingest_turn", embedding_enabled=self.config.embedding_enabled) as active_span:
             try:
-                group_id = group_id_of(session)
+                group_id = make_group_id(session)
                 self._check_enabled()
                 stored = await self._take(turn, str(session.id), group_id)
             except AgentMemoryError as error:
-                raise self._failed(error, group_id, active_span) from error
+                raise self._make_failure(error, group_id, active_span) from error
             more = {"turn_id": turn.id} if turn.id else {}
             more |= {"response_id": stored[1].id} if len(stored) > 1 else {}
-            return await self._done(stored, episode_of(stored[0], self._model, **more), began, active_span)
+            return await self._done(stored, view_episode(stored[0], self._model, **more), began, active_span)
 
     async def ingest_event(
         self, event_type: str, content: str, group_id: str, metadata: Mapping[str, Any] | None = None
@@ -252,8 +252,8 @@ class MemoryIngestor:
 
         Args:
             event_type: What kind of thing, such as `tool_execution`.
-            content: What happened.
-            group_id: `tenant:session`.
+            content: Text of the event.
+            group_id: Group as `tenant:session`.
             metadata: What else is known of it, as plain JSON.
 
         Raises:
@@ -263,13 +263,13 @@ class MemoryIngestor:
         checked = ""
         with span("memory.ingest_event", embedding_enabled=self.config.embedding_enabled) as active_span:
             try:
-                checked = checked_group(group_id)
+                checked = check_group(group_id)
                 self._check_enabled()
                 event = Said(content, role="system", event_type=event_type, metadata=metadata or {})
                 ingested = await self._ingest.turn(event, group=checked, caller=self._caller)
             except AgentMemoryError as error:
-                raise self._failed(error, checked, active_span) from error
-            return await self._done([ingested.record], episode_of(ingested.record, self._model), began, active_span)
+                raise self._make_failure(error, checked, active_span) from error
+            return await self._done([ingested.record], view_episode(ingested.record, self._model), began, active_span)
 
     async def close(self) -> None:
         """Finish the current batch and close own resources."""
@@ -315,7 +315,7 @@ class MemoryIngestor:
             ingested, refused = await self._ingest.turns(
                 received, conversation=conversation, first=first, group=group_id, is_live=True, caller=self._caller
             )
-            self._places[conversation][_mark_of(turn)] = first
+            self._places[conversation][_get_key(turn)] = first
         if not ingested:
             raise IngestionError(
                 "Nothing was stored of a text that is too long, nothing but a secret, or not Unicode text.",
@@ -337,14 +337,14 @@ class MemoryIngestor:
             }
             self._next[conversation] = 1 + max((stored.order for stored in turns), default=-1)
             metrics.ACTIVE_SESSIONS.set(len(self._next))
-        place = self._places[conversation].get(_mark_of(turn))
+        place = self._places[conversation].get(_get_key(turn))
         if place is not None:
             return place
         first = self._next[conversation]
         self._next[conversation] = first + count
         return first
 
-    def _failed(self, error: AgentMemoryError, group_id: str, active_span: ActiveSpan) -> IngestionError:
+    def _make_failure(self, error: AgentMemoryError, group_id: str, active_span: ActiveSpan) -> IngestionError:
         active_span.set_attribute("group_id", group_id)
         if isinstance(error, IngestionError):
             failed = error
@@ -374,7 +374,7 @@ class MemoryIngestor:
             spent, operation="event_create" if episode.content_type == "event" else "episode_create"
         )
         for record in stored:
-            view = episode_of(record)
+            view = view_episode(record)
             metrics.EPISODES_CREATED.add(content_type=view.content_type, source=view.source)
             log.info(
                 "episode_created",
@@ -390,7 +390,7 @@ class MemoryIngestor:
         return episode
 
 
-def _mark_of(turn: Turn) -> tuple[str, str, str]:
+def _get_key(turn: Turn) -> tuple[str, str, str]:
     """Return time, role and text key of a turn."""
     role, text = ("user", turn.user_message) if turn.user_message.strip() else ("assistant", turn.agent_response)
     return to_text(turn.timestamp), role, get_duplicate_key(text)
@@ -441,7 +441,7 @@ class EntityDeduplicator:
 
     Args:
         knowledge: Records of the agent.
-        config: Enabled stages.
+        config: Enabled stages of the comparison.
     """
 
     def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig | None = None) -> None:
@@ -454,7 +454,7 @@ class EntityDeduplicator:
         It is not certain if only one of the two is from a trusted source.
 
         Args:
-            entity: New entity.
+            entity: New entity to compare.
             group_id: Group whose entities are compared.
 
         Raises:
@@ -463,8 +463,8 @@ class EntityDeduplicator:
         """
         began = time.perf_counter()
         with span("memory.deduplicate_entity", group_id=group_id):
-            index = (await self._known.get([checked_group(group_id)]))[group_id]
-            match = await asyncio.to_thread(index.match, described(entity), entity.trust)
+            index = (await self._known.get([check_group(group_id)]))[group_id]
+            match = await asyncio.to_thread(index.match, describe_entity(entity), entity.trust)
         metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
         if match is None or match.decision != "merge" or match.id == entity.id:
             return None
@@ -491,7 +491,7 @@ class ConversationSummarizer:
     """Summarizes conversations by quotes.
 
     Args:
-        knowledge: The records.
+        knowledge: Records of the agent.
         config: Sizes and limits.
         asking: Has no effect; earlier versions asked a language model.
     """
@@ -505,27 +505,27 @@ class ConversationSummarizer:
 
         Args:
             episodes: Stored ones of the group, usually 10 to 50.
-            group_id: `tenant:session`.
+            group_id: Group as `tenant:session`.
 
         Raises:
             SummarizationError: There are none, one is of another group or is not there, or they state nothing.
             StorageError: A text cannot be read.
         """
         records = await self._records("window", [turn.id for turn in episodes], group_id)
-        return summary_of((await making.window(self._knowledge, records, self.config)).value)
+        return view_summary((await making.summarize_window(self._knowledge, records, self.config)).value)
 
     async def create_meta_summary(self, summaries: Sequence[Episode], group_id: str) -> Episode:
         """Return the summary of window summaries, without storing it.
 
         Args:
             summaries: Kept ones of the group, usually 5 to 10.
-            group_id: `tenant:session`.
+            group_id: Group as `tenant:session`.
 
         Raises:
             SummarizationError: There are none, or one is of another group or is not kept.
         """
         records = await self._summaries([summary.id for summary in summaries], group_id)
-        return summary_of((await making.meta(self._knowledge, records, self.config)).value)
+        return view_summary((await making.summarize_summaries(self._knowledge, records, self.config)).value)
 
     async def check_and_summarize_if_needed(self, group_id: str) -> Episode | None:
         """Store due summaries of a group; return the last, or None.
@@ -541,14 +541,14 @@ class ConversationSummarizer:
             if resource.group == group and resource.resource_type == "conversation":
                 conversation = await making.UncoveredTurns.read(self._knowledge, resource.id, never)
                 made += await conversation.summarise(self._knowledge, self.config)
-        return summary_of(made[-1]) if made else None
+        return view_summary(made[-1]) if made else None
 
     async def _records(self, what: SummaryType, ids: Sequence[str], group_id: str) -> list[EpisodeRecord]:
         group = _group(group_id, what)
         _check_count(ids, what, group_id)
         stored = await self._knowledge.episodes.valid_among(ids)
         if any(record_id not in stored or stored[record_id].group != group for record_id in ids):
-            raise _refused("not all of these are stored episodes of this group", what, group_id)
+            raise _make_refusal("not all of these are stored episodes of this group", what, group_id)
         return [stored[record_id] for record_id in ids]
 
     async def _summaries(self, ids: Sequence[str], group_id: str) -> list[Summary]:
@@ -556,21 +556,21 @@ class ConversationSummarizer:
         _check_count(ids, "meta", group_id)
         stored = await self._knowledge.summaries.valid_among(ids)
         if any(record_id not in stored or stored[record_id].group != group for record_id in ids):
-            raise _refused("not all of these are kept summaries of this group", "meta", group_id)
+            raise _make_refusal("not all of these are kept summaries of this group", "meta", group_id)
         return [stored[record_id] for record_id in ids]
 
 
 def _group(group_id: str, what: SummaryType | None) -> str:
     try:
-        return checked_group(group_id)
+        return check_group(group_id)
     except ValidationError as error:
         raise SummarizationError(error.message, summary_type=what, cause=error, code=error.code) from error
 
 
 def _check_count(ids: Sequence[str], what: SummaryType, group_id: str) -> None:
     if not 0 < len(ids) <= MOST_COVERED:
-        raise _refused(f"a summary covers 1 to {MOST_COVERED} of them, got {len(ids)}", what, group_id)
+        raise _make_refusal(f"a summary covers 1 to {MOST_COVERED} of them, got {len(ids)}", what, group_id)
 
 
-def _refused(why: str, what: SummaryType, group_id: str) -> SummarizationError:
+def _make_refusal(why: str, what: SummaryType, group_id: str) -> SummarizationError:
     return SummarizationError(f"No summary was made: {why}.", group_id=group_id, summary_type=what, code="not_covered")

@@ -22,10 +22,10 @@ from agent_memory.compat.sigil_layers import (
 from agent_memory.compat.sigil_operations import (
     CategoryConsolidatedPayload,
     CategoryCreatedPayload,
-    Events,
-    Extraction,
+    EventSender,
     HybridRetriever,
     ItemDeletedPayload,
+    ItemExtraction,
     Items,
     LLMRetriever,
     MemoryEventType,
@@ -49,9 +49,9 @@ from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
-from agent_memory.knowledge.pages.page_stage import told_of
+from agent_memory.knowledge.pages.page_stage import count_visible
 from agent_memory.knowledge.pages.page_watcher import PAGES
-from agent_memory.knowledge.pages.pages import Made, Pages, drafted
+from agent_memory.knowledge.pages.pages import BuiltPage, Pages, draft_page
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
@@ -115,9 +115,9 @@ class PageText(str):
     """Page as text, with attributes of earlier versions.
 
     Attributes:
-        warnings: Empty.
-        degraded: None.
-        by_model: 0.
+        warnings: Always an empty list.
+        degraded: Always None, unused.
+        by_model: Always 0, unused.
     """
 
     __slots__ = ()
@@ -126,7 +126,7 @@ class PageText(str):
     by_model: ClassVar[int] = 0
 
 
-class Consolidation:
+class PageConsolidation:
     """Makes pages.
 
     Args:
@@ -135,7 +135,7 @@ class Consolidation:
         caller: Returns the session that asks.
     """
 
-    def __init__(self, pages: Pages, events: Events, caller: Callable[[], Caller]) -> None:
+    def __init__(self, pages: Pages, events: EventSender, caller: Callable[[], Caller]) -> None:
         self._pages, self._events, self._caller = pages, events, caller
 
     async def topic(self, name: str) -> Topic:
@@ -150,14 +150,14 @@ class Consolidation:
         """Rebuild a page unless edited or unchanged; return it."""
         topic = await self.topic(name)
         try:
-            members = await self._pages.members_of(topic)
+            members = await self._pages.list_members(topic)
             is_current = topic.consolidated_at is not None and {member.id for member in members} == {*topic.item_ids}
             if not topic.edited_by and (force or not is_current):
                 made = await self._pages.make(topic, members)
                 await self._pages.write_index()
                 await self.tell([made])
                 topic = made.topic
-            return PageText(await self._pages.shown(topic))
+            return PageText(await self._pages.get_text(topic))
         except StorageError as error:
             raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error
 
@@ -166,7 +166,7 @@ class Consolidation:
         for name in sorted(set(names)):
             with contextlib.suppress(CategoryNotFoundError, ConsolidationError):
                 topic = await self.topic(name)
-                if self._pages.has_enough(topic, [member.id for member in await self._pages.members_of(topic)]):
+                if self._pages.has_enough(topic, [member.id for member in await self._pages.list_members(topic)]):
                     await self.make(name, force=False)
 
     async def make_again(self, names: Iterable[str]) -> None:
@@ -179,10 +179,10 @@ class Consolidation:
         """Rebuild all pages with these memories; watches a service."""
         await self.tell(await self._pages.withdraw(memory_ids))
 
-    async def tell(self, pages: Iterable[Made]) -> None:
+    async def tell(self, pages: Iterable[BuiltPage]) -> None:
         """Send an event of each page that was made."""
         for made in pages:
-            counts = await told_of(self._pages.service, made, self._caller())
+            counts = await count_visible(self._pages.service, made, self._caller())
             if counts is None:
                 continue
             payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *counts, made.milliseconds)
@@ -190,25 +190,25 @@ class Consolidation:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ManagerState:
     """State of the last look; healthy before the first."""
 
     stats: MemoryStats = field(default_factory=MemoryStats)
     is_healthy: bool = True
 
 
-async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -> Standing:
+async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -> ManagerState:
     """Count and check each storage; unreadable ones are not healthy."""
     try:
-        stats = await counted(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
+        stats = await count_records(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
         reports = [await service.storage.health(), *[await storage.health() for storage in knowledge.storages]]
     except StorageError:
-        return Standing(is_healthy=False)
+        return ManagerState(is_healthy=False)
     works = all(report.get("status") == "ok" for report in reports)
-    return Standing(stats, works and service.storage.embedding_status().get("status") != "failing")
+    return ManagerState(stats, works and service.storage.embedding_status().get("status") != "failing")
 
 
-async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
+async def count_records(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
     """Return counts; fast after the first call.
 
     Args:
@@ -251,17 +251,17 @@ def _bytes_in(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-async def unmade(knowledge: Knowledge, service: MemoryService, seen: SeenTopics, topic: Topic) -> str:
+async def preview_page(knowledge: Knowledge, service: MemoryService, seen: SeenTopics, topic: Topic) -> str:
     """Return the page of a topic that has none, unwritten.
 
     Args:
         knowledge: What came in.
         service: Where items are.
-        seen: The topics as who asks sees them: a session of a group is told no number, which others would be in.
-        topic: It.
+        seen: Topics that the session may see; a group is shown no numbers.
+        topic: Topic without a page.
     """
-    if members := await seen.members_of(topic):
-        return render(replace(await drafted(knowledge, topic, members), consolidated_at=None))
+    if members := await seen.list_members(topic):
+        return render(replace(await draft_page(knowledge, topic, members), consolidated_at=None))
     page = view_category(topic).markdown_content
     backlog = await runner_of(knowledge, service, config=ITEMS_ONLY).backlog()
     unread = sum(step.due for step in backlog if step.stage == ItemStage.name)
@@ -286,7 +286,7 @@ class MemoryManager:
         embedding_service: An embedder of the program's own.
         event_store: Gets every event; the host gets them anyway.
         config: How the layers work.
-        agent_id: Whose memory.
+        agent_id: Name of the agent.
         settings: Those of the memory below.
         service: An open memory to work on, instead of one of its own, which `close` would close.
         model: Answers prompts; without one everything is found by rules, and an answer that wanted one says so.
@@ -298,7 +298,7 @@ class MemoryManager:
         resource_layer, item_layer, category_layer: The three layers.
         digest: Hands out passages and takes back statements.
         model_budget: What was asked of the model, and how often it failed.
-        event_store, config: As given.
+        event_store, config: Values of the arguments.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -318,11 +318,11 @@ class MemoryManager:
     ) -> None:
         self.config, self.event_store, retry = config or MemoryConfig(), event_store, retry or MemoryRetryConfig()
         base = service.settings if service is not None else settings
-        chosen = settings_of(storage_dir, self.config, base, embedding_service)
+        chosen = make_settings(storage_dir, self.config, base, embedding_service)
         self._owns_service, self._caller = service is None, caller if callable(caller) else lambda: caller
         self._service = service or open_service(agent_id, chosen, embedding_service)
         self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
-        self._events = Events(self._service, event_store, self._knowledge.clock)
+        self._events = EventSender(self._service, event_store, self._knowledge.clock)
         self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config, self._caller)
         self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
         self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
@@ -340,9 +340,9 @@ class MemoryManager:
 
         drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
         choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
-        self._consolidation = Consolidation(self._pages, self._events, self._caller)
+        self._consolidation = PageConsolidation(self._pages, self._events, self._caller)
         self._is_told = self._service.monitor.add_watcher(PAGES, self._consolidation.withdraw)
-        self._extraction = Extraction(*layers, self._consolidation.make_due, self._events, drawing, self.digest)
+        self._extraction = ItemExtraction(*layers, self._consolidation.make_due, self._events, drawing, self.digest)
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
@@ -351,7 +351,7 @@ class MemoryManager:
             RetrievalMode.LLM: chooser,
             RetrievalMode.HYBRID: hybrid,
         }
-        self._standing = Standing()
+        self._standing = ManagerState()
 
     async def store_resource(
         self, content: str, resource_type: str, metadata: dict[str, Any] | None = None
@@ -370,8 +370,8 @@ class MemoryManager:
         """Extract and store the items of a resource. Idempotent.
 
         Args:
-            resource_id: Which.
-            category_hint: The topic of all of them, declared if there is none of that name; else each gets the one
+            resource_id: ID of the resource.
+            category_hint: Topic of all items, declared if new; else each gets the one
                 whose name and description share most words with it, or none.
             strict: Raise where nothing could be drawn, instead of an empty list whose `warnings` say why.
             with_model: Add statements of a language model that pass the checks of `digest`; where it fails, the
@@ -388,10 +388,10 @@ class MemoryManager:
 
         Args:
             content: What to keep.
-            category: Its topic, declared if there is none of that name; guessed when omitted.
+            category: Name of its topic, declared if new; guessed when omitted.
             importance: low, normal or high.
         """
-        item = await self._extraction.noted(content, category, importance)
+        item = await self._extraction.store_note(content, category, importance)
         await self.check(files=False)
         return item
 
@@ -417,7 +417,7 @@ class MemoryManager:
         except ValueError:
             raise ValidationError(f"mode is one of {', '.join(RetrievalMode)}, got {mode!r}.") from None
         if category_filter is not None:
-            await self._seen.required(category_filter)
+            await self._seen.require_topic(category_filter)
         spent = self.model_budget
         calls, failures = spent.calls, spent.failures.total()
         result = await way.retrieve(query, k, category_filter=category_filter)
@@ -446,9 +446,9 @@ class MemoryManager:
 
     async def get_category_content(self, category_name: str) -> str:
         """Return the page of a topic, or a preview of it."""
-        topic = await self._seen.required(category_name)
-        page = await self._seen.shown(topic)
-        unmade_page = "" if page else await unmade(self._knowledge, self._service, self._seen, topic)
+        topic = await self._seen.require_topic(category_name)
+        page = await self._seen.get_text(topic)
+        unmade_page = "" if page else await preview_page(self._knowledge, self._service, self._seen, topic)
         return page or await self._forgotten.filter_page(unmade_page)
 
     async def consolidate_category(
@@ -461,15 +461,15 @@ class MemoryManager:
         """Rebuild the page of a topic unless edited; return it.
 
         Args:
-            category_name: Which.
+            category_name: Name of the topic.
             force: Do so, too, where no item has come or gone since.
             with_model: Has no effect; earlier versions asked a language model for words.
         """
         del with_model
-        topic = await self._seen.required(category_name)
+        topic = await self._seen.require_topic(category_name)
         body = await self._consolidation.make(category_name, force=force)
         await self.check(files=False)
-        return body if self._caller().group is None else PageText(await self._seen.shown(topic))
+        return body if self._caller().group is None else PageText(await self._seen.get_text(topic))
 
     def get_stats(self) -> MemoryStats:
         """Return the counts of the last change or check."""
@@ -490,7 +490,7 @@ class MemoryManager:
             return self._standing.stats
         with suppress(StorageError):  # what was to be done is done
             size = self._standing.stats.storage_bytes
-            stats = await counted(self._service, self._knowledge, self._seen, size)
+            stats = await count_records(self._service, self._knowledge, self._seen, size)
             self._standing = replace(self._standing, stats=stats)
         return self._standing.stats
 
@@ -510,7 +510,7 @@ class MemoryManager:
         """Delete a resource; tell whether there was one.
 
         Args:
-            resource_id: Which.
+            resource_id: ID of the resource.
             cascade: Forget what was drawn from it alone, too, and rebuild the pages of its topics; else the items
                 stay, with a link that says that their source is gone.
         """
@@ -518,7 +518,7 @@ class MemoryManager:
             return False
         items = await self.item_layer.get_by_resource(resource_id)
         if cascade:
-            turns = await self.resource_layer.turns_of(resource_id)
+            turns = await self.resource_layer.list_turns(resource_id)
             drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
             items = [view_item(memory) for memory in drawn]
             await self._service.writer.deletion.forget_many([item.item_id for item in items], self._caller())
@@ -551,7 +551,7 @@ class MemoryManager:
             await self._service.close()
 
 
-def settings_of(
+def make_settings(
     storage_dir: Path | str | None,
     config: MemoryConfig,
     settings: ServiceSettings | None,

@@ -17,7 +17,7 @@ from agent_memory.knowledge.pages.page_items import load_texts
 from agent_memory.knowledge.pages.visible_topics import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.passages.items import (
     SOURCE_DELETED,
-    Preceding,
+    PrecedingTurns,
     drawn_from,
     get_source_id,
     leave_answered,
@@ -263,7 +263,7 @@ class ResourceLayer:
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
         turns = [turn for turn in turns if _filter_visible(self._asking(), turn) is not None]
         items: list[dict[str, Any]] = []
-        preceding = Preceding(self._knowledge, turns)
+        preceding = PrecedingTurns(self._knowledge, turns)
         sources: list[Episode | ResourceRecord] = [*turns] or [record]
         for source in sources:
             before = await preceding.of(source) if isinstance(source, Episode) else []
@@ -282,7 +282,7 @@ class ResourceLayer:
         """Return the text of a resource or a turn, or None."""
         return (await load_texts(self._knowledge, [source]))[source] if await self.get_source(source) else None
 
-    async def turns_of(self, resource_id: str) -> list[str]:
+    async def list_turns(self, resource_id: str) -> list[str]:
         """Return the IDs of the turns of a resource in order."""
         turns = await self._knowledge.episodes.linked_to(resource_id)
         return [turn.id for turn in sorted(turns, key=lambda turn: turn.order)]
@@ -348,7 +348,7 @@ class ItemLayer:
         asking: Returns the session that asks now.
 
     Attributes:
-        service: As above.
+        service: Memories of the agent.
         filed_under: Returns the IDs of the items of a topic.
         find_forgotten: Returns the IDs of items that say a forgotten memory.
     """
@@ -399,7 +399,7 @@ class ItemLayer:
 
     async def _drawn(self, resource_id: str) -> list[Memory]:
         """Return the memories drawn from a resource or its turns, oldest first."""
-        sources = [resource_id, *await self._resources.turns_of(resource_id)]
+        sources = [resource_id, *await self._resources.list_turns(resource_id)]
         memories = [memory for source in sources for memory in reversed(await self.service.storage.linked_to(source))]
         return list(
             {memory.id: memory for memory in memories if memory.is_item and is_seen(memory, self.caller)}.values()
@@ -466,7 +466,7 @@ class ItemLayer:
 
     async def detach(self, resource_id: str) -> list[str]:
         """Mark the source of a resource's items as deleted; return their IDs."""
-        gone = {resource_id, *await self._resources.turns_of(resource_id)}
+        gone = {resource_id, *await self._resources.list_turns(resource_id)}
         drawn = await self._drawn(resource_id)
         for memory in drawn:
             links = [
@@ -555,21 +555,21 @@ class CategoryLayer:
         changes: dict[str, Any] = {"body": content, "consolidated_at": self._knowledge.clock()}
         if item_ids is not None:
             changes["item_ids"] = list(item_ids)
-        return await self._changed(category_id, changes)
+        return await self._update_topic(category_id, changes)
 
     async def add_items(self, category_id: str, item_ids: Sequence[str]) -> MemoryCategory:
         """Add items to a topic; its page changes at the next consolidation."""
         topic = await self._knowledge.topics.get(category_id)
         all_ids = list(dict.fromkeys([*(topic.item_ids if topic is not None else ()), *item_ids]))
-        return await self._changed(category_id, {"item_ids": all_ids})
+        return await self._update_topic(category_id, {"item_ids": all_ids})
 
-    async def _changed(self, category_id: str, changes: dict[str, Any]) -> MemoryCategory:
+    async def _update_topic(self, category_id: str, changes: dict[str, Any]) -> MemoryCategory:
         record = await self._record(category_id)
         if record is None:
             raise UnknownIdError(f"There is no topic {category_id}; nothing was changed.")
         check_own(self._seen.group, record)
         topic = await self._knowledge.topics.update(category_id, changes)
-        return view_category(self._seen.view(topic, await self._seen.members_of(topic)))
+        return view_category(self._seen.view(topic, await self._seen.list_members(topic)))
 
     async def delete(self, category_id: str) -> bool:
         """Delete a topic and its page; return False if missing.
@@ -583,7 +583,7 @@ class CategoryLayer:
         if not is_described_by(group, record):
             check_own(group, record)
         try:
-            if changes := left_by(group, record, await pages.members_of(record)):
+            if changes := left_by(group, record, await pages.list_members(record)):
                 await self._knowledge.topics.update(category_id, changes)
                 return True
             await self._knowledge.topics.delete(category_id)

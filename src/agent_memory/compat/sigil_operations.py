@@ -28,8 +28,8 @@ from agent_memory.errors import (
 )
 from agent_memory.knowledge.digest.model_digest import ask_statements, split_batches
 from agent_memory.knowledge.llm.language_model import Asking, ModelFailure
-from agent_memory.knowledge.pages.filing import guessed, open_to
-from agent_memory.knowledge.pages.page_items import unsaid
+from agent_memory.knowledge.pages.assignment import guess_topics, open_to
+from agent_memory.knowledge.pages.page_items import build_description
 from agent_memory.knowledge.passages.items import is_passage
 from agent_memory.language.words import query_terms
 from agent_memory.logs import get_logger
@@ -164,7 +164,7 @@ def query_hash(query: str) -> str:
     return hashlib.sha256(query.encode("utf-8", "replace")).hexdigest()
 
 
-class Events:
+class EventSender:
     """Sends events to a store, and to the session of the caller.
 
     Args:
@@ -198,7 +198,7 @@ _PASSAGE_FIELDS: Final = ("source", "metadata", "observed_at", "trust", "tags", 
 
 
 class Items(list[MemoryItem]):
-    """Items, and what is to be told of them.
+    """Items with warnings.
 
     Attributes:
         warnings: Why there are not more of them, and what was left out, in a sentence each.
@@ -213,11 +213,11 @@ class Items(list[MemoryItem]):
         self.by_model = 0
 
 
-class Extraction:
+class ItemExtraction:
     """Draws items.
 
     Args:
-        resources, items, categories: The layers.
+        resources, items, categories: Layers of the manager.
         make_due: Rebuilds pages that are due, by names of topics.
         events: Gets what was done.
         asking: How a language model is asked, by whom it is wanted.
@@ -230,7 +230,7 @@ class Extraction:
         items: ItemLayer,
         categories: CategoryLayer,
         make_due: Callable[[Iterable[str]], Awaitable[None]],
-        events: Events,
+        events: EventSender,
         asking: Asking,
         passage_digest: PassageDigest,
     ) -> None:
@@ -259,11 +259,11 @@ class Extraction:
         await self._tell(record, items, began)
         return items
 
-    async def noted(self, content: str, category: str | None, importance: Importance) -> MemoryItem:
+    async def store_note(self, content: str, category: str | None, importance: Importance) -> MemoryItem:
         """Store a note of an agent as an item."""
         if category is not None:
             await self._declare(category)
-        topic = category or (await guessed(self._items.service, [content], await self._categories.topics()))[0]
+        topic = category or (await guess_topics(self._items.service, [content], await self._categories.topics()))[0]
         resource = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
         item = MemoryItem(
             "", resource.content, None, resource.resource_id, topic or None, _NOTED, resource.created_at, importance
@@ -282,7 +282,7 @@ class Extraction:
             for group in sorted({values["group"] for values in drawn}):
                 places = [place for place, values in enumerate(drawn) if values["group"] == group]
                 texts = [drawn[place]["content"] for place in places]
-                guesses = await guessed(self._items.service, texts, open_to(group, topics))
+                guesses = await guess_topics(self._items.service, texts, open_to(group, topics))
                 for place, name in zip(places, guesses, strict=True):
                     names[place] = name
         for values, topic in zip(drawn, names, strict=True):
@@ -310,7 +310,7 @@ class Extraction:
     async def _declare(self, name: str) -> None:
         if await self._categories.topic(name) is None:
             with contextlib.suppress(CategoryExistsError):
-                await self._categories.create(name, unsaid(name.replace("_", " ")))
+                await self._categories.create(name, build_description(name.replace("_", " ")))
 
     async def _tell(self, record: ResourceRecord, items: Items, began: float) -> None:
         names = sorted({item.category for item in items if item.category})
@@ -349,7 +349,7 @@ class RetrievalResult:
     """Result of a retrieval.
 
     Attributes:
-        items: Best first.
+        items: Items, best first.
         mode_used: How they were found in the end.
         total_found: How many matched, shown or not; about how many where there are many.
         search_time_ms: Time taken, milliseconds.
@@ -378,7 +378,7 @@ class RetrievalResult:
 
 
 def check_query(query: object, k: object) -> None:
-    """Refuse what is no query, or no number of items."""
+    """Check a query and a number of items."""
     if not isinstance(query, str) or not 1 <= len(query) <= MAX_QUERY:
         raise ValidationError(f"A query is a text of 1 to {MAX_QUERY:,} characters.")
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
@@ -509,11 +509,11 @@ class HybridRetriever:
     """Retrieves by rules, and asks a language model if unsure.
 
     Args:
-        rag_retriever: The rules.
-        llm_retriever: The model.
+        rag_retriever: Retriever by rules.
+        llm_retriever: Retriever by a model.
         escalation_threshold: Least confidence of an answer that is not escalated, 0..1.
         variance_threshold: Spread of the items' confidences (standard deviation) above which an answer whose second
-            item is no worse than its first is escalated, too.
+            item is as good as its first is escalated as well.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from agent_memory.files.entries import describe_path_type, get_disk_size, get_pa
 from agent_memory.files.wording import counted, few
 from agent_memory.knowledge.intake.drafts import FORMAT
 from agent_memory.knowledge.pipeline.stages import ATTEMPTS, OF_MODEL, get_reason, is_quarantined
-from agent_memory.knowledge.topics.page_files import MAX_BYTES, NO_PAGE, topic_of
+from agent_memory.knowledge.topics.page_files import MAX_BYTES, NO_PAGE, get_topic
 from agent_memory.models import RESOURCE, Episode, Resource, StageCheckpoint, visible
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Record, StageFailure
 
 
-def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> Iterator[Concern]:
+def check_stages(records: Iterable[object], titles: Callable[[str], str] = str) -> Iterator[Concern]:
     """Yield concerns about failed records, retried or not, per step.
 
     Args:
@@ -68,7 +68,7 @@ def _describe(failure: StageFailure, titles: Callable[[str], str]) -> str:
     return f"{failure.id} ({titles(failure.id)}) since {since}: {get_reason(failure)}"
 
 
-def of_topics(folder: Path) -> Iterator[Concern]:
+def check_pages(folder: Path) -> Iterator[Concern]:
     """Yield concerns about the folder `topics` of an agent."""
     kind = get_path_type(folder, follow=True)
     if kind == "missing":
@@ -81,7 +81,7 @@ def of_topics(folder: Path) -> Iterator[Concern]:
         )
         return
     names = sorted(path.name for path in folder.iterdir())
-    pages = [name for name in names if topic_of(name) and not why_not(folder / name)]
+    pages = [name for name in names if get_topic(name) and not find_obstacle(folder / name)]
     aside = [name for name in names if NO_PAGE in name]
     odd = [name for name in names if name not in pages and name not in aside]
     if pages:
@@ -98,11 +98,11 @@ def of_topics(folder: Path) -> Iterator[Concern]:
             "topics_odd",
             f"{counted(len(odd), 'entry', 'entries')} in topics/ can be no page.",
             "Move them elsewhere: a page of that name takes their place.",
-            details=few([f"{name}: {why_not(folder / name) or 'not named as a page'}" for name in odd]),
+            details=few([f"{name}: {find_obstacle(folder / name) or 'not named as a page'}" for name in odd]),
         )
 
 
-def why_not(path: Path) -> str:
+def find_obstacle(path: Path) -> str:
     """Return a reason against a page in an entry, or ""."""
     kind = get_path_type(path)
     if kind != "file":
@@ -124,7 +124,7 @@ _ADVICE: Final = (
 )
 
 
-def of_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Concern]:
+def check_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Concern]:
     """Yield concerns about turns with a guessed speaker."""
     logs = {talk.id: talk for talk in talks if isinstance(talk, Resource) and _is_unread_log(talk)}
     if not logs:

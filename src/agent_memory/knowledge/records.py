@@ -41,7 +41,7 @@ class Knowledge:
     may use one folder at the same time.
 
     Args:
-        agent_id: Whose.
+        agent_id: Name of the agent.
         settings: Where the folder is, ranking and embedder; the defaults when omitted.
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`. Only with it do turns and summaries get
@@ -49,7 +49,7 @@ class Knowledge:
         grace: How long what was forgotten or replaced can be brought back.
 
     Attributes:
-        folder: The agent's.
+        folder: Folder of the agent.
         resources, episodes, topics, marks, summaries, entities, mentions, relations: The records of each kind.
         blobs: Texts that are too long for a line.
 
@@ -80,7 +80,7 @@ class Knowledge:
         self.blobs = AgentBlobs(self.folder)
         self.settings, self.clock = settings, clock
 
-        def opened(kind: Kind[Any], kind_settings: ServiceSettings) -> RecordStorage[Any]:
+        def open_storage(kind: Kind[Any], kind_settings: ServiceSettings) -> RecordStorage[Any]:
             files = Files(
                 kind,
                 self.folder,
@@ -91,16 +91,16 @@ class Knowledge:
             )
             return RecordStorage(files.backend())
 
-        self.resources: RecordStorage[Resource] = opened(RESOURCE, settings)
+        self.resources: RecordStorage[Resource] = open_storage(RESOURCE, settings)
         without = settings.model_copy(update={"embedder": "none"})  # their passages have vectors; marks need none
         text_settings = without if embedder is None else settings
-        self.episodes: RecordStorage[Episode] = opened(EPISODE, text_settings)
-        self.topics: RecordStorage[Topic] = opened(TOPIC, without)
-        self.marks: RecordStorage[StageCheckpoint] = opened(MARK, without)
-        self.summaries: RecordStorage[Summary] = opened(SUMMARY, text_settings)
-        self.entities: RecordStorage[Entity] = opened(ENTITY, without)
-        self.mentions: RecordStorage[EntityMentions] = opened(MENTIONS, without)
-        self.relations: RecordStorage[Relation] = opened(RELATION, without)
+        self.episodes: RecordStorage[Episode] = open_storage(EPISODE, text_settings)
+        self.topics: RecordStorage[Topic] = open_storage(TOPIC, without)
+        self.marks: RecordStorage[StageCheckpoint] = open_storage(MARK, without)
+        self.summaries: RecordStorage[Summary] = open_storage(SUMMARY, text_settings)
+        self.entities: RecordStorage[Entity] = open_storage(ENTITY, without)
+        self.mentions: RecordStorage[EntityMentions] = open_storage(MENTIONS, without)
+        self.relations: RecordStorage[Relation] = open_storage(RELATION, without)
 
     @property
     def agent_id(self) -> str:
@@ -117,7 +117,7 @@ class Knowledge:
         """Return the records of the kind of this name.
 
         Raises:
-            KeyError: There is none here.
+            KeyError: The kind is not part of knowledge.
         """
         return {storage.kind.name: storage for storage in self.storages}[kind]
 
@@ -125,7 +125,7 @@ class Knowledge:
         """Return the whole text of a record.
 
         Raises:
-            StorageError: It lies in a file of its own that is gone or damaged; `record.content` has its beginning.
+            StorageError: Its file is missing or damaged; `record.content` has the beginning.
         """
         return await asyncio.to_thread(self.blobs.read, record.blob) if record.blob else record.content
 

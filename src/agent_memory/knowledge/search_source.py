@@ -111,7 +111,9 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.passages.replaced_items import REPLACED_IN
 
         for source in list_source_ids(hit.memory):
-            resource = await self._opened().resources.get(source) if source.startswith(RESOURCE.prefix) else None
+            resource = (
+                await self._open_knowledge().resources.get(source) if source.startswith(RESOURCE.prefix) else None
+            )
             if resource is not None:
                 newer = str(hit.memory.metadata.get(REPLACED_IN, ""))
                 return replace(_build_origin(hit, resource), replaced_by=newer if newer != source else "")
@@ -120,7 +122,7 @@ class KnowledgeSource(SearchSource):
     async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
         """Return a visible turn, page or document by its ID, or None."""
         if record_id.startswith(EPISODE.prefix) and self._has(EPISODE):
-            turn = await self._opened().episodes.get(record_id)
+            turn = await self._open_knowledge().episodes.get(record_id)
             if (
                 turn is None
                 or not sees(caller.group, turn.facets)
@@ -130,11 +132,11 @@ class KnowledgeSource(SearchSource):
             resources = await self._find_resources([turn.id])
             return build_hit(_build_turn_text(turn), _build_turn_origin(turn, resources.get(turn.id)))
         if record_id.startswith(TOPIC.prefix) and self._has(TOPIC):
-            topic = await self._opened().topics.get(record_id)
+            topic = await self._open_knowledge().topics.get(record_id)
             page = None if topic is None else await self._page(topic, self._get_topics(caller))
             return None if topic is None or page is None else build_hit(page, HitOrigin("page", topic.name))
         if record_id.startswith(RESOURCE.prefix) and self._has(RESOURCE):
-            resource = await self._opened().resources.get(record_id)
+            resource = await self._open_knowledge().resources.get(record_id)
             if resource is None or not sees(caller.group, resource.facets):
                 return None
             return await self._read_resource(resource)
@@ -143,8 +145,8 @@ class KnowledgeSource(SearchSource):
     async def _read_resource(self, resource: Resource) -> MemorySearchResult:
         """Return a document or conversation as a hit, marked if not current."""
         kind: HitKind = "talk" if resource.resource_type == "conversation" else "passage"
-        newer = await self._opened().resources.replaced_by([resource.id])
-        is_expired = resource.is_expired(self._opened().clock())
+        newer = await self._open_knowledge().resources.replaced_by([resource.id])
+        is_expired = resource.is_expired(self._open_knowledge().clock())
         origin = HitOrigin(kind, _get_title(resource), is_expired=is_expired, replaced_by=newer.get(resource.id, ""))
         text = await self._get_forgotten().read_document(resource, resource.content)
         return build_hit(_with_trust(_build_text(resource, text), [resource]), origin)
@@ -154,13 +156,13 @@ class KnowledgeSource(SearchSource):
         counts: dict[str, Any] = {}
         listing = Listing(filters=SearchFilters(include_items=True, group=asked.caller.group))
         if self._has(RESOURCE):
-            resources = (await self._opened().resources.browse(listing)).records
+            resources = (await self._open_knowledge().resources.browse(listing)).records
             talks = sum(resource.resource_type == "conversation" for resource in resources)
             counts |= {"documents": len(resources) - talks, "conversations": talks}
             topics = await self._get_topics(asked.caller).topics()
             counts["pages"] = sum(topic.consolidated_at is not None for topic in topics)
         if self._has(ENTITY):
-            entities = (await self._opened().entities.browse(listing)).records
+            entities = (await self._open_knowledge().entities.browse(listing)).records
             typed = [entity for entity in entities if entity.entity_type == "person" and entity.trust != "low"]
             people = [person for person in typed if not is_guessed_entity(person)]
             names = [shorten_line(visible(person.name), NAME_CHARS) for person in people if person.merged_into is None]
@@ -177,7 +179,7 @@ class KnowledgeSource(SearchSource):
     async def _add_turns(self, results: SearchResults, asked: WideRequest) -> None:
         from agent_memory.knowledge.passages.items import is_talk  # only for those who have conversations
 
-        answer = await self._opened().episodes.answer(asked.elsewhere())
+        answer = await self._open_knowledge().episodes.answer(asked.elsewhere())
         turns = [turn for turn in answer.records if is_talk(turn) or asked.kinds != HIT_KINDS]
         turns = await self._get_forgotten().filter_turns(turns)
         resources = await self._find_resources([turn.id for turn in turns])
@@ -193,7 +195,7 @@ class KnowledgeSource(SearchSource):
         """Return the filter of forgotten texts."""
         from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 
-        self._forgotten = self._forgotten or ForgottenTexts(self._opened(), self._service)
+        self._forgotten = self._forgotten or ForgottenTexts(self._open_knowledge(), self._service)
         return self._forgotten
 
     # -- pages --------------------------------------------------------------------------------------------------------
@@ -202,13 +204,13 @@ class KnowledgeSource(SearchSource):
         """Add the best page of a declared topic; all if asked for."""
         from agent_memory.knowledge.pages.subjects import is_derived  # only for those who have pages
 
-        answer = await self._opened().topics.answer(asked.elsewhere())
+        answer = await self._open_knowledge().topics.answer(asked.elsewhere())
         topics, most = self._get_topics(asked.caller), asked.request.limit if asked.kinds == {"page"} else 1
         results.words = results.words or answer.ranking.words
         for hit, topic in zip(answer.ranking.hits, answer.records, strict=True):
             is_wanted = most and (asked.kinds == {"page"} or not is_derived(topic))
             page = await self._page(topic, topics, answer.ranking.words) if is_wanted else None
-            graded = None if page is None else _grade(hit, page.content, answer.ranking.words)
+            graded = None if page is None else _rate_page(hit, page.content, answer.ranking.words)
             if page is not None and graded is not None:
                 results.append(build_hit(page, HitOrigin("page", topic.name), graded))
                 results.total_found += 1
@@ -227,7 +229,7 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.topics.markdown import parse  # only for those who have pages
 
         seen = await topics.topic(topic.name)
-        page = "" if seen is None else await topics.shown(seen)
+        page = "" if seen is None else await topics.get_text(seen)
         text = _FOOTNOTE.sub("", page.partition(_RULE)[0]).strip()
         if not text:
             return None
@@ -240,7 +242,7 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.pages.pages import Pages
         from agent_memory.knowledge.pages.visible_topics import SeenTopics
 
-        knowledge = self._opened()
+        knowledge = self._open_knowledge()
         return SeenTopics(knowledge, Pages(knowledge, self._service), lambda: caller, self._get_forgotten())
 
     # -- records ------------------------------------------------------------------------------------------------------
@@ -249,7 +251,7 @@ class KnowledgeSource(SearchSource):
         """Return True if a file has records of this kind."""
         return (folder_of(self._service.agent_id, self._service.settings.storage_root).path / kind.journal).exists()
 
-    def _opened(self) -> Knowledge:
+    def _open_knowledge(self) -> Knowledge:
         from agent_memory.knowledge.records import Knowledge
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, self._service.settings)
@@ -257,7 +259,7 @@ class KnowledgeSource(SearchSource):
 
     async def _find_resources(self, sources: Iterable[str]) -> Mapping[str, Resource]:
         """Map IDs of resources and turns to their resources."""
-        ids, knowledge = list(dict.fromkeys(sources)), self._opened()
+        ids, knowledge = list(dict.fromkeys(sources)), self._open_knowledge()
         turns: dict[str, Episode] = {}
         if self._has(EPISODE):
             turns = await knowledge.episodes.valid_among(
@@ -289,7 +291,7 @@ def _with_trust(memory: Memory, resources: Sequence[Resource]) -> Memory:
     return memory.model_copy(update={"trust": "low"}) if is_foreign else memory
 
 
-def _grade(hit: Hit, text: str, words: Mapping[str, float]) -> Hit | None:
+def _rate_page(hit: Hit, text: str, words: Mapping[str, float]) -> Hit | None:
     """Grade a page by its text, without footnotes; None without a match.
 
     A listing has no words, and its hits no grade.

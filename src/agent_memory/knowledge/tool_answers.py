@@ -21,7 +21,7 @@ _UNTRUSTED: Final = " (from untrusted sources)"
 _WEAK: Final = "No confident match; these are the closest results."
 
 
-async def recalled(manager: MemoryManager, result: RetrievalResult, query: str, mode: str) -> str:
+async def render_recall(manager: MemoryManager, result: RetrievalResult, query: str, mode: str) -> str:
     """Return the answer of recall."""
     if not result.items:
         return f"No relevant memories found for: {query}"
@@ -33,13 +33,13 @@ async def recalled(manager: MemoryManager, result: RetrievalResult, query: str, 
     return "\n\n".join([f"Found {len(rows)} relevant memories:", *rows, *_notes(result, mode)])
 
 
-def remembered(item: MemoryItem) -> str:
+def render_remember(item: MemoryItem) -> str:
     """Return the answer of remember."""
     lines = [f"Remembered: {item.item_id}", f"Category: {item.category or 'none'}", f"Importance: {item.importance}"]
     return "\n".join([*lines, f"Content: {flatten(item.content)[:_PREVIEW]}..."])
 
 
-async def listed(manager: MemoryManager, most: int | None = None) -> str:
+async def render_categories(manager: MemoryManager, most: int | None = None) -> str:
     """Return the answer of list_categories."""
     categories = await manager.list_categories()
     counts = await manager.category_layer.count_items()
@@ -52,7 +52,7 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
     return "\n\n".join([f"Memory Categories ({len(categories)}):", *rows])
 
 
-async def page_of(manager: MemoryManager, name: str) -> str:
+async def render_page(manager: MemoryManager, name: str) -> str:
     """Return the answer of get_category.
 
     Raises:

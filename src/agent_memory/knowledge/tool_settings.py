@@ -24,11 +24,11 @@ TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]
 Group = Annotated[str | None, Field(pattern=f"^{GROUP}$")]
 
 
-def checked_group(group_id: str) -> str:
+def check_group(group_id: str) -> str:
     """Return a group's name.
 
     Raises:
-        ValidationError: It is none; the message does not quote it.
+        ValidationError: It is invalid; the message does not quote it.
     """
     if not isinstance(group_id, str) or not _GROUP.fullmatch(group_id):
         raise ValidationError(

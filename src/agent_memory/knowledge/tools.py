@@ -79,7 +79,7 @@ class RecallTool(KnowledgeTool[RecallInput]):
     async def _write_text(self, manager: MemoryManager, args: RecallInput) -> str:
         result = await manager.retrieve(args.query, args.mode, args.k, args.category)
         await self._access.note_items(result.items)
-        return await tool_answers.recalled(manager, result, args.query, args.mode)
+        return await tool_answers.render_recall(manager, result, args.query, args.mode)
 
 
 class RememberTool(KnowledgeTool[RememberInput]):
@@ -105,7 +105,7 @@ class RememberTool(KnowledgeTool[RememberInput]):
         held = await hold_for_yes(self.session, await self.session.require(), values)
         if held is not None:
             return f"Not stored. {ASKED}" if held.ids else f"Not stored: {held.explain()}."
-        return tool_answers.remembered(await manager.remember(args.content, args.category, args.importance))
+        return tool_answers.render_remember(await manager.remember(args.content, args.category, args.importance))
 
 
 class ListCategoriesTool(KnowledgeTool[ListCategoriesInput]):
@@ -120,7 +120,7 @@ class ListCategoriesTool(KnowledgeTool[ListCategoriesInput]):
     async def _write_text(self, manager: MemoryManager, args: ListCategoriesInput) -> str:
         if await manager.category_layer.of_strangers():
             self._access.note_untrusted()
-        return await tool_answers.listed(manager, args.limit)
+        return await tool_answers.render_categories(manager, args.limit)
 
 
 class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
@@ -133,7 +133,7 @@ class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
     only_reads = True
 
     async def _write_text(self, manager: MemoryManager, args: GetCategoryInput) -> str:
-        page = await tool_answers.page_of(manager, args.name)
+        page = await tool_answers.render_page(manager, args.name)
         await self._access.note_page(page)
         return page
 

@@ -101,8 +101,8 @@ async def test_name_in_five_statements_has_no_page_unless_declared(talk: Talk, r
         await talk.whole(f"{fact.rstrip('.')}.")
     manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
     with pytest.raises(CategoryNotFoundError) as missing:
-        await tool_answers.page_of(manager, "vera")
-    listed = await tool_answers.listed(manager)
+        await tool_answers.render_page(manager, "vera")
+    listed = await tool_answers.render_categories(manager)
     assert "Memory Categories (1):\n\n1. conversation" in listed
     await manager.close()
     assert tool_answers.not_found(missing.value).splitlines() == [

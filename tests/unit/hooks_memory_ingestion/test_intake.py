@@ -13,7 +13,7 @@ from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnWriter
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.runner import Runner
-from agent_memory.knowledge.pipeline.stages import Ran
+from agent_memory.knowledge.pipeline.stages import RunOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,13 +159,13 @@ async def test_background_work_ends_with_the_portion_under_way_when_the_session_
     limit(IntakeLimits(work_seconds=0.01))
     talk, begun, portions = await begin(), asyncio.Event(), 0
 
-    async def run(_: Runner, most: int, progress: Callable[[Ran], None]) -> Ran:
+    async def run(_: Runner, most: int, progress: Callable[[RunOutcome], None]) -> RunOutcome:
         nonlocal portions
         begun.set()
         for portions in range(1, most + 1):
             await asyncio.sleep(0.005)
-            progress(Ran({"items": portions}))
-        return Ran({"items": most})
+            progress(RunOutcome({"items": portions}))
+        return RunOutcome({"items": most})
 
     monkeypatch.setattr("agent_memory.integrations.amplifier.hooks.turn_writer._MAX_BATCHES", 1_000_000)
     monkeypatch.setattr(Runner, "run", run)

@@ -24,7 +24,7 @@ from agent_memory.journal.agent_file import (
 from agent_memory.journal.format import find_ids
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.knowledge.entities.merges import count_guesses
-from agent_memory.knowledge.inspection import TALKS_FILE, of_marks, of_speakers, of_topics
+from agent_memory.knowledge.inspection import TALKS_FILE, check_pages, check_speakers, check_stages
 from agent_memory.knowledge.pages.subjects import list_hidden
 from agent_memory.knowledge.pipeline.stages import get_title
 from agent_memory.knowledge.topics.page_files import TopicFiles
@@ -336,7 +336,7 @@ def _measure(folder: Path, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
 def examine_tasks(case: JournalCase) -> Iterator[Concern]:
     """Examine the marks of background stages in their journal."""
     if case.path == case.folder.tasks:
-        yield from of_marks(case.journal.load().values(), lambda record_id: _find_title(case, record_id))
+        yield from check_stages(case.journal.load().values(), lambda record_id: _find_title(case, record_id))
 
 
 def _find_title(case: JournalCase, record_id: str) -> str:
@@ -427,9 +427,9 @@ def examine_speakers(case: JournalCase) -> Iterator[Concern]:
     """Yield concerns about turns with a guessed speaker."""
     kinds = tuple(kind for kind in KINDS if kind.journal == TALKS_FILE)
     talks = JournalReading(case.folder.path / TALKS_FILE, case.folder.agent_id, kinds).load().values()
-    yield from of_speakers(talks, case.journal.iter_records())
+    yield from check_speakers(talks, case.journal.iter_records())
 
 
 def examine_pages(case: JournalCase) -> Iterator[Concern]:
     """Yield concerns about entries among the pages."""
-    yield from of_topics(case.folder.topics)
+    yield from check_pages(case.folder.topics)

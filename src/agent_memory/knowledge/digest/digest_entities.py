@@ -8,7 +8,7 @@ from agent_memory.knowledge.entities.entity_index import get_entity_id
 from agent_memory.knowledge.entities.merges import REMOVED_RULES, list_cluster
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS
 from agent_memory.knowledge.entities.relations import RELATIONS, ExtractedRelationship, make_relations, store_relations
-from agent_memory.knowledge.pipeline.stages import Marks
+from agent_memory.knowledge.pipeline.stages import StageCheckpoints
 from agent_memory.models import DIGEST, ENTITY, EPISODE, MENTIONS, NAMES, RESOURCE, derived_id
 from agent_memory.models.knowledge import ENTITY_STAGE
 from agent_memory.store.record_redaction import make_record, with_fields
@@ -31,7 +31,7 @@ async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]
     Raises:
         StorageError: Some may be stored; doing it again stores none twice.
     """
-    marks = [await Marks(knowledge.marks).of_name(ENTITY_STAGE, kind.name) for kind in (EPISODE, RESOURCE)]
+    marks = [await StageCheckpoints(knowledge.marks).of_name(ENTITY_STAGE, kind.name) for kind in (EPISODE, RESOURCE)]
     forgotten = {record_id for mark in marks for record_id in mark.never}
     for item in items:
         details = item["metadata"]

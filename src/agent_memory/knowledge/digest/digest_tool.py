@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
-from agent_memory.knowledge.llm.language_model import fenced
+from agent_memory.knowledge.llm.language_model import fence_json
 from agent_memory.models import flatten, visible
 from agent_memory.models.arguments import ToolArguments
 
@@ -90,7 +90,7 @@ def render_digest(outcome: DigestOutcome, due: DuePassages) -> str:
     lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")
     rows = [json.dumps(_view_passage(item, due.files.get(item.id, "")), ensure_ascii=False) for item in due.passages]
     if rows:
-        lines += ["<passages>", *map(fenced, rows), "</passages>"]
+        lines += ["<passages>", *map(fence_json, rows), "</passages>"]
     return "\n".join(lines)
 
 

@@ -14,11 +14,18 @@ from pydantic import Field
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.digest_tool import StatementInput
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
-from agent_memory.knowledge.llm.language_model import ModelFailure, fenced, read_rows
+from agent_memory.knowledge.llm.language_model import ModelFailure, fence_json, read_rows
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.passages.items import list_source_ids
 from agent_memory.knowledge.passages.structure import find_words
-from agent_memory.knowledge.pipeline.stages import MODEL_UNREADABLE, Backlog, Marks, is_to_be_tried, moved, with_never
+from agent_memory.knowledge.pipeline.stages import (
+    MODEL_UNREADABLE,
+    Backlog,
+    StageCheckpoints,
+    is_to_be_tried,
+    move_checkpoint,
+    with_never,
+)
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Episode
 
@@ -161,7 +168,9 @@ def render_prompt(passages: Iterable[Memory]) -> str:
     rows = []
     for passage in passages:
         context = {name: passage.metadata[name] for name in ("heading", "speaker") if passage.metadata.get(name)}
-        rows.append(fenced(json.dumps({"passage": passage.id, **context, "text": passage.content}, ensure_ascii=False)))
+        rows.append(
+            fence_json(json.dumps({"passage": passage.id, **context, "text": passage.content}, ensure_ascii=False))
+        )
     return "\n".join([_RULES, "<passages>", *rows, "</passages>", _FORM])
 
 
@@ -183,7 +192,7 @@ def estimate_use(passages: Sequence[Memory]) -> ModelEstimate:
 
 
 class ModelDigest:
-    """Digests passages with a language model. See `agent_memory.knowledge.pipeline.stages.Whole`.
+    """Digests passages with a language model. See `agent_memory.knowledge.pipeline.stages.WholeStage`.
 
     It only adds: passages stay, and without a statement they stay due for the session's agent.
 
@@ -211,15 +220,15 @@ class ModelDigest:
         permission: ModelPermission,
     ) -> None:
         self._knowledge, self._service, self._digest = knowledge, service, digest
-        self._asking, self._permission, self._marks = asking, permission, Marks(knowledge.marks)
+        self._asking, self._permission, self._marks = asking, permission, StageCheckpoints(knowledge.marks)
 
     async def backlog(self) -> Backlog:
-        """See `Whole.backlog`."""
+        """See `WholeStage.backlog`."""
         due = await self._list_due(await self._marks.of(self))
         return Backlog(self.name, self.source, len(due), oldest=min((item.timestamp for item in due), default=None))
 
-    async def portions(self) -> AsyncGenerator[tuple[int, int], None]:
-        """See `Whole.portions`."""
+    async def run_batches(self) -> AsyncGenerator[tuple[int, int], None]:
+        """See `WholeStage.run_batches`."""
         folder, mark = self._knowledge.folder.path, await self._marks.of(self)
         use = await asyncio.to_thread(ModelUse.read, folder, self._knowledge.clock())
         last = (await self._service.storage.changed_after(mark.through)).last
@@ -289,14 +298,14 @@ class ModelDigest:
         if failure is not None:
             use.paused = "" if failure.code == MODEL_UNREADABLE else failure.clause
             failed = dict.fromkeys(ids, failure.code) if failure.code else {}
-            return moved(mark, mark.through, failed, ids, self._knowledge.clock())
+            return move_checkpoint(mark, mark.through, failed, ids, self._knowledge.clock())
         use.asked += len(batch)
         use.added += len(outcome.stored) + len(outcome.held)
         use.verbatim += len(outcome.verbatim)
         use.refused += len(outcome.refused) + outcome.unread
         await self._report(outcome.stored, began)
         mark = with_never(mark, set(ids) - outcome.digested)
-        return moved(mark, mark.through, {}, ids, self._knowledge.clock())
+        return move_checkpoint(mark, mark.through, {}, ids, self._knowledge.clock())
 
     async def _report(self, stored: Sequence[Memory], began: float) -> None:
         """Report the statements of each document or conversation."""

@@ -21,7 +21,7 @@ from agent_memory.knowledge.entities.relations import RELATIONS, read_relations
 from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.passages.items import BEFORE, get_speaker, is_passage, list_source_ids, place_of
+from agent_memory.knowledge.passages.items import BEFORE, get_place, get_speaker, is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import find_words
 from agent_memory.language.prompt_text import estimate_tokens
@@ -279,7 +279,7 @@ class PassageDigest:
         passages: dict[str, Memory] = {}
         for source in (record.id, *(turn.id for turn in turns)):
             linked = [item for item in await self._service.storage.linked_to(source) if is_passage(item)]
-            linked.sort(key=lambda item: place_of(item, source) or (0, 0))
+            linked.sort(key=lambda item: get_place(item, source) or (0, 0))
             passages |= {item.id: item for item in linked if is_seen(item, caller)}
         current = await self._service.storage.valid_among([*passages])
         return [item for item in passages.values() if item.id in current]
@@ -312,7 +312,7 @@ class PassageDigest:
             if source not in texts:
                 texts[source] = await self._read(source)
             record, text = texts[source]
-            place = place_of(passage, source)
+            place = get_place(passage, source)
             turns = _list_turns(record, text) if record is not None else []
             quote = _find_quote(statement.quote, text, place, turns, passage) if place is not None else None
             if record is None or place is None or quote is None:

@@ -6,7 +6,7 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.entities.matching.matcher import Decision, Match, Matching, Stage
-    from agent_memory.knowledge.entities.matching.profiles import Described, described
+    from agent_memory.knowledge.entities.matching.profiles import Described, describe_entity
     from agent_memory.knowledge.entities.name_finder import Gazetteer, Kind, Mention, find_mentions
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "Matching",
     "Mention",
     "Stage",
-    "described",
+    "describe_entity",
     "find_mentions",
 ]
 

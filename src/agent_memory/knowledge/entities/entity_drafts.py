@@ -53,7 +53,7 @@ class ExtractedEntity:
     """An entity that an episode names.
 
     Attributes:
-        name: As it stands there.
+        name: Name as written.
         entity_type: One of the closed list.
         confidence: By name; `score` is the number.
         start, end: Place of the name in the text; 0 and 0 of a speaker whose name is not in it.
@@ -99,7 +99,7 @@ def extract_entities(
     """Return the entities and declared relations of a text.
 
     Args:
-        text: Whole text.
+        text: Whole text of the record.
         speaker: Name of the person who speaks, empty if unknown.
         gazetteer: Names that the agent knows; None for no names.
         least: Least confidence of a returned entity.
@@ -141,11 +141,11 @@ _MOST_NAMES: Final = 90
 
 
 @dataclass(slots=True)
-class Drafts:
+class EntityDrafts:
     """Records and changes to store for one source.
 
     Attributes:
-        entities, mentions, relations: New records.
+        entities, mentions, relations: New records to store.
         merged: Stages that merged new entities with known ones.
         raised: Changed fields of known entities, by ID.
     """
@@ -162,7 +162,7 @@ def resolve(
     result: EntityExtractionResult,
     index: EntityMatcherIndex,
     now: datetime,
-) -> Drafts:
+) -> EntityDrafts:
     """Return drafts of the entities and relations of a source.
 
     New entities are added to `index`.
@@ -173,7 +173,7 @@ def resolve(
         index: The entities of the source's group.
         now: Present moment, UTC.
     """
-    drafts = Drafts()
+    drafts = EntityDrafts()
     ids: dict[str, str] = {}
     named = [entity for entity in result.entities if len(entity.name) <= MAX_NAME_CHARS]
     for extracted in named:
@@ -188,9 +188,9 @@ def resolve(
     return drafts
 
 
-def resolve_speaker(turn: Episode, index: EntityMatcherIndex, now: datetime) -> Drafts:
+def resolve_speaker(turn: Episode, index: EntityMatcherIndex, now: datetime) -> EntityDrafts:
     """Return drafts of the entity of a turn's speaker, added to `index`."""
-    drafts = Drafts()
+    drafts = EntityDrafts()
     if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
         speaker = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
         _resolve_entity(turn, speaker, index, now, drafts)
@@ -198,10 +198,14 @@ def resolve_speaker(turn: Episode, index: EntityMatcherIndex, now: datetime) -> 
 
 
 def _resolve_entity(
-    source: Episode | Resource, extracted: ExtractedEntity, index: EntityMatcherIndex, now: datetime, drafts: Drafts
+    source: Episode | Resource,
+    extracted: ExtractedEntity,
+    index: EntityMatcherIndex,
+    now: datetime,
+    drafts: EntityDrafts,
 ) -> str:
     """Draft a new or changed entity; return its ID."""
-    entity = index.named(extracted.name)
+    entity = index.find_entity(extracted.name)
     if entity is None:
         entity = _make_entity(source, extracted, index, now, drafts)
     elif changes := _get_changes(source, extracted, entity):
@@ -247,7 +251,11 @@ def _build_head(source: Episode | Resource, now: datetime, detail: str) -> dict[
 
 
 def _make_entity(
-    source: Episode | Resource, extracted: ExtractedEntity, index: EntityMatcherIndex, now: datetime, drafts: Drafts
+    source: Episode | Resource,
+    extracted: ExtractedEntity,
+    index: EntityMatcherIndex,
+    now: datetime,
+    drafts: EntityDrafts,
 ) -> Entity:
     """Make the entity of a new name, linked to a match."""
     kind = "" if extracted.entity_type in UNTYPED else extracted.entity_type

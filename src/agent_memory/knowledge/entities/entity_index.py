@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.entities.matching.matcher import Matcher, Matching
 from agent_memory.knowledge.entities.matching.normal_forms import full_form, normal_form
-from agent_memory.knowledge.entities.matching.profiles import described
-from agent_memory.knowledge.entities.merges import NameEvidence, list_cluster
+from agent_memory.knowledge.entities.matching.profiles import describe_entity
+from agent_memory.knowledge.entities.merges import NameCounts, list_cluster
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, Gazetteer, KnownName
 from agent_memory.models import ENTITY, derived_id
 from agent_memory.models.knowledge import UNTYPED
@@ -55,7 +55,7 @@ class EntityMatcherIndex:
         mentions: Iterable[EntityMentions] = (),
     ) -> None:
         self.group = group
-        self.evidence, self.gazetteer = NameEvidence(mentions), Gazetteer()
+        self.evidence, self.gazetteer = NameCounts(mentions), Gazetteer()
         self._by_id: dict[str, Entity] = {}
         self._matcher = Matcher(config=Matching(**config.model_dump()))
         for entity in entities:
@@ -76,7 +76,7 @@ class EntityMatcherIndex:
             else:
                 self.gazetteer.remove(name)
         if entity.merged_into is None and is_shown:
-            self._matcher.add(entity.id, described(entity))
+            self._matcher.add(entity.id, describe_entity(entity))
         else:
             self._matcher.remove(entity.id)
 
@@ -88,7 +88,7 @@ class EntityMatcherIndex:
                 self.add(entity)
 
     def is_common(self, entity_id: str) -> bool:
-        """Return True for a common word, which is no longer noted."""
+        """Return True for a common word, whose mentions are not stored."""
         entity = self._by_id[entity_id]
         return entity.source.detail == BY_CAPITALS and self.evidence.is_common(entity)
 
@@ -96,7 +96,7 @@ class EntityMatcherIndex:
         """Return an entity by its ID, or None."""
         return self._by_id.get(entity_id)
 
-    def named(self, name: str) -> Entity | None:
+    def find_entity(self, name: str) -> Entity | None:
         """Return the entity of a name, or None."""
         entities = filter(None, map(self._by_id.get, list_entity_ids(name, self.group)))
         return next((entity for entity in entities if full_form(entity.name) == full_form(name)), None)
@@ -108,9 +108,8 @@ class EntityMatcherIndex:
     def match(self, entity: Described, trust: Trust) -> Match | None:
         """Return the known entity that a description is likely of, or None.
 
-        It is a suggestion if only one of the two is from a trusted source: else a document could give a name to what
-        the user speaks of, and be found by it, or its own name could stand for what the user names after it. It is one,
-        too, if it contradicts an entity merged with the known one.
+        It is only a suggestion if one of the two is from an untrusted source, so that a document cannot rename what the
+        user speaks of. It is also one if it contradicts an entity merged with the known one.
         """
         match = self._matcher.find(entity)
         if match is None or match.decision != "merge":
@@ -119,7 +118,9 @@ class EntityMatcherIndex:
         doubt = ""
         if (trust == "low") != (self._by_id[match.id].trust == "low"):
             doubt = "only one of the two is known from a trusted source"
-        elif any(self._matcher.contradict(entity, described(merged)) for merged in cluster if merged.id != match.id):
+        elif any(
+            self._matcher.contradict(entity, describe_entity(merged)) for merged in cluster if merged.id != match.id
+        ):
             doubt = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, doubt)) if doubt else match
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.knowledge.entities.matching.normal_forms import full_form, normal_form
 from agent_memory.knowledge.entities.merges import (
-    NameEvidence,
+    NameCounts,
     find_root,
     is_by_removed_rules,
     is_common_use,
@@ -19,7 +19,7 @@ from agent_memory.knowledge.entities.merges import (
     merge,
 )
 from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources
-from agent_memory.knowledge.pipeline.stages import Marks, with_never
+from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never
 from agent_memory.language.sentences import MAX_CHARS, find_sentences
 from agent_memory.models import EPISODE, MENTIONS, MERGED_INTO, NAMES, RESOURCE, Link
 from agent_memory.models.knowledge import ENTITY_STAGE
@@ -63,7 +63,7 @@ async def forget_entity(knowledge: Knowledge, merged: _MergedEntity) -> RemovedC
         StorageError: Some may be forgotten; a second call forgets the rest.
     """
     ids = [merged.entity.id, *(entity.id for entity in merged.merged)]
-    marks = Marks(knowledge.marks)
+    marks = StageCheckpoints(knowledge.marks)
     for source in (EPISODE.name, RESOURCE.name):
         await marks.keep(with_never(await marks.of_name(ENTITY_STAGE, source), ids))
     relations = {relation.id for entity_id in ids for relation in await knowledge.relations.linked_to(entity_id)}
@@ -204,7 +204,7 @@ class EntityReader:
         """Return an entity by name, alias, or the beginning of its ID.
 
         Raises:
-            UnknownIdError: There is none, or there are several.
+            UnknownIdError: No entity matches, or several do.
             StorageError: They cannot be read.
         """
         view = await self._load_view()
@@ -315,7 +315,7 @@ class EntityReader:
             record.id: record for record in await self._knowledge.entities.valid() if record.group == self.group
         }
         mentions = [record for record in await self._knowledge.mentions.valid() if record.group == self.group]
-        evidence = NameEvidence(mentions)
+        evidence = NameCounts(mentions)
         shown = {entity.id for entity in entities.values() if evidence.is_shown(entity)}
         shown |= {
             entity.merged_into
@@ -363,7 +363,7 @@ class EntityReader:
         merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda member: member.name))
         members, combined = [entity, *merged], entity
         for member in merged:
-            with contextlib.suppress(ValidationError):  # more than can be told apart again: it is shown without
+            with contextlib.suppress(ValidationError):  # too large to be split again: it is shown without
                 combined = merge(combined, member)
         names = dict.fromkeys(name for member in members for name in (member.name, *member.aliases))
         maybe = [_plain(member.metadata.get("maybe")).get("id") for member in members]
@@ -411,7 +411,7 @@ def _get_source_id(links: Sequence[Link]) -> str:
 def _get_sentence(mention: EntityMentions, own_ids: set[str], text: str) -> str:
     """Return the first sentence with an entity, or its name.
 
-    A short one, such as a greeting, goes on with the next: "Thanks, Ann! The contract is signed."
+    A short one, such as a greeting, includes the next: "Thanks, Ann! The contract is signed."
     """
     rows = zip(mention.content.splitlines(), mention.entities, mention.at, strict=False)
     name, position = next(((name, position) for name, entity_id, position in rows if entity_id in own_ids), ("", 0))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.entities.entity_drafts import Drafts, extract_entities, resolve, resolve_speaker
+from agent_memory.knowledge.entities.entity_drafts import EntityDrafts, extract_entities, resolve, resolve_speaker
 from agent_memory.knowledge.entities.entity_index import EntityIndexCache, list_entity_ids
 from agent_memory.knowledge.entities.relations import RELATIONS, store_relations
 from agent_memory.knowledge.pipeline import metrics
@@ -87,7 +87,7 @@ class EntityStage:
 
     async def _draft_speakers(
         self, batch: Batch, indexes: Mapping[str, EntityMatcherIndex]
-    ) -> list[tuple[str, Drafts]]:
+    ) -> list[tuple[str, EntityDrafts]]:
         """Return drafts of the speakers in a batch, by group."""
         turns = [record for record in batch.records if isinstance(record, Episode)]
         for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
@@ -117,13 +117,15 @@ class EntityStage:
         result: EntityExtractionResult,
         index: EntityMatcherIndex,
         never: Collection[str],
-    ) -> Drafts:
+    ) -> EntityDrafts:
         """Return drafts of what a record names."""
         result = _without_forgotten(result, record.group, never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
             return resolve(record, result, index, self._knowledge.clock())
 
-    async def _keep(self, drafts: Sequence[tuple[str, Drafts]], indexes: Mapping[str, EntityMatcherIndex]) -> None:
+    async def _keep(
+        self, drafts: Sequence[tuple[str, EntityDrafts]], indexes: Mapping[str, EntityMatcherIndex]
+    ) -> None:
         """Store drafts by group, entities before the records that name them."""
         knowledge, changes = self._knowledge, dict[str, dict[str, Any]]()
         for _, draft in drafts:

@@ -58,7 +58,7 @@ def merge(existing: Entity, new: Entity) -> Entity:
         ValidationError: They are one record, belong to two groups, were merged before, or the merge would be too large
             to be taken back.
     """
-    merges = merges_of(existing)
+    merges = get_merges(existing)
     if new.id == existing.id or new.id in merges["ids"]:
         raise ValidationError(f"{new.id} is part of {existing.id} already.")
     if new.group != existing.group:
@@ -67,11 +67,11 @@ def merge(existing: Entity, new: Entity) -> Entity:
     for key, value in new.attributes.items():
         values = merges["attributes"].setdefault(key, [])
         if not values and key in existing.attributes:
-            values.append(_said(existing.attributes[key], existing))
-        values.append(_said(value, new))
+            values.append(_make_value(existing.attributes[key], existing))
+        values.append(_make_value(value, new))
     own_names = {existing.name, *_own_aliases(existing, merges)}
     merges["aliases"][new.id] = [name for name in dict.fromkeys((new.name, *new.aliases)) if name not in own_names]
-    return _with(existing, merges)
+    return _replace_merges(existing, merges)
 
 
 def split(merged: Entity, other_id: str) -> Entity:
@@ -80,17 +80,17 @@ def split(merged: Entity, other_id: str) -> Entity:
     Raises:
         ValidationError: It was not merged.
     """
-    merges = merges_of(merged)
+    merges = get_merges(merged)
     if other_id not in merges["ids"]:
         raise ValidationError(f"{other_id} is no part of {merged.id}.")
     merges["ids"].remove(other_id)
     for values in merges["attributes"].values():
         values[:] = [value for value in values if value["by"] != other_id]
     del merges["aliases"][other_id]
-    return _with(merged, merges)
+    return _replace_merges(merged, merges)
 
 
-def merges_of(entity: Entity) -> Merges:
+def get_merges(entity: Entity) -> Merges:
     """Return a copy of the merges of an entity."""
     stored = cast("Mapping[str, Any]", entity.metadata.get(MERGED) or {})
     return Merges(
@@ -123,7 +123,7 @@ def list_cluster(entity_id: str, by_id: Mapping[str, Entity]) -> list[str]:
     return [entity.id for entity in by_id.values() if find_root(entity, by_id) is root]
 
 
-def _said(value: str, entity: Entity) -> AttributeValue:
+def _make_value(value: str, entity: Entity) -> AttributeValue:
     return AttributeValue(value=value, trust=entity.trust, by=entity.id)
 
 
@@ -137,9 +137,9 @@ def _own_aliases(entity: Entity, merges: Merges) -> list[str]:
     return [name for name in entity.aliases if name not in brought]
 
 
-def _with(entity: Entity, merges: Merges) -> Entity:
+def _replace_merges(entity: Entity, merges: Merges) -> Entity:
     """Replace the merges of an entity."""
-    before = merges_of(entity)
+    before = get_merges(entity)
     attributes = {key: value for key, value in entity.attributes.items() if key not in before["attributes"]}
     attributes |= {key: _holds(values)["value"] for key, values in merges["attributes"].items() if values}
     brought = (name for item in merges["ids"] for name in merges["aliases"][item])
@@ -165,7 +165,7 @@ REMOVED_RULES: Final = "rules"
 def is_guessed_entity(entity: Entity) -> bool:
     """Return True for a guess of a removed rule.
 
-    A speaker, an identifier or what a person decided is no guess.
+    Speakers, identifiers and decisions of a person are not guesses.
     """
     is_speaker = entity.entity_type == "person" and entity.confidence == 1
     return is_by_removed_rules(entity) and not (is_named_by_person(entity) or is_speaker or is_identifier(entity.name))
@@ -202,7 +202,7 @@ def is_common_use(name: str, entity: Entity | None) -> bool:
     return entity is not None and entity.source.detail == BY_CAPITALS and name == name.lower()
 
 
-class NameEvidence:
+class NameCounts:
     """Counts sources of the names of a group.
 
     Args:

@@ -260,7 +260,7 @@ class CapitalizedRun:
     Attributes:
         name: Words of the run, without a possessive ending.
         start: First character in the text.
-        end: End, exclusive.
+        end: End in the text, exclusive.
         is_evidence: True if the place of the run shows that it is a name.
     """
 
@@ -335,7 +335,7 @@ def find_mentions(text: str, *, gazetteer: Gazetteer | None = None, speaker: str
     Args:
         text: Text of a person or an agent.
         gazetteer: Names that are known, and names that were seen once.
-        speaker: Name of the person who speaks, who is no mention as the label of the text (`Ann: I …`).
+        speaker: Name of the speaker; not a mention as the label of the text (`Ann: I …`).
     """
     label = f"{speaker}: "
     offset = len(label) if speaker and text.startswith(label) else 0
@@ -354,7 +354,7 @@ def find_mentions(text: str, *, gazetteer: Gazetteer | None = None, speaker: str
 
 
 def _find_known(prose: str, gazetteer: Gazetteer, speaker: str, runs: Sequence[CapitalizedRun]) -> Iterator[Mention]:
-    """Yield known names that are no part of a longer run."""
+    """Yield known names outside longer runs."""
     spoken = Gazetteer({speaker: "person"} if speaker else {})
     run_at = {position: run for run in runs for position in range(run.start, run.end)}
     end = 0

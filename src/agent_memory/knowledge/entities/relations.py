@@ -68,7 +68,7 @@ class ExtractedRelationship(BaseModel):
         valid_to: First moment at which it does not hold any more.
         is_over: True if it ended: it ends the earlier relation of both names.
         is_functional: True if a subject has one at a time: a later one ends it.
-        quote: First sentence of the text with both names, empty if there is none.
+        quote: First sentence of the text with both names, or empty.
         confidence, score: Confidence by name and as a number.
     """
 
@@ -226,8 +226,8 @@ def find_ends(
 ) -> list[tuple[Relation, datetime, Relation]]:
     """Return ended relations, each with the moment and its successor.
 
-    Of a functional type the next one ends the earlier ones. One of which only the end is known
-    ends no other, and is ended by none. One that says that it is over ends the earlier one of the same object.
+    Of a functional type the next one ends the earlier ones. A relation with only an end neither ends another one nor
+    is ended. One that says that it is over ends the earlier one of the same object.
 
     Args:
         new: A new relation.

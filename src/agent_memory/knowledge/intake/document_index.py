@@ -32,7 +32,7 @@ class FrontMatter:
         document_id: `id`, which names the document wherever its file is.
         written_at: `date`, else `created`.
         tags, aliases: Words and other names of the document.
-        document_type: `type`.
+        document_type: Value of `type`.
     """
 
     document_id: str = ""

@@ -79,7 +79,7 @@ class ReceivedDocument:
     """A text as it came in, at most 1,000,000 characters.
 
     Attributes:
-        text: Whole text.
+        text: Whole text of the document.
         title: Title of the document.
         resource_type: Type of the resource; of another type than `RESOURCE_TYPES` it has low trust.
         said_at: When it was written.
@@ -117,7 +117,7 @@ class Origin:
         session: In which it came.
         group: To which it belongs: `tenant:session`.
         file: Name of the file that it was read from; empty for what was handed over.
-        now: The present.
+        now: Present moment, UTC.
         zone: Time zone of moments without an offset, or None for UTC.
         tags, metadata: Of the resource.
     """
@@ -133,11 +133,11 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft(Generic[R]):
+class RecordDraft(Generic[R]):
     """A record that may be stored.
 
     Attributes:
-        record: It.
+        record: Record to store.
         text: All of its text where that is longer than the record can hold; else empty.
         redacted: Kinds of secrets that were taken out of it.
         parts: Of what its id is made.
@@ -152,7 +152,9 @@ class Draft(Generic[R]):
     has_name: bool = False
 
 
-def draft_resource(agent_id: str, document: ReceivedDocument, origin: Origin, redactor: Redactor) -> Draft[Resource]:
+def draft_resource(
+    agent_id: str, document: ReceivedDocument, origin: Origin, redactor: Redactor
+) -> RecordDraft[Resource]:
     """Return the resource of a text.
 
     Raises:
@@ -176,7 +178,7 @@ def draft_resource(agent_id: str, document: ReceivedDocument, origin: Origin, re
     )
 
 
-def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Resource]:
+def place_draft(draft: RecordDraft[Resource], place: str, **fields: Any) -> RecordDraft[Resource]:
     """Return a draft with another ID and other fields.
 
     Args:
@@ -191,11 +193,11 @@ def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Reso
 
 def draft_conversation(
     agent_id: str, title: str, key: str, said_at: datetime | None, origin: Origin, redactor: Redactor
-) -> Draft[Resource]:
+) -> RecordDraft[Resource]:
     """Return the resource of a conversation; its text is the title.
 
     Args:
-        agent_id: Whose.
+        agent_id: Agent that owns the record.
         title: Of the conversation; may be empty.
         key: What it is called where it comes from: the same key is the same conversation.
         said_at: When it began.
@@ -215,11 +217,11 @@ def draft_conversation(
 
 def draft_episode(
     agent_id: str, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin, redactor: Redactor
-) -> Draft[Episode]:
+) -> RecordDraft[Episode]:
     """Return the episode of a turn.
 
     Args:
-        agent_id: Whose.
+        agent_id: Agent that owns the record.
         turn: What was said.
         part_of: Id of the resource of its conversation, if it has one.
         order: Its place there.
@@ -247,17 +249,17 @@ def draft_episode(
     return _draft(record, (*place, hash_text(long_text or record.value.content)), long_text, redacted)
 
 
-def rename_draft(draft: Draft[R], prefix: str, attempt: int) -> Draft[R]:
+def rename_draft(draft: RecordDraft[R], prefix: str, attempt: int) -> RecordDraft[R]:
     """Return a draft with another ID, since its own is taken."""
     return replace(draft, record=with_fields(draft.record, id=derived_id(prefix, *draft.parts, attempt)))
 
 
 def _draft(
     record: Redacted[R], parts: tuple[object, ...], long_text: str = "", redacted: tuple[str, ...] = ()
-) -> Draft[R]:
+) -> RecordDraft[R]:
     """Return a draft with an ID made of its parts."""
     named = with_fields(record, id=derived_id(record.value.id[:4], *parts))
-    return Draft(named, long_text, tuple(dict.fromkeys((*redacted, *record.kinds))), parts)
+    return RecordDraft(named, long_text, tuple(dict.fromkeys((*redacted, *record.kinds))), parts)
 
 
 def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[str, Any]:
@@ -301,7 +303,7 @@ def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[st
     if len(normal) <= MAX_LINE_CHARS:
         return "", {"content": normal, "chars": len(normal)}, ()  # the record is redacted as a whole
     clean = redactor.redact(normal)
-    if len(clean.text) > MAX_TEXT_CHARS:  # markers are longer than what they stand for
+    if len(clean.text) > MAX_TEXT_CHARS:  # markers may be longer than the secrets
         raise ValidationError("Nothing was stored: without its secrets the text is too long.", code="too_long")
     long_text = clean.text if len(clean.text) > MAX_LINE_CHARS else ""
     fields = {"content": clean.text[:MAX_LINE_CHARS], "chars": len(clean.text)}

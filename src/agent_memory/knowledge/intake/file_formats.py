@@ -37,8 +37,8 @@ from agent_memory.knowledge.intake.turns import (
     is_hidden,
     is_plain,
     make_turns,
-    mended,
-    moment_of,
+    parse_moment,
+    repair_text,
     split_keys,
 )
 from agent_memory.language.speakers import parse_turn
@@ -79,12 +79,12 @@ _MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")
 _HEADING: Final = re.compile(r"(?:#{1,6} +)?")
 
 
-def transcript_in(text: str, name: str) -> FileConversation | None:
+def read_transcript(text: str, name: str) -> FileConversation | None:
     """Return the conversation that a text is a transcript of, or None.
 
     Args:
         text: All of it.
-        name: Of the file; the conversation is called so where no heading stands before its first turn. A day in the
+        name: File name; title of a conversation without a heading before its first turn. A day in the
             heading, or else in the name, is the day of the talk; one in a heading further down that of what follows.
     """
     lines = [line for line in text.splitlines() if line.strip()]
@@ -97,10 +97,10 @@ def transcript_in(text: str, name: str) -> FileConversation | None:
     texts: list[list[str]] = []
     day = said_at
     for line, spoken_turn in zip(lines[first:], spoken[first:], strict=True):
-        if _MARKED_HEADING.match(line):  # of a part of the talk: nobody says it
+        if _MARKED_HEADING.match(line):  # a heading of a part of the talk
             day = _day_in([line]) or day
         elif spoken_turn is not None:
-            turns.append(_of(spoken_turn, day))
+            turns.append(_make_turn(spoken_turn, day))
             texts.append([turns[-1].text])
         else:
             texts[-1].append(line.strip())
@@ -134,7 +134,7 @@ def _day_in(texts: list[str]) -> datetime | None:
     return next((day for text in texts for day in find_days(text)), None)
 
 
-def _of(spoken: SpeakerTurn, said_at: datetime | None) -> ReceivedTurn:
+def _make_turn(spoken: SpeakerTurn, said_at: datetime | None) -> ReceivedTurn:
     """Return a turn of a person, or unknown for a role label."""
     is_role = spoken.speaker.casefold() in ROLES
     return ReceivedTurn(
@@ -154,17 +154,17 @@ _CLAUDE_KEYS: Final = MESSAGE_KEYS | {"edited_at", "files_v2", "sync_sources", "
 _MOST_NODES: Final = 1_000_000
 
 
-def parts_of_export(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
+def read_export(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
     """Return conversations and documents of an export, or None.
 
-    A conversation that is no object, or has no messages, is a skipped part.
+    A conversation without messages is a skipped part.
 
     Args:
         value: What the file holds, as JSON.
         name: Of the file.
 
     Returns:
-        None where it is none of these.
+        None for any other JSON.
     """
     if isinstance(value, dict) and isinstance(value.get("conversations"), list):
         value = value["conversations"]
@@ -187,7 +187,7 @@ def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[FileConversation]:
     turns = [turn for node in _branch(nodes, value.get("current_node")) for turn in _read_node(node)]
     key = value.get("conversation_id") or value.get("id") or value.get("create_time")
     yield FileConversation(
-        _title(value.get("title")), f"chatgpt:{key}", turns, moment_of(value.get("create_time")), "chatgpt"
+        _title(value.get("title")), f"chatgpt:{key}", turns, parse_moment(value.get("create_time")), "chatgpt"
     )
 
 
@@ -235,7 +235,7 @@ def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
     speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
     if role != "tool" and not _is_plain_node(message, author, content):
         role = UNKNOWN
-    return make_turns(text, role, speaker, moment_of(message.get("create_time")))
+    return make_turns(text, role, speaker, parse_moment(message.get("create_time")))
 
 
 def _is_plain_node(message: Mapping[str, Any], author: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
@@ -252,14 +252,14 @@ def _is_plain_node(message: Mapping[str, Any], author: Mapping[str, Any], conten
 def _of_claude(value: Mapping[str, Any]) -> Iterator[FileConversation | ReceivedDocument]:
     messages = _list_current(value)
     turns = [turn for message in messages for turn in _read_claude(message)]
-    begun = moment_of(value.get("created_at"))
+    begun = parse_moment(value.get("created_at"))
     yield FileConversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
     for message in messages:
         for attachment in _list(message.get("attachments")):
             text = collect_text(attachment.get("extracted_content")) if isinstance(attachment, dict) else ""
             if text.strip():
                 yield ReceivedDocument(
-                    text, _title(attachment.get("file_name")), said_at=moment_of(message.get("created_at"))
+                    text, _title(attachment.get("file_name")), said_at=parse_moment(message.get("created_at"))
                 )
 
 
@@ -297,7 +297,7 @@ def _read_claude(message: Mapping[str, Any]) -> list[ReceivedTurn]:
     content = message.get("content") or message.get("text")
     if not is_plain(message, role, _CLAUDE_KEYS):
         role = UNKNOWN
-    return make_turns(content, role, said_at=moment_of(message.get("created_at")))
+    return make_turns(content, role, said_at=parse_moment(message.get("created_at")))
 
 
 def _of_messages(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
@@ -318,7 +318,7 @@ def _of_messages(value: Any, name: str) -> list[FileConversation | ReceivedDocum
 
 
 def _title(value: Any) -> str:
-    return mended(value) if isinstance(value, str) else ""
+    return repair_text(value) if isinstance(value, str) else ""
 
 
 def _name(value: Any) -> str:
@@ -371,10 +371,10 @@ def _fill_times(part: FileConversation, path: Path) -> FileConversation:
 def _parse_parts(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:
     suffix = path.suffix.lower()
     if suffix not in _TEXTS | _CONFIGS | _LINES | {".json"}:
-        raise _unknown(path.name, f"files that end with {suffix} are not known here")
-    text = _text_of(path)
+        raise _make_form_error(path.name, f"files that end with {suffix} are not known here")
+    text = _read_text(path)
     if suffix in _LINES:
-        yield from chats_of_lines(text, path.name)
+        yield from read_chat_lines(text, path.name)
     elif suffix == ".json":
         yield from _parts_of_json(text, path)
     else:
@@ -391,15 +391,15 @@ def has_its_id(resource: Resource) -> bool:
     """Return True if a document's file has its id or is unreadable."""
     path = get_real_path(resource)
     try:
-        return path is None or read_front_matter(_text_of(path)).document_id == resource.metadata.get(DOCUMENT_ID)
+        return path is None or read_front_matter(_read_text(path)).document_id == resource.metadata.get(DOCUMENT_ID)
     except AgentMemoryError:
         return True
 
 
-def chats_of_lines(text: str, name: str) -> Iterator[FileConversation | SkippedPart]:
+def read_chat_lines(text: str, name: str) -> Iterator[FileConversation | SkippedPart]:
     """Yield the conversations of JSON lines in order of their start.
 
-    Lines that are no JSON object, such as the last line of a file that was cut, are yielded as skipped parts.
+    Other lines, such as the last line of a truncated file, are yielded as skipped parts.
 
     Args:
         text: The lines. `conversation_id`, `conversation`, `session_id`, `session` or `thread_id` tells conversations
@@ -419,12 +419,12 @@ def chats_of_lines(text: str, name: str) -> Iterator[FileConversation | SkippedP
     try:
         form, turns = read_log([*lines.values()])
     except UnknownShapeError as error:
-        raise _unknown(name, _inner_role(f"line {[*lines][error.number]}")) from None
+        raise _make_form_error(name, _inner_role(f"line {[*lines][error.number]}")) from None
     talks: dict[str, list[ReceivedTurn]] = {}
     for key, turn in turns:
         talks.setdefault(key, []).append(turn)
     if not talks:
-        raise _damaged(f"{name} has no line that is a JSON object with `content` or `text`")
+        raise _make_damage_error(f"{name} has no line that is a JSON object with `content` or `text`")
     first = next(iter(talks.values()))[0].text
     for key, own_turns in talks.items():
         chat_id = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -441,16 +441,16 @@ def _read_line(line: str) -> Any:
 
 def _parts_of_json(text: str, path: Path) -> Iterable[ReceivedDocument | FileConversation | SkippedPart]:
     try:
-        parts = parts_of_export(_json(text, path.name), path.name)
+        parts = read_export(_json(text, path.name), path.name)
     except UnknownShapeError as error:
-        raise _unknown(path.name, _inner_role(f"message {error.number + 1}")) from None
+        raise _make_form_error(path.name, _inner_role(f"message {error.number + 1}")) from None
     if parts is None:
-        raise _unknown(path.name, "this JSON is no chat and no export that is known")
+        raise _make_form_error(path.name, "this JSON is no chat and no export that is known")
     return parts
 
 
 def _of_text(text: str, path: Path, *, is_config: bool) -> ReceivedDocument | FileConversation:
-    talk = None if is_config else transcript_in(text, path.name)
+    talk = None if is_config else read_transcript(text, path.name)
     if talk is not None:
         return talk
     front_matter = FrontMatter() if is_config else read_front_matter(text)
@@ -462,7 +462,7 @@ def _of_text(text: str, path: Path, *, is_config: bool) -> ReceivedDocument | Fi
     return ReceivedDocument(text, path.name, kind, written_at or changed_at, front_matter.tags, metadata)
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     with translated(path, "read"):
         if path.stat().st_size > _MOST_BYTES:
             raise ValidationError(
@@ -487,10 +487,10 @@ def _json(text: str, what: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise _damaged(f"{what} is no JSON ({reason})") from None
+        raise _make_damage_error(f"{what} is no JSON ({reason})") from None
 
 
-def _damaged(what: str) -> ValidationError:
+def _make_damage_error(what: str) -> ValidationError:
     return ValidationError(
         f"Nothing was taken in: {what}.",
         code="damaged_file",
@@ -502,7 +502,7 @@ def _inner_role(where: str) -> str:
     return f"{where} says who speaks in an inner object, at a place that is not known here, so its speakers are unclear"
 
 
-def _unknown(name: str, why: str) -> ValidationError:
+def _make_form_error(name: str, why: str) -> ValidationError:
     return ValidationError(
         f"{name} was not taken in: {why}.",
         code="unknown_form",

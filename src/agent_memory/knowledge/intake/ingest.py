@@ -31,10 +31,10 @@ from agent_memory.knowledge.intake.document_index import (
 from agent_memory.knowledge.intake.drafts import (
     FORMAT,
     UNKNOWN,
-    Draft,
     Origin,
     ReceivedDocument,
     ReceivedTurn,
+    RecordDraft,
     SkippedPart,
     draft_conversation,
     draft_episode,
@@ -68,12 +68,12 @@ _ATTEMPTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested(Generic[R]):
+class IngestOutcome(Generic[R]):
     """Outcome of ingesting one text.
 
     Attributes:
         record: The record that has it.
-        outcome: `new`, or `known`: it was taken in before.
+        outcome: `new`, or `known` if it was ingested before.
         redacted: Kinds of secrets that were taken out of it.
     """
 
@@ -82,7 +82,9 @@ class Ingested(Generic[R]):
     redacted: tuple[str, ...] = ()
 
 
-async def store_new(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
+async def store_new(
+    knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[RecordDraft[R]]
+) -> list[IngestOutcome[R]]:
     """Store drafts as one change; existing records stay.
 
     A cancelled call still finishes, so that long texts are given free for sweeping again; its result is dropped.
@@ -93,9 +95,11 @@ async def store_new(knowledge: Knowledge, storage: RecordStorage[R], drafts: Seq
     return await asyncio.shield(asyncio.ensure_future(_store(knowledge, storage, drafts)))
 
 
-async def _store(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
+async def _store(
+    knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[RecordDraft[R]]
+) -> list[IngestOutcome[R]]:
     stored = await storage.get_many([draft.record.value.id for draft in drafts])
-    placed = [await _placed(storage, draft, stored) for draft in drafts]
+    placed = [await _place_draft(storage, draft, stored) for draft in drafts]
     new = [draft for draft, existing in placed if existing is None]
     with ExitStack() as held:
         texts = [draft.text for draft in new if draft.text]
@@ -103,14 +107,16 @@ async def _store(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequen
         if new:
             await storage.store_many([draft.record for draft in new])
     return [
-        Ingested(
+        IngestOutcome(
             draft.record.value if existing is None else existing, "new" if existing is None else "known", draft.redacted
         )
         for draft, existing in placed
     ]
 
 
-async def _placed(storage: RecordStorage[R], draft: Draft[R], stored: Mapping[str, R]) -> tuple[Draft[R], R | None]:
+async def _place_draft(
+    storage: RecordStorage[R], draft: RecordDraft[R], stored: Mapping[str, R]
+) -> tuple[RecordDraft[R], R | None]:
     """Return a draft with a free ID, or the existing record.
 
     Args:
@@ -162,7 +168,7 @@ class FileIngested:
     copy_of: str = ""
     maybe_version_of: str = ""
 
-    def add(self, ingested: Ingested[Any]) -> None:
+    def add(self, ingested: IngestOutcome[Any]) -> None:
         """Count a document or a turn."""
         is_new = ingested.outcome == "new"
         self.new, self.known = self.new + is_new, self.known + (not is_new)
@@ -184,7 +190,7 @@ class _AlikeDocument:
 
 
 class Ingest:
-    """Takes in what one agent is given.
+    """Ingests documents and conversations of one agent.
 
     Args:
         knowledge: Where it goes.
@@ -206,7 +212,7 @@ class Ingest:
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
         caller: Caller = NOBODY,
-    ) -> Ingested[Resource]:
+    ) -> IngestOutcome[Resource]:
         """Ingest a document, with medium trust at most.
 
         A document of a type that is not one of `RESOURCE_TYPES`, such as a mail or a web page, has low trust.
@@ -216,7 +222,7 @@ class Ingest:
             StorageError: Nothing was stored.
         """
         origin = self._origin(caller, group, tags=tuple(tags), metadata=metadata or {})
-        return await self._document(
+        return await self._ingest_document(
             ReceivedDocument(document) if isinstance(document, str) else document, origin, caller
         )
 
@@ -229,7 +235,7 @@ class Ingest:
         group: str = "",
         metadata: Mapping[str, Any] | None = None,
         caller: Caller = NOBODY,
-    ) -> Ingested[Resource]:
+    ) -> IngestOutcome[Resource]:
         """Start or find a conversation.
 
         Raises:
@@ -248,7 +254,7 @@ class Ingest:
         group: str = "",
         is_live: bool = False,
         caller: Caller = NOBODY,
-    ) -> Ingested[Episode]:
+    ) -> IngestOutcome[Episode]:
         """Ingest one turn.
 
         Args:
@@ -276,7 +282,7 @@ class Ingest:
         group: str = "",
         is_live: bool = False,
         caller: Caller = NOBODY,
-    ) -> tuple[list[Ingested[Episode]], list[tuple[int, str]]]:
+    ) -> tuple[list[IngestOutcome[Episode]], list[tuple[int, str]]]:
         """Ingest consecutive turns in as few changes as possible.
 
         Args:
@@ -291,11 +297,11 @@ class Ingest:
             What became of those that can be kept; the places of the others, each with the reason as a code.
 
         Raises:
-            StorageError: Some may be on the disk; to take in the same at the same places again stores the rest.
+            StorageError: Some may be stored; a second call with the same places stores the rest.
         """
-        origin, ingested, refused = self._origin(caller, group, is_live=is_live), list[Ingested[Any]](), []
+        origin, ingested, refused = self._origin(caller, group, is_live=is_live), list[IngestOutcome[Any]](), []
         for batch in _portions(turns, first):
-            drafts, wrong = await asyncio.to_thread(self._drafted, batch, conversation, origin, is_live=is_live)
+            drafts, wrong = await asyncio.to_thread(self._draft_turns, batch, conversation, origin, is_live=is_live)
             refused += wrong
             ingested += await self._turns(drafts, conversation, caller)
         return ingested, refused
@@ -310,13 +316,13 @@ class Ingest:
     ) -> FileIngested:
         """Ingest a file: Markdown, text, JSON lines, or an export.
 
-        May be done again, by another process too: what is there is not taken in twice, and what is missing is.
+        Idempotent, also between processes: a second call stores what is missing.
 
         Args:
             path: Where it is.
             group: To which all of it belongs.
             caller: The session that asks.
-            progress: Called with what was done so far, after each portion that is on the disk.
+            progress: Called with the outcome so far after each stored batch.
 
         Raises:
             ValidationError: It is of no form that is known (`unknown_form`), or damaged; nothing was stored.
@@ -343,7 +349,7 @@ class Ingest:
         more["zone"] = ZoneInfo(zone) if zone else None
         return Origin(trust, self._knowledge.clock(), caller.session_id, group, **more)
 
-    def _episode(self, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
+    def _episode(self, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin) -> RecordDraft[Episode]:
         """Return the draft of a turn, with low trust for untrusted speakers."""
         most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
         if turn.role == "system" and origin.file:  # a host's own events have this role, too
@@ -351,14 +357,14 @@ class Ingest:
         turn_origin = replace(origin, trust=lowest(origin.trust, most, turn.trust))
         return draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)
 
-    def _drafted(
+    def _draft_turns(
         self, turns: Sequence[tuple[int, ReceivedTurn]], part_of: str, origin: Origin, *, is_live: bool = False
-    ) -> tuple[list[Draft[Episode]], list[tuple[int, str]]]:
+    ) -> tuple[list[RecordDraft[Episode]], list[tuple[int, str]]]:
         """Return drafts of turns, and places and codes of refused ones.
 
-        What was purged and is said again in a session is not taken in: nobody asked for that.
+        Purged text that a session repeats is refused.
         """
-        drafts: list[Draft[Episode]] = []
+        drafts: list[RecordDraft[Episode]] = []
         refused: list[tuple[int, str]] = []
         for order, turn in turns:
             try:
@@ -372,7 +378,9 @@ class Ingest:
                 drafts.append(draft)
         return drafts, refused
 
-    async def _document(self, document: ReceivedDocument, origin: Origin, caller: Caller) -> Ingested[Resource]:
+    async def _ingest_document(
+        self, document: ReceivedDocument, origin: Origin, caller: Caller
+    ) -> IngestOutcome[Resource]:
         agent_id = self._knowledge.agent_id
         if caller.project and PATH in document.metadata:
             document = replace(document, metadata={**document.metadata, PROJECT: caller.project})
@@ -385,7 +393,9 @@ class Ingest:
             document = replace(document, metadata={**document.metadata, placed.key: placed.resource_id})
             draft = await asyncio.to_thread(draft_resource, agent_id, document, origin, self._redactor)
             placed = place_draft(draft, get_path_id(draft.record.value))
-        ingested = await self._resource(placed, caller) if isinstance(placed, Draft) else Ingested(placed, "known")
+        ingested = (
+            await self._resource(placed, caller) if isinstance(placed, RecordDraft) else IngestOutcome(placed, "known")
+        )
         index.add(ingested.record)
         self._index = await self._get_last_number(), index
         return ingested
@@ -402,7 +412,9 @@ class Ingest:
         last = 0 if self._index is None else self._index[0]
         return (await self._knowledge.resources.changed_after(last)).last
 
-    async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _AlikeDocument:
+    async def _place(
+        self, draft: RecordDraft[Resource], index: DocumentIndex
+    ) -> RecordDraft[Resource] | Resource | _AlikeDocument:
         """Return the draft to store, or the resource that has its text."""
         record = draft.record.value
         same_id = index.list_same_id(record)
@@ -435,13 +447,13 @@ class Ingest:
 
     async def _begin(
         self, key: str, title: str, said_at: datetime | None, origin: Origin, caller: Caller
-    ) -> Ingested[Resource]:
+    ) -> IngestOutcome[Resource]:
         draft = await asyncio.to_thread(
             draft_conversation, self._knowledge.agent_id, title, key, said_at, origin, self._redactor
         )
         return await self._resource(draft, caller)
 
-    async def _resource(self, draft: Draft[Resource], caller: Caller) -> Ingested[Resource]:
+    async def _resource(self, draft: RecordDraft[Resource], caller: Caller) -> IngestOutcome[Resource]:
         (ingested,) = await store_new(self._knowledge, self._knowledge.resources, [draft])
         record = ingested.record
         if ingested.outcome == "new" and self._report is not None:
@@ -456,8 +468,8 @@ class Ingest:
         return ingested
 
     async def _turns(
-        self, drafts: Sequence[Draft[Episode]], conversation: str | None, caller: Caller
-    ) -> list[Ingested[Episode]]:
+        self, drafts: Sequence[RecordDraft[Episode]], conversation: str | None, caller: Caller
+    ) -> list[IngestOutcome[Episode]]:
         ingested = await store_new(self._knowledge, self._knowledge.episodes, drafts)
         new = [outcome for outcome in ingested if outcome.outcome == "new"]
         if new and self._report is not None:
@@ -473,7 +485,7 @@ class Ingest:
 
     async def _take_document(self, part: ReceivedDocument, origin: Origin, caller: Caller, done: FileIngested) -> None:
         try:
-            taken = await self._document(part, origin, caller)
+            taken = await self._ingest_document(part, origin, caller)
         except ValidationError as error:
             done.refused.append((part.title or done.name, error.code))
             return
@@ -496,7 +508,7 @@ class Ingest:
         begun = await self._begin(part.key, part.title, part.said_at, of_format, caller)
         done.resources.append(begun.record.id)
         for batch in _portions(part.turns):
-            drafts, refused = await asyncio.to_thread(self._drafted, batch, begun.record.id, origin)
+            drafts, refused = await asyncio.to_thread(self._draft_turns, batch, begun.record.id, origin)
             done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
             for draft, ingested in zip(drafts, await self._turns(drafts, begun.record.id, caller), strict=True):
                 done.add(ingested)

@@ -15,13 +15,13 @@ from agent_memory.knowledge.intake.turns import (
     ROLES,
     clean_speaker,
     collect_text,
-    first_of,
+    get_first,
     has_inner_role,
     has_only,
     has_role,
     is_hidden,
     make_turns,
-    moment_of,
+    parse_moment,
     read_message,
     split_keys,
 )
@@ -130,7 +130,7 @@ def _read_messages(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
                 value["sender"] = outer["role"]  # two roles contradict each other
         elif not has_role(line) and has_inner_role(line):
             raise UnknownShapeError(number)
-        key = first_of(line, *_KEYS)
+        key = get_first(line, *_KEYS)
         for turn in read_message(value):
             yield "" if key is None else str(key), turn
 
@@ -146,9 +146,9 @@ def _read_claude_code(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
         if not message or is_hidden(line) or is_hidden(message) or line.get("agentId") or line.get("isApiErrorMessage"):
             continue
         role = line["type"] if _is_plain_claude_code(line) else UNKNOWN
-        if first_of({**message, **line}, *_TOOL_KEYS) is not None:
+        if get_first({**message, **line}, *_TOOL_KEYS) is not None:
             role = "tool"
-        for turn in make_turns(message.get("content"), role, said_at=moment_of(line.get("timestamp"))):
+        for turn in make_turns(message.get("content"), role, said_at=parse_moment(line.get("timestamp"))):
             yield "", turn
 
 
@@ -183,7 +183,7 @@ def _read_codex(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
     )
     is_agents = any(line["type"] == "session_meta" and not _is_persons(line["payload"]) for line in codex_lines)
     for line in codex_lines:
-        payload, said_at = line["payload"], moment_of(line.get("timestamp"))
+        payload, said_at = line["payload"], parse_moment(line.get("timestamp"))
         kind = payload.get("type")
         is_plain = not is_agents and has_only(line, _CODEX_LINE) and not is_hidden(payload)
         turns: list[ReceivedTurn] = []
@@ -220,16 +220,16 @@ def _read_amplifier_events(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
         str(line.get("session_id")) for line in event_lines if line["data"].get("parent_id") or line.get("parent_id")
     }
     for line in event_lines:
-        data, session, said_at = line["data"], line.get("session_id"), moment_of(line.get("ts"))
+        data, session, said_at = line["data"], line.get("session_id"), parse_moment(line.get("ts"))
         turns: list[ReceivedTurn] = []
         if line["event"] == "prompt:submit":
             is_plain = str(session) not in children and has_only(data, _EVENT_DATA)
             turns = make_turns(data.get("prompt"), "user" if is_plain else UNKNOWN, said_at=said_at)
         elif line["event"] == "prompt:complete":
-            answer = first_of(data, "response", "response_preview")
+            answer = get_first(data, "response", "response_preview")
             turns = make_turns(answer, UNKNOWN if str(session) in children else "assistant", said_at=said_at)
         elif line["event"] == "tool:post":
-            text = collect_text(first_of(data, "result", "tool_response"))
+            text = collect_text(get_first(data, "result", "tool_response"))
             turns = make_turns(text, "tool", clean_speaker(str(data.get("tool_name") or "")), said_at)
         yield from (("" if session is None else str(session), turn) for turn in turns)
 
@@ -241,13 +241,13 @@ def _is_gemini(line: Line) -> bool:
 
 def _read_gemini(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
     for line in lines:
-        role, said_at = _GEMINI_ROLES.get(str(line.get("type"))), moment_of(line.get("timestamp"))
+        role, said_at = _GEMINI_ROLES.get(str(line.get("type"))), parse_moment(line.get("timestamp"))
         calls = line.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
-            result = first_of(call, "result", "resultDisplay") if isinstance(call, dict) else None
+            result = get_first(call, "result", "resultDisplay") if isinstance(call, dict) else None
             yield from (("", turn) for turn in make_turns(collect_text(result), "tool", said_at=said_at))
         if role is not None and not is_hidden(line):
-            content, role = first_of(line, "content", "message"), role if has_only(line, _GEMINI_LINE) else UNKNOWN
+            content, role = get_first(line, "content", "message"), role if has_only(line, _GEMINI_LINE) else UNKNOWN
             yield from (("", turn) for turn in make_turns(content, role, said_at=said_at, has_bare_parts=True))
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.journal import PurgeList
-from agent_memory.knowledge.intake.drafts import Draft, hash_text
+from agent_memory.knowledge.intake.drafts import RecordDraft, hash_text
 from agent_memory.knowledge.intake.ingest import store_new
-from agent_memory.knowledge.pipeline.stages import Marks, with_never
+from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never
 from agent_memory.knowledge.topics.page_files import TopicFiles, put_page
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
@@ -54,7 +54,7 @@ Entry = tuple[int, dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Brought:
+class EntryImport:
     """Outcome of an import of entries.
 
     Attributes:
@@ -71,12 +71,12 @@ class Brought:
     redacted: dict[str, None] = field(default_factory=dict)
 
 
-async def entries_of(knowledge: Knowledge, forgotten: Collection[str] = ()) -> AsyncIterator[dict[str, Any]]:
+async def iter_entries(knowledge: Knowledge, forgotten: Collection[str] = ()) -> AsyncIterator[dict[str, Any]]:
     """Yield everything that an agent was given, and its topics, as entries.
 
     Args:
         knowledge: What it was given.
-        forgotten: Ids of items that somebody forgot: they are not drawn again elsewhere.
+        forgotten: IDs of forgotten items, which are not extracted again elsewhere.
 
     Raises:
         StorageError: A record or a long text cannot be read.
@@ -105,20 +105,19 @@ async def entries_of(knowledge: Knowledge, forgotten: Collection[str] = ()) -> A
             }
 
 
-async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool, dry_run: bool) -> Brought:
+async def store_entries(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool, dry_run: bool) -> EntryImport:
     """Store entries that do not exist yet, with their IDs.
 
     Args:
-        knowledge: Where to.
-        entries: As `entries_of` gave them.
-        trusted: Believe what they claim of trust and origin, and the edits of pages. What somebody forgot is forgotten,
-            whoever says so.
-        dry_run: Store nothing.
+        knowledge: Records of the receiving agent.
+        entries: As `iter_entries` gave them.
+        trusted: Accept the trust, origin and page edits of the entries. Forgotten IDs are accepted from any file.
+        dry_run: Count without storing anything.
 
     Raises:
         StorageError: What was stored before is there; doing it again does the rest.
     """
-    done = Brought()
+    done = EntryImport()
     for kind in _CARRIED:
         kind_entries = [entry for entry in entries if entry[1].get("kind") == kind.name]
         for start in range(0, len(kind_entries), _AT_ONCE):
@@ -132,13 +131,13 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
 
 
 async def _store(
-    knowledge: Knowledge, kind: Kind[Any], batch: Sequence[Entry], done: Brought, *, trusted: bool, dry_run: bool
+    knowledge: Knowledge, kind: Kind[Any], batch: Sequence[Entry], done: EntryImport, *, trusted: bool, dry_run: bool
 ) -> None:
-    drafts: list[Draft[Any]] = []
+    drafts: list[RecordDraft[Any]] = []
     purged = PurgeList(knowledge.folder.path)
     size, names = 0, {topic.name async for topic in knowledge.topics.iter_all()} if kind is TOPIC else set()
     for line, original in batch:
-        entry = original if trusted or kind is not ENTITY else await _unmerged(knowledge, original)
+        entry = original if trusted or kind is not ENTITY else await _drop_merges(knowledge, original)
         entry = dict(await asyncio.to_thread(purged.readable, entry.get("id"), entry))
         try:
             draft = await asyncio.to_thread(_draft, knowledge, kind, entry, trusted=trusted)
@@ -167,11 +166,11 @@ async def _store(
         await store_new(knowledge, knowledge.of(kind.name), drafts)
 
 
-def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trusted: bool) -> Draft[Any]:
+def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trusted: bool) -> RecordDraft[Any]:
     """Return the draft of an entry.
 
     Raises:
-        ValidationError: It is no record of its kind, or nothing but a secret.
+        ValidationError: It is not a record of its kind, or only a secret.
     """
     values = {name: value for name, value in entry.items() if name in kind.model.model_fields and name != "agent_id"}
     long_text, kinds = "", tuple[str, ...]()
@@ -186,14 +185,14 @@ def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trus
         values |= {"content": text[:MAX_LINE_CHARS], "blob": hash_text(long_text) if long_text else ""}
         values["chars"] = len(text) if entry.get("chars") else 0  # of a conversation the record has the title alone
     if not trusted:
-        values |= _lowered(values, knowledge)
+        values |= _lower_claims(values, knowledge)
         if kind is TOPIC:  # the words of a page are its own only where a person wrote them
             values |= {"body": "", "edited_by": ""}
     record = make_record(kind, values, knowledge.agent_id, _REDACTOR)
-    return Draft(record, long_text, kinds, (record.value.id,), has_name=True)
+    return RecordDraft(record, long_text, kinds, (record.value.id,), has_name=True)
 
 
-def _lowered(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any]:
+def _lower_claims(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any]:
     """Return the fields of an untrusted entry that are changed."""
     source = values.get("source")
     origin = dict(source) if isinstance(source, dict) else {}
@@ -208,11 +207,11 @@ def _lowered(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any]:
     }
 
 
-async def _unmerged(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, Any]:
+async def _drop_merges(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, Any]:
     """Return an untrusted entity without merges into existing ones."""
     links = entry.get("links")
     if not isinstance(links, list) or not all(isinstance(link, dict) for link in links):
-        return entry  # which is no record
+        return entry  # not a record
     merged = [str(link.get("id")) for link in links if link.get("rel") == MERGED_INTO]
     existing = {entity_id for entity_id in merged if await knowledge.entities.get(entity_id) is not None}
     return {**entry, "links": [link for link in links if str(link.get("id")) not in existing]} if existing else entry
@@ -226,8 +225,8 @@ async def _forget(knowledge: Knowledge, entry: dict[str, Any], *, trusted: bool)
     known_here = set() if trusted else set(await knowledge.entities.valid_among(people))
     ids += [
         record_id for record_id in people if record_id not in known_here
-    ]  # a stranger's file silences nobody who is known
-    marks, checkpoint = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
+    ]  # an untrusted file hides no existing entity
+    marks, checkpoint = StageCheckpoints(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
     if checkpoint is None:
         try:
             values = {name: entry[name] for name in ("id", "stage", "source_kind")}

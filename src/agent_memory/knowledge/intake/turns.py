@@ -117,14 +117,14 @@ def read_message(value: Mapping[str, Any]) -> list[ReceivedTurn]:
     if is_hidden(value):
         return []
     stated, name = _read_role(value)
-    speaker = first_of(value, "speaker", "name")
+    speaker = get_first(value, "speaker", "name")
     who = clean_speaker(speaker if isinstance(speaker, str) else name)
     is_person = (
         who and isinstance(value.get("speaker"), str) and not value.keys() & set(_ROLE_NAMES) and "type" not in value
     )
     role = PERSON if stated == UNKNOWN and is_person else stated
-    moment = moment_of(first_of(value, *_MOMENTS))
-    content = first_of(value, *_TEXTS)
+    moment = parse_moment(get_first(value, *_MOMENTS))
+    content = get_first(value, *_TEXTS)
     return make_turns(content, role, who, moment, has_bare_parts=content is value.get("parts"))
 
 
@@ -179,11 +179,11 @@ def has_role(value: Mapping[str, Any]) -> bool:
 
 def _read_role(value: Mapping[str, Any]) -> tuple[str, str]:
     """Return the role that a message states, and its other name."""
-    stated = first_of(value, *_ROLE_NAMES)
+    stated = get_first(value, *_ROLE_NAMES)
     label = stated.strip() if isinstance(stated, str) else ""
     kind = value.get("type")
     type_name = kind.lower() if isinstance(kind, str) else ""
-    if first_of(value, *_TOOL_MARKS) is not None or _TOOL_TYPE.search(type_name):
+    if get_first(value, *_TOOL_MARKS) is not None or _TOOL_TYPE.search(type_name):
         return "tool", ""
     role = ROLES.get(label.lower(), UNKNOWN)
     if role in {"user", "assistant"} and not is_plain(value, role):
@@ -217,14 +217,14 @@ def _names_role(label: Any, role: str) -> bool:
 
 def clean_speaker(name: str) -> str:
     """Return a speaker's name, or nothing if it claims a role."""
-    cleaned = mended(name).strip()
+    cleaned = repair_text(name).strip()
     return "" if cleaned.casefold().removeprefix("the ").strip() in ROLES else cleaned
 
 
 def _split_parts(content: Any, role: str, *, has_bare_parts: bool) -> Iterator[tuple[str, str]]:
     """Yield the texts of a content, with their roles."""
     if isinstance(content, str):
-        yield role, mended(content)
+        yield role, repair_text(content)
     elif isinstance(content, list):
         for part in content:
             yield from _split_parts(part, role, has_bare_parts=has_bare_parts)
@@ -237,13 +237,13 @@ def _split_parts(content: Any, role: str, *, has_bare_parts: bool) -> Iterator[t
 def _split_part(part: Mapping[str, Any], role: str, *, has_bare_parts: bool) -> Iterator[tuple[str, str]]:
     kind = part.get("type") or part.get("content_type") or ""
     kind = kind if isinstance(kind, str) else "?"
-    if first_of(part, *_TOOL_MARKS) is not None or _TOOL_TYPE.search(kind):
+    if get_first(part, *_TOOL_MARKS) is not None or _TOOL_TYPE.search(kind):
         yield "tool", collect_text(part)
     elif kind in _SAID_PARTS and not part.get("thought"):
         is_known = has_only(part, _PART_KEYS) if kind else has_bare_parts and has_only(part, _BARE_KEYS)
         if part.get("role") is not None:
             is_known = is_known and _names_role(part["role"], role)
-        text = first_of(part, "text", "value", "parts", *(() if kind else ("content",)))
+        text = get_first(part, "text", "value", "parts", *(() if kind else ("content",)))
         is_inner = isinstance(text, dict) and text is part.get("text")
         yield from _split_parts(text, role if is_known else UNKNOWN, has_bare_parts=is_inner)
 
@@ -286,7 +286,7 @@ def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
 def collect_text(value: Any, depth: int = _DEPTH) -> str:
     """Return all texts inside a tool's answer, without names and types."""
     if isinstance(value, str):
-        return mended(value)
+        return repair_text(value)
     if not isinstance(value, dict | list) or not depth:
         return ""
     inner = [part for key, part in value.items() if key not in _LABELS] if isinstance(value, dict) else value
@@ -298,12 +298,12 @@ _LABELS: Final = frozenset({"type", "id", "name", "status", "role", "toolName", 
 }  # fmt: skip
 
 
-def mended(text: str) -> str:
+def repair_text(text: str) -> str:
     """Return text without NUL and unpaired surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def moment_of(value: Any) -> datetime | None:
+def parse_moment(value: Any) -> datetime | None:
     """Return the moment of a number or an ISO text, or None.
 
     An offset is kept; a time without one stays without.
@@ -321,7 +321,7 @@ def moment_of(value: Any) -> datetime | None:
 
 def find_days(text: str) -> list[datetime]:
     """Return the days that a text names as `2026-03-02`."""
-    moments = (moment_of(day) for day in _DAY.findall(text))
+    moments = (parse_moment(day) for day in _DAY.findall(text))
     return [day for day in moments if day is not None]
 
 
@@ -331,6 +331,6 @@ def find_past_day(text: str, latest: datetime) -> datetime | None:
     return next((day for day in days if len(days) == 1 and as_utc(day) <= latest), None)
 
 
-def first_of(value: Mapping[str, Any], *names: str) -> Any:
+def get_first(value: Mapping[str, Any], *names: str) -> Any:
     """Return the first of some values that is there."""
     return next((value[name] for name in names if value.get(name) is not None), None)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
-from agent_memory.knowledge.pages.page_stage import tell
+from agent_memory.knowledge.pages.page_stage import report_page
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.passages.replaced_items import show_again
-from agent_memory.knowledge.pipeline.stages import Marks, with_never, without_never
+from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.words import query_terms
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, MARK, RESOURCE, TOPIC, SearchRequest
@@ -50,7 +50,7 @@ class UndoneIngest:
     pinned: int = 0
 
 
-async def taken_from(knowledge: Knowledge, name: str, path: str = "") -> list[Resource]:
+async def find_ingested(knowledge: Knowledge, name: str, path: str = "") -> list[Resource]:
     """Return the resources of a file, oldest first.
 
     Raises:
@@ -66,7 +66,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     """Forget resources with their turns and items, the resource last.
 
     Raises:
-        UnknownIdError: There is no such resource.
+        UnknownIdError: A resource does not exist.
         StorageError: What was forgotten before is forgotten; doing it again does the rest.
     """
     done = UndoneIngest()
@@ -77,9 +77,9 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         gone = [item for item in items if not item.pinned]
         await service.writer.deletion.forget_many([item.id for item in gone], caller)
         await _note_withdrawn(knowledge, service, resource_id, gone)
-        if not gone:  # who forgot them may have died before their pages were made anew
+        if not gone:  # an earlier run may have died before it rebuilt the pages
             for made in await Pages(knowledge, service).catch_up():
-                await tell(service, made, caller)
+                await report_page(service, made, caller)
         await forget_known([resource_id, *episodes], knowledge)
         await _forget(knowledge.episodes, episodes)
         await knowledge.resources.forget_many([resource_id])
@@ -178,7 +178,7 @@ async def _note_restored(knowledge: Knowledge, service: MemoryService, items: Se
     sources -= {source for memory in forgotten for source in list_source_ids(memory)}
     turns = (await knowledge.episodes.valid_among([*sources])).values()
     sources -= {turn.id for turn in turns if says_any(turn, texts)}
-    restored, marks = sources | {item.id for item in items}, Marks(knowledge.marks)
+    restored, marks = sources | {item.id for item in items}, StageCheckpoints(knowledge.marks)
     for mark in await knowledge.marks.valid():
         if restored.intersection(mark.never):
             await marks.keep(without_never(mark, restored))
@@ -230,7 +230,7 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
     Args:
         service: Where items are.
         sources: Ids of records that are about to go.
-        caller: For events.
+        caller: Session that gets events.
 
     Raises:
         StorageError: Some may have lost a source; doing it again does the rest.
@@ -259,19 +259,19 @@ async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
         StorageError: Some may be forgotten; doing it again does the rest.
     """
     if sources:
-        marks = Marks(knowledge.marks)
+        marks = StageCheckpoints(knowledge.marks)
         await marks.keep(with_never(await marks.of_name(*SUMMARIES), sources))
         if (knowledge.folder.path / ENTITY.journal).exists():
             await _forget_retold(sources, knowledge)
 
 
 async def get_forgotten_sources(knowledge: Knowledge) -> set[str]:
-    """Return the IDs of turns and documents of which something was forgotten.
+    """Return the IDs of turns and documents with forgotten parts.
 
     Raises:
         StorageError: They cannot be read.
     """
-    return set((await Marks(knowledge.marks).of_name(*SUMMARIES)).never)
+    return set((await StageCheckpoints(knowledge.marks).of_name(*SUMMARIES)).never)
 
 
 async def find_turns_saying(texts: Collection[str], knowledge: Knowledge) -> list[str]:
@@ -373,12 +373,12 @@ async def _forget(storage: RecordStorage[Any], ids: Sequence[str]) -> None:
 async def withdraw_given(service: MemoryService, record_ids: Collection[str], caller: Caller) -> None:
     """Forget the knowledge among purged records.
 
-    Pages are made anew on which something stands that is gone. Doing it again does what is left.
+    Pages with forgotten text are rebuilt. Idempotent.
 
     Args:
         service: Of the agent; memories among these are forgotten already.
         record_ids: Of all that go.
-        caller: For events.
+        caller: Session that gets events.
 
     Raises:
         StorageError: Some may be forgotten.
@@ -395,7 +395,7 @@ async def withdraw_given(service: MemoryService, record_ids: Collection[str], ca
                 await _forget_live(storage, record_ids)
         pages = Pages(knowledge, service)
         for made in await pages.catch_up():
-            await tell(service, made, caller)
+            await report_page(service, made, caller)
         named = [record_id for record_id in record_ids if record_id.startswith(TOPIC.prefix)]
         for topic in (await knowledge.topics.valid_among(named)).values():
             await pages.remove(topic)

@@ -54,7 +54,7 @@ class OpenAIModel:
                 recovery="Set OPENAI_API_KEY, or leave the model away: all is done by rules then.",
             )
         self._model, self._options = model, dict(options)
-        # A request that is made again is one more call of the budget, so it is left to whoever counts them.
+        # Retries are left to the caller, which counts them against its budget.
         self._client = {"api_key": api_key, "base_url": base_url, "timeout": timeout, "max_retries": 0}
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class OpenAIModel:
             ValueError: It answered something else than a text.
         """
         openai = await asyncio.to_thread(importlib.import_module, _PACKAGE)
-        # A client belongs to one event loop and has to be closed; beside a model's answer a new one costs nothing.
+        # A client belongs to one event loop and must be closed; a new one is cheap next to a model's answer.
         async with await asyncio.to_thread(lambda: openai.AsyncOpenAI(**self._client)) as client:
             answer = await client.chat.completions.create(
                 model=self._model, messages=[{"role": "user", "content": prompt}], **self._options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
-from agent_memory.knowledge.passages.items import get_source_id, is_passage, place_of
+from agent_memory.knowledge.passages.items import get_place, get_source_id, is_passage
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import find_words
 from agent_memory.knowledge.topics.consolidation import (
@@ -40,7 +40,7 @@ class SourceText:
 
     Attributes:
         source, resource: ID of the text, and ID of its resource.
-        text: Whole text.
+        text: Whole text of the source.
         label: Type and title, for a reader.
         order: Place of a turn in its conversation.
         speaker: Name or role of who said a turn.
@@ -92,7 +92,7 @@ _MOST_QUOTED: Final = 500
 """Characters of a text that is quoted whole."""
 
 
-def page_of(
+def build_page(
     topic: Topic,
     memories: Sequence[Memory],
     sources: Mapping[str, SourceText | None],
@@ -106,9 +106,9 @@ def page_of(
         memories: What it is made of, the oldest first.
         sources: For each id that one of them names as its source, the text; None for one that is gone.
         now: When it is made.
-        saved: The page as it lies there; if a person changed it, what is returned is a proposal.
+        saved: Page in its files; if a person edited it, the result is a proposal.
     """
-    rendered = replace(rendered_of(topic), title=title_of(topic))
+    rendered = replace(parse_rendered(topic), title=get_title(topic))
     items, about = build_items(topic, memories, sources), topic.description if is_derived(topic) else ""
     if saved is None:
         return consolidate(rendered, items, now=now, about=about)
@@ -117,9 +117,9 @@ def page_of(
     return consolidate(replace(saved.page, title=rendered.title), items, now=now, about=about)
 
 
-def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, SourceText | None]) -> Page:
+def shorten_page(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, SourceText | None]) -> Page:
     """Return the last rendered page without deleted items."""
-    rendered = rendered_of(topic)
+    rendered = parse_rendered(topic)
     on_it = set(rendered.items)
     items = build_items(topic, [memory for memory in memories if memory.id in on_it], sources)
     made = consolidate(rendered, items, now=rendered.consolidated_at or topic.timestamp, about=rendered.about)
@@ -140,17 +140,17 @@ def _keep_words(page: Page, rendered: Page) -> Page:
     return with_lines(page, lines)
 
 
-def rendered_of(topic: Topic) -> Page:
+def parse_rendered(topic: Topic) -> Page:
     """Return the last rendered page of a topic, or an empty one."""
-    return parse(topic.body) if topic.body else Page(title_of(topic))
+    return parse(topic.body) if topic.body else Page(get_title(topic))
 
 
-def unsaid(title: str) -> str:
-    """Return the description of a topic that nobody described."""
+def build_description(title: str) -> str:
+    """Return the default description of a topic."""
     return f"What is known of {title}."
 
 
-def title_of(topic: Topic) -> str:
+def get_title(topic: Topic) -> str:
     """Return the title of a topic."""
     title = topic.metadata.get("title")
     return title if isinstance(title, str) and title else topic.name.replace("_", " ").title()
@@ -162,7 +162,7 @@ def build_items(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, 
     Args:
         topic: Topic of the page.
         memories: Memories of the topic, oldest first.
-        sources: As for `page_of`.
+        sources: As for `build_page`.
     """
     items: dict[str, TopicItem] = {}
     for place, memory in enumerate(memories):
@@ -184,8 +184,8 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
         words = memory.content.removeprefix(path).strip("\n") if path else memory.content
         heading = flatten(path or note.label)
         if topic.source.detail == DOCUMENT:  # the title of the page is above all
-            heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
-        section = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
+            heading = flatten(path).removeprefix(get_title(topic)).removeprefix(SEPARATOR)
+        section = heading if heading != SOURCES else f"{get_title(topic)}{SEPARATOR}{heading}"
         order = PagePlace(DOCUMENTS, 0, note.source, note.start, place)
         return TopicItem(memory.id, words or path, note, section, order=order, trust=memory.trust)
     is_dated = FILE_TIME not in memory.metadata
@@ -219,8 +219,8 @@ def _note(memory: Memory, sources: Mapping[str, SourceText | None]) -> Footnote:
 
 def _place(memory: Memory, source: str, text: str) -> tuple[int, int]:
     """Return the place of a memory's words in a source."""
-    start, end = place_of(memory, source) or (0, 0)
+    start, end = get_place(memory, source) or (0, 0)
     if 0 <= start < end:
         return start, end
-    # Nobody said where: they stand there word for word, or a short text is quoted whole, and of a long one nothing.
+    # Without a place the words are searched for; a short text is quoted whole, a long one not at all.
     return find_words(memory.content, text) or (0, len(text) if len(text) <= _MOST_QUOTED else 0)

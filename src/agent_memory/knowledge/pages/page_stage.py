@@ -1,7 +1,7 @@
-"""`Publishing`: stage that files items and makes pages.
+"""`PageStage`: stage that files items and makes pages.
 
-What belongs to a page is told from all items, so this looks at all there is: after one in a hundred is new. A page at a
-time is made; what of a page is made already is known by the record of its topic, so a run that was stopped goes on.
+Filing reads all items, so it runs after one in a hundred is new. Pages are built one by one, and the record of a topic
+has the state of its page, so an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.knowledge.pages.filing import file_all
+from agent_memory.knowledge.pages.assignment import file_all
 from agent_memory.knowledge.pages.subjects import ENTITY, is_derived, is_legacy
-from agent_memory.knowledge.pipeline.stages import Backlog, Marks, moved
+from agent_memory.knowledge.pipeline.stages import Backlog, StageCheckpoints, move_checkpoint
 from agent_memory.logs import get_logger
 from agent_memory.models import sees
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from agent_memory.knowledge.pages.pages import Made, Pages
+    from agent_memory.knowledge.pages.pages import BuiltPage, Pages
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, StageCheckpoint, Topic
@@ -29,15 +29,15 @@ _RARELY: Final = 100
 """One new item in so many has all of them filed anew: filing looks at every one."""
 
 
-class Publishing:
-    """Makes pages. See `agent_memory.knowledge.pipeline.stages.Whole`.
+class PageStage:
+    """Makes pages. See `agent_memory.knowledge.pipeline.stages.WholeStage`.
 
     Args:
         knowledge: Where topics and marks are.
         service: Where items are, and for events.
         pages: Makes the pages.
-        caller: For events.
-        at_once: Make every page of which something is new, however little: a person waits for it.
+        caller: Session that gets events.
+        at_once: Rebuild every changed page, since a person waits for it.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -57,23 +57,23 @@ class Publishing:
         at_once: bool = False,
     ) -> None:
         self._knowledge, self._service, self._pages = knowledge, service, pages
-        self._caller, self._at_once, self._marks = caller, at_once, Marks(knowledge.marks)
+        self._caller, self._at_once, self._marks = caller, at_once, StageCheckpoints(knowledge.marks)
 
     async def backlog(self) -> Backlog:
-        """See `Whole.backlog`."""
+        """See `WholeStage.backlog`."""
         waiting, _ = await self._waiting()
         oldest = min((item.timestamp for item in waiting), default=None)
         return Backlog(self.name, self.source, len(waiting), oldest=oldest)
 
-    async def portions(self) -> AsyncGenerator[tuple[int, int], None]:
-        """See `Whole.portions`."""
+    async def run_batches(self) -> AsyncGenerator[tuple[int, int], None]:
+        """See `WholeStage.run_batches`."""
         waiting, last = await self._waiting()
         mark, is_older = await self._mark(), (await self._marks.of(self)).version < self.version
         if last == mark.through and not self._at_once:  # else some may wait for more
             return
         is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.storage.count()
         for made in await self._without_gone(mark.through, waiting, is_soon=is_soon):
-            await tell(self._service, made, self._caller)
+            await report_page(self._service, made, self._caller)
             yield 1, 0
         if is_soon:
             return
@@ -83,7 +83,7 @@ class Publishing:
                 failed += not is_made
                 yield int(is_made), int(not is_made)
         if not failed:
-            await self._marks.keep(moved(mark, last, {}, (), self._knowledge.clock()))
+            await self._marks.keep(move_checkpoint(mark, last, {}, (), self._knowledge.clock()))
 
     async def _mark(self) -> StageCheckpoint:
         """Return the mark; that of an earlier version begins again."""
@@ -91,7 +91,7 @@ class Publishing:
         is_older = mark.version < self.version
         return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
 
-    async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[Made]:
+    async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[BuiltPage]:
         """Rebuild pages with forgotten items."""
         if not is_soon:
             return await self._pages.catch_up()
@@ -143,7 +143,7 @@ class Publishing:
     async def _make(self, topic: Topic, members: Sequence[Memory]) -> bool:
         try:
             made = await self._pages.make(topic, members)
-            await tell(self._service, made, self._caller)
+            await report_page(self._service, made, self._caller)
         except StorageError as error:
             if not isinstance(error, BusyError) and error.code != "too_long":
                 raise
@@ -152,7 +152,7 @@ class Publishing:
         return True
 
 
-async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[int, int] | None:
+async def count_visible(service: MemoryService, made: BuiltPage, caller: Caller) -> tuple[int, int] | None:
     """Return the number of items and characters that a session may know.
 
     The length is 0 where not all of it is there for the session; None if none of it is.
@@ -169,9 +169,9 @@ async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[i
     return visible_count, len(made.body) if visible_count == len(members) else 0
 
 
-async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
+async def report_page(service: MemoryService, made: BuiltPage, caller: Caller) -> None:
     """Report a new page if the session may know it."""
-    counts = await told_of(service, made, caller)
+    counts = await count_visible(service, made, caller)
     if counts is None:
         return
     await service.report(

@@ -48,25 +48,25 @@ class PageWatcher:
         if not (folder.path / TOPIC.journal).exists():
             return
         from agent_memory.knowledge.intake.withdrawal import find_turns_saying, forget_retold, forget_titles
-        from agent_memory.knowledge.pages.page_stage import tell
-        from agent_memory.knowledge.pages.pages import Pages, requoted  # only for those who were given something
+        from agent_memory.knowledge.pages.page_stage import report_page
+        from agent_memory.knowledge.pages.pages import Pages, rebuild_renamed  # only for those who were given something
         from agent_memory.knowledge.passages.items import list_source_ids
         from agent_memory.knowledge.records import Knowledge
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)
-        forgotten = await self._forgotten(memory_ids)
+        forgotten = await self._list_forgotten(memory_ids)
         gone = [memory for memory in forgotten if memory.is_item]
         renamed = await forget_titles(gone, self._knowledge)
         pages = Pages(self._knowledge, self._service)
-        for made in [*await pages.withdraw(memory_ids), *await requoted(pages, renamed)]:
-            await tell(self._service, made, caller)
+        for made in [*await pages.withdraw(memory_ids), *await rebuild_renamed(pages, renamed)]:
+            await report_page(self._service, made, caller)
         sources = dict.fromkeys(source for item in gone for source in list_source_ids(item))
         if (folder.path / EPISODE.journal).exists():
             notes = [memory.content for memory in forgotten if not memory.is_item]
             sources |= dict.fromkeys(await find_turns_saying(notes, self._knowledge))
         await forget_retold([*sources], self._knowledge)
 
-    async def _forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
+    async def _list_forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
         """Return the forgotten memories, without changed ones."""
         memories: list[Memory] = []
         for memory_id in memory_ids:

@@ -17,8 +17,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
-from agent_memory.knowledge.pages.filing import build_name
-from agent_memory.knowledge.pages.page_items import load_texts, page_of, rendered_of, shortened, title_of
+from agent_memory.knowledge.pages.assignment import build_name
+from agent_memory.knowledge.pages.page_items import build_page, get_title, load_texts, parse_rendered, shorten_page
 from agent_memory.knowledge.pages.subjects import (
     DOCUMENT,
     FILE,
@@ -32,7 +32,7 @@ from agent_memory.knowledge.pages.subjects import (
 )
 from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.knowledge.topics.consolidation import INTERVAL
-from agent_memory.knowledge.topics.markdown import escaped, parse, render
+from agent_memory.knowledge.topics.markdown import escape, parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered, list_items
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
@@ -126,7 +126,7 @@ class PageShortener:
         )
         changed = await self._knowledge.topics.update(topic.id, clean)
         self._through += 1
-        # Another process that wrote the page meanwhile removed other words, which this one has put back.
+        # Another process may have removed other words in between, which this write restored.
         is_alone = (await self._knowledge.topics.changed_after(self._through)).last == self._through
         return changed if is_alone else None
 
@@ -139,14 +139,14 @@ _SHARE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BuiltPage:
     """A rebuilt page.
 
     Attributes:
         topic: As it is now.
         body: The page as Markdown, whole.
         items: How many it is made of.
-        milliseconds: Time taken.
+        milliseconds: Time taken to build it.
     """
 
     topic: Topic
@@ -156,7 +156,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class _Saved:
+class _RenderedPage:
     """Consolidated page as text and as record body.
 
     A long page takes tens of milliseconds to render: all is a text before it comes to the event loop.
@@ -177,7 +177,7 @@ class Pages:
         interval: New items of a topic after which its page is due; of a long page a tenth of it, unless this is 1.
 
     Attributes:
-        service: As given.
+        service: Memories of the agent.
     """
 
     def __init__(self, knowledge: Knowledge, service: MemoryService, interval: int = INTERVAL) -> None:
@@ -205,7 +205,7 @@ class Pages:
         """Return topics by name, else by title, else by file name."""
         topics, wanted = await self.list_shown(), name.strip().casefold()
         named = [topic for topic in topics if topic.name in {name, build_name(name)}]
-        titled = [topic for topic in topics if title_of(topic).casefold() == wanted]
+        titled = [topic for topic in topics if get_title(topic).casefold() == wanted]
         return named[:1] or titled or [topic for topic in topics if PurePath(wanted).name in list_names(topic)]
 
     async def declare(self, declared: Redacted[Topic]) -> Topic:
@@ -229,11 +229,13 @@ class Pages:
             StorageError: It is as it was.
         """
         live = await self.service.storage.valid_among(topic.item_ids)
-        is_kept = topic.edited_by or (await self.kept(topic)).is_edited or any(item.pinned for item in live.values())
+        is_kept = (
+            topic.edited_by or (await self.get_files(topic)).is_edited or any(item.pinned for item in live.values())
+        )
         source = topic.source.model_copy(update={"detail": KEPT if is_kept else HIDDEN})
         await self._knowledge.topics.update(topic.id, {"source": source})
 
-    async def members_of(self, topic: Topic) -> list[Memory]:
+    async def list_members(self, topic: Topic) -> list[Memory]:
         """Return the present items of a topic."""
         live = await self.service.storage.valid_among(topic.item_ids)
         filters = SearchFilters(topic=topic.name, include_items=True)
@@ -259,18 +261,18 @@ class Pages:
     async def update_description(self, topic: Topic, members: Sequence[Memory]) -> Topic:
         """Describe a document by its present items, and return its topic."""
         file = str(topic.metadata.get(FILE, ""))
-        description = describe(topic.source.detail or "", title_of(topic), members, file=file)
+        description = describe(topic.source.detail or "", get_title(topic), members, file=file)
         if description == topic.description:
             return topic
         return await self._knowledge.topics.update(topic.id, {"description": description})
 
     # -- making -------------------------------------------------------------------------------------------------------
 
-    async def make(self, topic: Topic, members: Sequence[Memory]) -> Made:
+    async def make(self, topic: Topic, members: Sequence[Memory]) -> BuiltPage:
         """Build and write a page; propose it next to an edited one.
 
         Args:
-            topic: Whose page.
+            topic: Topic of the page.
             members: What it is made of.
 
         Raises:
@@ -279,19 +281,19 @@ class Pages:
         began = time.perf_counter()
         async with self._making:
             for _ in range(_TRIES):
-                topic, body, saved = await self._written(topic, members)
+                topic, body, saved = await self._write(topic, members)
                 live = await self.service.storage.valid_among([member.id for member in members])
                 if saved.done and len(live) == len(members):
                     break
-                # Somebody saved the file meanwhile, or forgot something that stands on the page now.
+                # A person saved the file in between, or an item of the page was forgotten.
                 members = [member for member in members if member.id in live]
             else:
                 raise BusyError(f"The page of {topic.name} is being changed all the time. It will be made again.")
-        return Made(topic, body, len(members), 1000 * (time.perf_counter() - began))
+        return BuiltPage(topic, body, len(members), 1000 * (time.perf_counter() - began))
 
-    async def _written(self, topic: Topic, members: Sequence[Memory]) -> tuple[Topic, str, _Saved]:
+    async def _write(self, topic: Topic, members: Sequence[Memory]) -> tuple[Topic, str, _RenderedPage]:
         sources = await load_texts(self._knowledge, map(get_source_id, members))
-        saved = await asyncio.to_thread(self._saved, topic, members, sources)
+        saved = await asyncio.to_thread(self._save_file, topic, members, sources)
         made = saved.made
         if made.dropped:
             log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(line.reason for line in made.dropped)))
@@ -309,19 +311,19 @@ class Pages:
             topic = await self._knowledge.topics.update(topic.id, clean)
         return topic, saved.text, saved
 
-    def _saved(self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any]) -> _Saved:
+    def _save_file(self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any]) -> _RenderedPage:
         """Write the file of a page."""
         read = self._files.read(topic.name)
-        made = page_of(topic, members, sources, self._knowledge.clock(), read)
-        if made.is_proposal:  # it has what a person wrote, and nobody looked through that yet
+        made = build_page(topic, members, sources, self._knowledge.clock(), read)
+        if made.is_proposal:  # it has a person's words, which were not checked for secrets yet
             text = OnlyNew(topic.body).redact(render(made.page)).text
             made = replace(made, page=parse(text))
         done = self._files.write(topic.name, made, topic.description, read)
         text = render(made.page)
-        body = render(shortened(topic, members, sources)) if made.is_proposal else text
-        return _Saved(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done)
+        body = render(shorten_page(topic, members, sources)) if made.is_proposal else text
+        return _RenderedPage(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done)
 
-    async def catch_up(self) -> list[Made]:
+    async def catch_up(self) -> list[BuiltPage]:
         """Rebuild all pages with forgotten items; return them.
 
         Raises:
@@ -331,19 +333,19 @@ class Pages:
         gone = filed.difference(await self.service.storage.valid_among(filed))
         return await self.withdraw(gone) if gone else []
 
-    async def withdraw(self, gone: Collection[str]) -> list[Made]:
+    async def withdraw(self, gone: Collection[str]) -> list[BuiltPage]:
         """Remove deleted or reworded items from all pages; return changed pages.
 
-        Of a page that nobody changed the lines go that name them; else it is rebuilt.
+        An unedited page loses the lines of these items; any other is rebuilt.
 
         Raises:
             StorageError: Some were not made; the next background work makes them.
         """
-        gone, made = set(gone), list[Made]()
+        gone, made = set(gone), list[BuiltPage]()
         short = PageShortener(self._knowledge, gone, await self.service.storage.valid_among(gone))
         await short.begin()
         topics = [topic for topic in await self.list_all() if not topic.edited_by]
-        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics))
+        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_list_claims, topics))
         for topic in topics:
             if gone.intersection(topic.item_ids) or topic.name in touched:
                 made += await _without(self, topic, short if touched.get(topic.name, True) else None)
@@ -365,7 +367,7 @@ class Pages:
     async def write_index(self) -> None:
         """Write the page that lists the topics."""
         rows = [
-            (topic.name, title_of(topic), topic.description, len(topic.item_ids))
+            (topic.name, get_title(topic), topic.description, len(topic.item_ids))
             for topic in await self.list_shown()
             if topic.consolidated_at is not None
         ]
@@ -373,15 +375,15 @@ class Pages:
 
     # -- showing ------------------------------------------------------------------------------------------------------
 
-    async def kept(self, topic: Topic) -> PageFiles:
+    async def get_files(self, topic: Topic) -> PageFiles:
         """Return the files of a topic's page.
 
         Raises:
             StorageError: It cannot be read.
         """
-        return await asyncio.to_thread(self._files.kept, topic.name)
+        return await asyncio.to_thread(self._files.get_files, topic.name)
 
-    async def shown(self, topic: Topic) -> str:
+    async def get_text(self, topic: Topic) -> str:
         """Return the page as edited, or as rendered last.
 
         Raises:
@@ -397,12 +399,12 @@ class Pages:
         return await asyncio.to_thread(render, saved.page) if is_newer or not topic.body else topic.body
 
 
-async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> list[Made]:
+async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> list[BuiltPage]:
     """Shorten, rebuild or remove a page that has lost items."""
     began, is_document = time.perf_counter(), topic.source.detail == DOCUMENT
     if short is not None and not is_document and (changed := await short.cut(topic)) is not None:
-        return [Made(changed, changed.body, len(changed.item_ids), 1000 * (time.perf_counter() - began))]
-    members = await pages.members_of(topic)
+        return [BuiltPage(changed, changed.body, len(changed.item_ids), 1000 * (time.perf_counter() - began))]
+    members = await pages.list_members(topic)
     if not members and is_derived(topic):
         await pages.remove(topic)
         return []
@@ -411,7 +413,7 @@ async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> l
     return [await pages.make(topic, members)]
 
 
-async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
+async def rebuild_renamed(pages: Pages, resources: Collection[str]) -> list[BuiltPage]:
     """Rebuild the pages that name resources with another title now.
 
     The page of such a conversation is removed. The next background work builds it with the new title.
@@ -419,27 +421,27 @@ async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
     Raises:
         StorageError: As for `Pages.withdraw`.
     """
-    made = list[Made]()
+    made = list[BuiltPage]()
     for topic in await pages.list_all() if resources else []:
         if topic.metadata.get(KEY) in resources:
             await pages.remove(topic)
         elif not topic.edited_by and any(resource in topic.body for resource in resources):
-            made.append(await pages.make(topic, await pages.members_of(topic)))
+            made.append(await pages.make(topic, await pages.list_members(topic)))
     return made
 
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:
     """Return a page of these items alone, without storing it."""
-    return await asyncio.to_thread(render, await drafted(knowledge, topic, members))
+    return await asyncio.to_thread(render, await draft_page(knowledge, topic, members))
 
 
-async def drafted(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> Page:
+async def draft_page(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> Page:
     """Return the page of these items by rules, without storing it."""
     sources = await load_texts(knowledge, map(get_source_id, members))
     empty = topic.model_copy(update={"body": "", "item_ids": []})
-    return (await asyncio.to_thread(page_of, empty, members, sources, knowledge.clock())).page
+    return (await asyncio.to_thread(build_page, empty, members, sources, knowledge.clock())).page
 
 
-def _claims_of(topics: Sequence[Topic]) -> set[str]:
+def _list_claims(topics: Sequence[Topic]) -> set[str]:
     """Return all claims as they were rendered last, in Markdown."""
-    return {escaped(claim.text) for topic in topics if topic.body for claim in rendered_of(topic).claims}
+    return {escape(claim.text) for topic in topics if topic.body for claim in parse_rendered(topic).claims}

@@ -120,7 +120,7 @@ def is_hidden(topic: Topic, files: TopicFiles) -> bool:
     """Return True for a legacy topic, unless a person edited its page."""
     if topic.source.detail != ENTITY:
         return topic.source.detail == HIDDEN
-    return not topic.edited_by and not files.kept(topic.name).is_edited
+    return not topic.edited_by and not files.get_files(topic.name).is_edited
 
 
 def list_hidden(records: Iterable[Record], files: TopicFiles) -> list[str]:
@@ -154,7 +154,7 @@ def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequenc
     return _cut_description(f"Document {days}{listed}.")
 
 
-def speaker_of(item: Memory) -> str:
+def get_speaker_name(item: Memory) -> str:
     """Return the name of the speaker of an item, or nothing."""
     name = str(item.metadata.get("speaker", ""))
     return name if name and f"\n{name}: " in f"\n{item.content}" else ""
@@ -205,7 +205,7 @@ def find_subjects(sources: ItemSources) -> list[PageSubject]:
             resource = sources.resources.get((turn.conversation or "") if turn is not None else source)
             if resource is not None and resource.resource_type != _NO_PAGE:
                 _add_item(subjects, item, resource, sources.first[resource.id], turn)
-        if name := speaker_of(item):
+        if name := get_speaker_name(item):
             subjects.setdefault((PERSON, name), PageSubject(PERSON, name, name)).members.append(item)
     with_page = [subject for subject in subjects.values() if subject.has_page]
     return sorted(with_page, key=lambda subject: (DOCUMENT, TALK, PERSON).index(subject.kind))
@@ -224,7 +224,7 @@ def _add_item(
     if turn is not None:
         subject.turns.add(turn.id)
         subject.speakers.setdefault(turn.speaker or f"the {turn.role}")
-    elif name := speaker_of(item):
+    elif name := get_speaker_name(item):
         if is_new:  # an answer is quoted with its question
             subject.untracked_turns += 1 if item.content.startswith(f"{name}: ") else 2
         subject.speakers.setdefault(name)

@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import CategoryNotFoundError, ValidationError
-from agent_memory.knowledge.pages.filing import count_passages
-from agent_memory.knowledge.pages.page_items import title_of, unsaid
+from agent_memory.knowledge.pages.assignment import count_passages
+from agent_memory.knowledge.pages.page_items import build_description, get_title
 from agent_memory.knowledge.pages.pages import page_for
 from agent_memory.knowledge.pages.subjects import LEAST_SAID, PERSON, is_derived
 from agent_memory.memory.trust import lowest
@@ -59,22 +59,22 @@ class SeenTopics:
         all_topics = await self.pages.list_shown()
         if self.group is None:
             return all_topics
-        with_members = [(topic, await self.members_of(topic)) for topic in all_topics]
+        with_members = [(topic, await self.list_members(topic)) for topic in all_topics]
         return [self.view(topic, members) for topic, members in with_members if self._is_there(topic, members)]
 
     async def topic(self, name: str) -> Topic | None:
-        """Return one by its name, None if there is none."""
+        """Return a visible topic by name, or None."""
         topic = await self.pages.get_by_name(name)
         if topic is None or self.group is None:
             return topic
-        members = await self.members_of(topic)
+        members = await self.list_members(topic)
         return self.view(topic, members) if self._is_there(topic, members) else None
 
-    async def required(self, name: str) -> Topic:
+    async def require_topic(self, name: str) -> Topic:
         """Return one by its name.
 
         Raises:
-            CategoryNotFoundError: There is none; names those that there are, but for names of strangers.
+            CategoryNotFoundError: It does not exist; lists trusted names.
         """
         topic = await self.topic(name)
         if topic is None:
@@ -95,19 +95,19 @@ class SeenTopics:
         """Trust of the session's words, at most medium."""
         return lowest(self._asking().trust, "medium")
 
-    async def members_of(self, topic: Topic) -> list[Memory]:
+    async def list_members(self, topic: Topic) -> list[Memory]:
         """Return the visible items of a topic."""
-        return [member for member in await self.pages.members_of(topic) if sees(self.group, member.facets)]
+        return [member for member in await self.pages.list_members(topic) if sees(self.group, member.facets)]
 
     async def how_many(self, topics: Collection[Topic]) -> dict[str, int]:
         """Return the number of visible items by topic name."""
-        return {topic.name: len(await self.members_of(topic)) for topic in topics}
+        return {topic.name: len(await self.list_members(topic)) for topic in topics}
 
     async def of_strangers(self, topics: Collection[Topic]) -> set[str]:
         """Return the names of topics that only untrusted sources mention."""
         names = set[str]()
         for topic in topics:
-            if topic.trust == "low" and all(member.trust == "low" for member in await self.members_of(topic)):
+            if topic.trust == "low" and all(member.trust == "low" for member in await self.list_members(topic)):
                 names.add(topic.name)
         return names
 
@@ -116,7 +116,7 @@ class SeenTopics:
         topic = await self.topic(name)
         return frozenset(topic.item_ids if topic is not None else ())
 
-    async def shown(self, topic: Topic) -> str:
+    async def get_text(self, topic: Topic) -> str:
         """Return the page of a topic, built of visible items if necessary.
 
         Lines that say a forgotten memory are left out.
@@ -124,7 +124,7 @@ class SeenTopics:
         Raises:
             StorageError: It cannot be read.
         """
-        all_members = await self.pages.members_of(topic)
+        all_members = await self.pages.list_members(topic)
         record = await self.pages.get_by_name(topic.name)
         members = [member for member in all_members if sees(self.group, member.facets)]
         is_own = self.group is None or topic.group in {"", self.group}
@@ -132,9 +132,9 @@ class SeenTopics:
             is_own
             and record is not None
             and len(members) == len(all_members)
-            and set(record.item_ids) <= ids_of(members)
+            and set(record.item_ids) <= get_ids(members)
         ):
-            return await self._forgotten.filter_page(await self.pages.shown(record))
+            return await self._forgotten.filter_page(await self.pages.get_text(record))
         return await self._forgotten.filter_page(await page_for(self._knowledge, topic, members)) if members else ""
 
     def view(self, topic: Topic, members: Collection[Memory]) -> Topic:
@@ -142,8 +142,8 @@ class SeenTopics:
         if self.group is None:
             return topic
         own_description = topic.description if is_derived(topic) or topic.group in {"", self.group} else ""
-        description = _described(topic).get(self.group) or own_description or unsaid(title_of(topic))
-        ids = [item_id for item_id in topic.item_ids if item_id in ids_of(members)]
+        description = _get_descriptions(topic).get(self.group) or own_description or build_description(get_title(topic))
+        ids = [item_id for item_id in topic.item_ids if item_id in get_ids(members)]
         body = topic.body if own_description and ids == topic.item_ids else ""
         return topic.model_copy(
             update={"description": description[:500], "item_ids": ids, "body": body, "metadata": _public(topic)}
@@ -160,16 +160,15 @@ class SeenTopics:
 def described_for(topic: Topic, group: str, description: str) -> dict[str, Any]:
     """Return changes by which a second group describes a topic.
 
-    The last groups' descriptions are kept, as many as a record holds; a topic of which more is said is told to the
-    others as one that nobody described.
+    The last descriptions are stored, as many as a record holds; older groups see a default description.
 
     Raises:
         ValidationError: The description is not of 10 to 500 characters.
     """
     Topic(agent_id=topic.agent_id, name=topic.name, description=description)
-    if description == unsaid(topic.name.replace("_", " ")):
+    if description == build_description(topic.name.replace("_", " ")):
         return {}
-    described = {name: text for name, text in _described(topic).items() if name != group} | {group: description}
+    described = {name: text for name, text in _get_descriptions(topic).items() if name != group} | {group: description}
     while len(json.dumps(described)) > _MOST_DESCRIBED and len(described) > 1:
         del described[next(iter(described))]
     return {"metadata": {**topic.metadata, _DESCRIBED: described}}
@@ -177,7 +176,7 @@ def described_for(topic: Topic, group: str, description: str) -> dict[str, Any]:
 
 def is_described_by(group: str | None, topic: Topic) -> bool:
     """Return True if a group described a topic that another one declared."""
-    return group in _described(topic)
+    return group in _get_descriptions(topic)
 
 
 def check_own(group: str | None, topic: Topic) -> None:
@@ -204,22 +203,22 @@ def left_by(group: str | None, topic: Topic, members: Collection[Memory]) -> dic
         topic: What it declared or described.
         members: Everything that is filed there.
     """
-    described = {name: text for name, text in _described(topic).items() if name != group}
+    described = {name: text for name, text in _get_descriptions(topic).items() if name != group}
     if group is not None and topic.group != group:
         return {"metadata": {**_public(topic), _DESCRIBED: described}}
     groups = [*described, *(member.group for member in members if member.group and member.group != group)]
     if group is None or not groups:
         return {}
-    text = described.pop(groups[0], unsaid(title_of(topic)))
+    text = described.pop(groups[0], build_description(get_title(topic)))
     return {"group": groups[0], "description": text, "metadata": {**_public(topic), _DESCRIBED: described}}
 
 
-def ids_of(memories: Collection[Memory]) -> set[str]:
+def get_ids(memories: Collection[Memory]) -> set[str]:
     """Return the ids of memories."""
     return {memory.id for memory in memories}
 
 
-def _described(topic: Topic) -> dict[str, str]:
+def _get_descriptions(topic: Topic) -> dict[str, str]:
     stored = topic.metadata.get(_DESCRIBED)
     return {name: str(text) for name, text in stored.items()} if isinstance(stored, dict) else {}
 

@@ -73,7 +73,7 @@ def cut_turn(turn: SpokenTurn, before: Sequence[SpokenTurn] = ()) -> TalkExchang
         before: Few turns before it in the same conversation, oldest first.
     """
     answered = _find_answered(turn, before)
-    lead = "" if answered is None else f"{_label(answered)}{_shorten(answered.text)}\n"
+    lead = "" if answered is None else f"{_label(answered)}{_cut_question(answered.text)}\n"
     context = lead + (_label(turn) if turn.is_named or lead else "")
     place = turn.start
     passages = [
@@ -82,7 +82,7 @@ def cut_turn(turn: SpokenTurn, before: Sequence[SpokenTurn] = ()) -> TalkExchang
     ]
     if answered is None and len(turn.text.strip()) < _LEAST_CHARS:
         return TalkExchange(())
-    is_whole = answered is not None and len(_flatten(answered.text)) <= _MOST_ASKED
+    is_whole = answered is not None and len(_join_lines(answered.text)) <= _MOST_ASKED
     author = turn if answered is None or asks(answered.text) else answered
     return TalkExchange(passages, answered, is_whole and bool(passages), author.speaker if author.is_named else "")
 
@@ -124,18 +124,18 @@ def _find_answered(turn: SpokenTurn, before: Sequence[SpokenTurn]) -> SpokenTurn
         since.append(earlier)
     if since and asks(since[0].text):
         return since[0]
-    if not turn.is_named or not _LEAST_CHARS <= len(_flatten(turn.text)) <= _SHORT_REPLY:
+    if not turn.is_named or not _LEAST_CHARS <= len(_join_lines(turn.text)) <= _SHORT_REPLY:
         return None
     return next((earlier for earlier in since if asks(earlier.text) or not _is_short(earlier)), None)
 
 
 def _is_short(turn: SpokenTurn) -> bool:
-    return len(_flatten(turn.text)) <= _SHORT_REPLY
+    return len(_join_lines(turn.text)) <= _SHORT_REPLY
 
 
-def _shorten(text: str) -> str:
+def _cut_question(text: str) -> str:
     """Return a question as one line, shortened to its last question."""
-    flat = _flatten(text)
+    flat = _join_lines(text)
     if len(flat) <= _MOST_ASKED:
         return flat
     ends = [question.end() for question in _QUESTION.finditer(flat)]
@@ -144,5 +144,5 @@ def _shorten(text: str) -> str:
     return flat[start:] if start else f"…{flat[1:]}"
 
 
-def _flatten(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

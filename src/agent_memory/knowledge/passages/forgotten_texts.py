@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources, says_any
-from agent_memory.knowledge.passages.items import is_passage, list_source_ids, place_of
+from agent_memory.knowledge.passages.items import get_place, is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import compile_words
 from agent_memory.language.words import fold, query_terms
 from agent_memory.models import EPISODE, PlacedItem, get_turn_id, is_untouched_statement
@@ -63,7 +63,7 @@ class ForgottenTexts:
         """
         linked = [item.id for item in await self._service.storage.linked_to(record.id)]
         current = (await self._service.storage.valid_among(linked)).values()
-        places = {item.id: place_of(item, record.id) or (0, 0) for item in current if _is_of_document(item)}
+        places = {item.id: get_place(item, record.id) or (0, 0) for item in current if _is_of_document(item)}
         passages = [item for item in current if item.id in places]
         if passages:
             passages.sort(key=lambda item: places[item.id])

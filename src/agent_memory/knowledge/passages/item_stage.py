@@ -16,12 +16,12 @@ from agent_memory.knowledge.passages.forgotten_texts import list_forgotten_words
 from agent_memory.knowledge.passages.items import (
     REPLACES,
     STAGE,
-    Preceding,
+    PrecedingTurns,
     drawn_from,
     is_as_drawn,
     is_forgotten,
     is_passage,
-    joined,
+    join_items,
     leave_answered,
     list_source_ids,
     with_sources,
@@ -44,9 +44,9 @@ class ItemStage:
 
     Args:
         knowledge: What came in.
-        service: Stores items.
+        service: Memories of the agent.
         source: Name of the kind: resources or episodes.
-        caller: For events.
+        caller: Session that gets events.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -65,7 +65,7 @@ class ItemStage:
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
         began, failed = time.perf_counter(), dict[str, str]()
-        preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
+        preceding = PrecedingTurns(self._knowledge, [*batch.before, *batch.records])
         texts = await self._texts(batch.records, failed)
         has_documents = any(isinstance(item, Resource) for item in batch.records)
         gone = [memory for memory, _ in await self._service.history.forgotten()] if has_documents else []
@@ -132,7 +132,7 @@ class ItemStage:
         """Add new sources to known items; return the new items."""
         new: list[dict[str, Any]] = []
         full: set[str] = set()
-        waiting = joined(drawn, never)
+        waiting = join_items(drawn, never)
         while waiting:
             remaining: list[dict[str, Any]] = []
             changes: dict[str, dict[str, Any]] = {}
@@ -150,8 +150,8 @@ class ItemStage:
                         full.add(existing.id)
                         remaining += rest
             await self._service.writer.update_items(changes, self._caller)
-            waiting = joined(remaining, never, full)
-        return joined(new, never)
+            waiting = join_items(remaining, never, full)
+        return join_items(new, never)
 
     async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
         """Report what was drawn, conversation by conversation."""

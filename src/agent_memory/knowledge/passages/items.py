@@ -106,11 +106,11 @@ def leave_answered(items: Sequence[dict[str, Any]], stored: Collection[str] = ()
 
 def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[dict[str, Any]]:
     """Return the passages of a turn, pasted text with medium trust."""
-    earlier = [_spoken(turn, turn.content) for turn in before]
+    earlier = [_make_spoken(turn, turn.content) for turn in before]
     trusts = {turn.id: turn.trust for turn in before}
     items: list[dict[str, Any]] = []
     for origin, start, end in _split_origins(record, text):
-        exchange = cut_turn(replace(_spoken(record, text[start:end]), start=start), earlier)
+        exchange = cut_turn(replace(_make_spoken(record, text[start:end]), start=start), earlier)
         answered = exchange.answered
         trust = origin.trust if answered is None else lowest(origin.trust, trusts[answered.id])
         replaced = ""
@@ -156,7 +156,7 @@ def _passage_item(
         "at": [passage.start, passage.end],
         **{name: value for name, value in ({"heading": passage.heading} | more).items() if value},
     }
-    item = item_of(record, passage.text, (passage.start, passage.end), PASSAGE, trust, metadata)
+    item = make_item(record, passage.text, (passage.start, passage.end), PASSAGE, trust, metadata)
     headings = reversed(passage.heading.split(SEPARATOR))
     if day := next(filter(None, (find_past_day(heading, record.timestamp) for heading in headings)), None):
         item["observed_at"] = to_text(as_utc(day))
@@ -164,7 +164,7 @@ def _passage_item(
     return item | ({"tags": list(tags)} if tags else {})
 
 
-def _spoken(turn: Episode, text: str) -> SpokenTurn:
+def _make_spoken(turn: Episode, text: str) -> SpokenTurn:
     return SpokenTurn(text, turn.speaker or turn.role.title(), is_named=bool(turn.speaker), id=turn.id)
 
 
@@ -191,10 +191,10 @@ def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
     if not never:
         return False
     rank = TRUST_ORDER.index(item["trust"])
-    return any(_id_of({**item, "trust": trust}) in never for trust in TRUST_ORDER[rank:])
+    return any(_make_id({**item, "trust": trust}) in never for trust in TRUST_ORDER[rank:])
 
 
-def item_of(
+def make_item(
     record: Resource | Episode,
     content: str,
     place: tuple[int, int],
@@ -215,7 +215,7 @@ def item_of(
     if isinstance(record, Episode):
         values["metadata"].setdefault("speaker", get_speaker(record))
     values["metadata"] |= get_saying_metadata(record.metadata)
-    return {"id": _id_of(values), **values}
+    return {"id": _make_id(values), **values}
 
 
 def get_speaker(record: Episode) -> str:
@@ -245,10 +245,10 @@ def with_sources(item: Memory, addition: Mapping[str, Any]) -> tuple[dict[str, A
 
     Args:
         item: As it is stored.
-        addition: As `joined` returns it.
+        addition: As `join_items` returns it.
 
     Returns:
-        No changes where it has them all; for each source without room an item, for `joined`.
+        No changes where it has them all; for each source without room an item, for `join_items`.
     """
     links, also = [link.model_dump() for link in item.links], _also(item.metadata)
     remaining: list[dict[str, Any]] = []
@@ -294,7 +294,7 @@ def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
     return {"links": [*({"rel": FROM, "id": source} for source in sources), *further_links], "metadata": metadata}
 
 
-def joined(
+def join_items(
     items: Iterable[Mapping[str, Any]], never: Collection[str] = (), full: Collection[str] = ()
 ) -> list[dict[str, Any]]:
     """Return items without duplicates, with all their sources.
@@ -335,14 +335,14 @@ def _has_room(existing: Mapping[str, Any] | None, single: Mapping[str, Any]) -> 
 
 def _next_part(item: Mapping[str, Any], never: Collection[str]) -> dict[str, Any]:
     """Return the item as a further one with the same text."""
-    part, base = item["metadata"].get(PART, 1) + 1, _id_of(item)
+    part, base = item["metadata"].get(PART, 1) + 1, _make_id(item)
     while _part_id(base, part) in never:
         part += 1
     fields = {key: value for key, value in item.items() if key != "supersedes"}
     return {**fields, "id": _part_id(base, part), "metadata": {**item["metadata"], PART: part}}
 
 
-def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
+def get_place(item: Memory, source_id: str) -> tuple[int, int] | None:
     """Return the place of an item's words in one of its sources."""
     place = _also(item.metadata).get(source_id, item.metadata.get("at"))
     match place:
@@ -351,7 +351,7 @@ def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
     return None
 
 
-def _id_of(values: Mapping[str, Any]) -> str:
+def _make_id(values: Mapping[str, Any]) -> str:
     """Return the id of an item, made of its text."""
     is_turn = values["links"][0]["id"].startswith(EPISODE.prefix)
     if values["source"]["detail"] == PASSAGE:
@@ -370,7 +370,7 @@ def _base_id(item: Memory) -> str:
     """Return the ID of the first item with the same text."""
     values = item.model_dump(mode="json")
     values["observed_at"] = to_text(item.moment)
-    return _id_of(values)
+    return _make_id(values)
 
 
 def _own_id(item: Memory) -> str:
@@ -393,12 +393,12 @@ def _also(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return dict(also) if isinstance(also, dict) else {}
 
 
-class Preceding:
+class PrecedingTurns:
     """Finder of preceding turns, in a batch or in the storage.
 
     Args:
         knowledge: Where the turns are.
-        at_hand: Records of a portion and those before it.
+        at_hand: Records of a batch and those before it.
     """
 
     def __init__(self, knowledge: Knowledge, at_hand: Iterable[object]) -> None:

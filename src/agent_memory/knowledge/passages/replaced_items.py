@@ -14,11 +14,11 @@ from agent_memory.knowledge.intake.document_index import (
     without_key,
 )
 from agent_memory.knowledge.passages.items import (
+    get_place,
     is_as_drawn,
     is_passage,
     keep_sources,
     list_source_ids,
-    place_of,
     with_link,
 )
 from agent_memory.knowledge.passages.structure import find_words
@@ -180,7 +180,7 @@ def _find_again(item: Memory, older_id: str, older_text: str, text: str) -> tupl
 
     The sentence of a statement's quote must have the same words as before.
     """
-    before = place_of(item, older_id)
+    before = get_place(item, older_id)
     place = find_words(older_text[slice(*before)], text) if before is not None and not is_passage(item) else None
     if place is None or before is None or item.source.detail != DIGEST:
         return place

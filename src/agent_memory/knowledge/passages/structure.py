@@ -165,7 +165,7 @@ def find_words(quote: str, text: str, start: int = 0, end: int | None = None) ->
     """Return the place of words, ignoring white space, or None.
 
     Args:
-        quote: The words.
+        quote: Words to find.
         text: All of it.
         start: Where to begin to look.
         end: Behind the last character to look at; that of the text when omitted.
@@ -174,7 +174,7 @@ def find_words(quote: str, text: str, start: int = 0, end: int | None = None) ->
     if not words:
         return None
     wanted = r"\s+".join(map(re.escape, words))
-    if quote.isascii():  # whole words: "oor" stands in no text that says "door"; not all scripts part words
+    if quote.isascii():  # whole words: "oor" is not in "door"; some scripts have no spaces
         wanted = rf"(?<!\w){wanted}(?!\w)"
     match = re.compile(wanted).search(text, start, len(text) if end is None else end)
     return match.span() if match else None

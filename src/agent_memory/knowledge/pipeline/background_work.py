@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.digest.model_digest import ModelDigest, ModelPermission
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.entities.entity_stage import EntityStage
-from agent_memory.knowledge.pages.page_stage import Publishing
+from agent_memory.knowledge.pages.page_stage import PageStage
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
 from agent_memory.knowledge.pipeline.runner import Runner
-from agent_memory.knowledge.pipeline.stages import Marks
-from agent_memory.knowledge.summaries.summary_stage import Summaries
+from agent_memory.knowledge.pipeline.stages import StageCheckpoints
+from agent_memory.knowledge.summaries.summary_stage import SummaryStage
 from agent_memory.memory import NOBODY
 from agent_memory.models import EPISODE, MARK, RESOURCE, Listing, StageCheckpoint, derived_id
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_memory.knowledge.llm.language_model import Asking
-    from agent_memory.knowledge.pipeline.stages import Stage, Whole
+    from agent_memory.knowledge.pipeline.stages import Stage, WholeStage
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
 
@@ -58,9 +58,9 @@ def runner_of(
     if config.entity_extraction_enabled and config.entity_extraction.enabled:
         stages += [EntityStage(knowledge, kind, config) for kind in kinds]
     if config.summarization_enabled and config.summarization.enabled:
-        stages.append(Summaries(knowledge, config.summarization))
+        stages.append(SummaryStage(knowledge, config.summarization))
     pages = Pages(knowledge, service, 1) if at_once else Pages(knowledge, service)
-    last: list[Whole] = [Publishing(knowledge, service, pages, caller, at_once=at_once)]
+    last: list[WholeStage] = [PageStage(knowledge, service, pages, caller, at_once=at_once)]
     if asking is not None and asking.model is not None:
         permission = permission or ModelPermission(person)
         last.append(ModelDigest(knowledge, service, PassageDigest(knowledge, service), asking, permission))
@@ -101,7 +101,7 @@ async def rebuild(
     Raises:
         StorageError: Some may be read; a second call reads the rest.
     """
-    marks = Marks(knowledge.marks)
+    marks = StageCheckpoints(knowledge.marks)
     checkpoint = StageCheckpoint(
         agent_id=knowledge.agent_id, id=derived_id(MARK.prefix, _NAME), stage=_NAME, source_kind="item"
     )

@@ -12,8 +12,7 @@ from agent_memory.settings import Settings
 class EntityExtractionConfig(Settings):
     """Settings of the extraction of entities.
 
-    `llm_provider`, `model`, `max_tokens` and `temperature` are accepted and change nothing: whoever gives a language
-    model has chosen it. Without one entities are drawn by rules, and nobody is asked.
+    `llm_provider`, `model`, `max_tokens` and `temperature` have no effect: rules extract entities.
     """
 
     enabled: bool = True

@@ -1,8 +1,7 @@
 """Runner of background work: stages in order, batch by batch.
 
-What is due is what changed after a step's mark, and what failed. A portion is done when what was made of it is on the
-disk; then its mark moves. A process that dies in between does that portion again, which makes nothing twice. Nothing
-here deletes.
+Due are records that changed after the checkpoint of a stage, and failed ones. A checkpoint moves when the results of a
+batch are on disk; after a crash that batch runs again, without duplicates. One process works at a time.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from agent_memory.knowledge.pipeline.stages import (
     MOST_FAILURES,
     Backlog,
     Batch,
-    Marks,
     QuarantinedRecord,
-    Ran,
-    begun,
+    RunOutcome,
+    StageCheckpoints,
     get_reason,
     get_title,
     is_of_older_version,
     is_quarantined,
     is_to_be_tried,
     make_code,
-    moved,
+    move_checkpoint,
+    start_checkpoint,
     with_never,
 )
 from agent_memory.logs import get_logger
@@ -43,20 +42,20 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from agent_memory.knowledge.pipeline.stages import Stage, Whole
+    from agent_memory.knowledge.pipeline.stages import Stage, WholeStage
     from agent_memory.models import Clock, StageCheckpoint, StageFailure
     from agent_memory.store.record_storage import RecordStorage
 
 log = get_logger(__name__)
 
 AT_ONCE: Final = 100
-"""Records of a portion; those of one change stay together."""
+"""Records of a batch; those of one change stay together."""
 _BEFORE: Final = 4
-"""Changes before a portion whose records are its context."""
+"""Changes before a batch whose records are its context."""
 _FAILS: Final = (AgentMemoryError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
 """What one record that nobody expected may make a step raise; anything else is a fault of the program."""
 
-Portion = list[tuple[int, str]]
+BatchIds = list[tuple[int, str]]
 
 
 class Runner:
@@ -68,9 +67,9 @@ class Runner:
         source: Returns the records of the kind of a name.
         stages: The steps, in the order in which they are done.
         clock: Source of the present.
-        at_once: Records of a portion.
+        at_once: Number of records of a batch.
         after: Tidies up, once, when all that was due is done and there was something.
-        last: Steps that look at all there is, done behind the others.
+        last: Stages that scan everything, run after the others.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -83,24 +82,24 @@ class Runner:
         at_once: int = AT_ONCE,
         after: Callable[[], Awaitable[object]] | None = None,
         *,
-        last: Sequence[Whole] = (),
+        last: Sequence[WholeStage] = (),
     ) -> None:
-        self._lock, self._marks, self._source = lock, Marks(marks), source
+        self._lock, self._marks, self._source = lock, StageCheckpoints(marks), source
         self.stages, self._clock, self._at_once = tuple(stages), clock, at_once
         self._after, self.last = after, tuple(last)
         self._note, self._retry = CurrentNote(lock.with_name(TASKS_CURRENT)), frozenset[str]()
 
     async def run(
         self,
-        portions: int | None = None,
-        progress: Callable[[Ran], object] | None = None,
+        batches: int | None = None,
+        progress: Callable[[RunOutcome], object] | None = None,
         *,
         retry: Collection[str] = (),
-    ) -> Ran:
+    ) -> RunOutcome:
         """Run all stages that are due.
 
         Args:
-            portions: Maximum number of batches; all when omitted.
+            batches: Maximum number of batches; all when omitted.
             progress: Called with what was done so far, after each batch that is on disk.
             retry: IDs of records that are worked on again though they failed for good or are quarantined.
 
@@ -112,29 +111,29 @@ class Runner:
         """
         with only_one(self._lock) as is_ours:
             if not is_ours:
-                return Ran({}, is_busy=True)
+                return RunOutcome({}, is_busy=True)
             self._retry = frozenset(retry)
             with self._note.open_note():
-                return await self._run(portions, progress)
+                return await self._run(batches, progress)
 
-    async def _run(self, portions: int | None, progress: Callable[[Ran], object] | None) -> Ran:
-        done, failed, batches_left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
+    async def _run(self, batches: int | None, progress: Callable[[RunOutcome], object] | None) -> RunOutcome:
+        done, failed, batches_left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, batches
         for name, begin in self._steps():
-            async with contextlib.aclosing(begin()) as portion:
-                async for count, errors in portion:
+            async with contextlib.aclosing(begin()) as batch:
+                async for count, errors in batch:
                     done[name] = done.get(name, 0) + count
                     failed += errors
                     batches_left = None if batches_left is None else batches_left - 1
                     if progress is not None:
-                        progress(Ran(dict(done), failed))
+                        progress(RunOutcome(dict(done), failed))
                     if batches_left is not None and batches_left <= 0:
-                        return Ran(done, failed)
+                        return RunOutcome(done, failed)
         after, self._after = (self._after, None) if any(done.values()) else (None, self._after)
         if after is not None:
             with contextlib.suppress(StorageError):  # the next run tidies up
                 await after()
         self._note.forget_deaths()
-        return Ran(done, failed, is_over=True)
+        return RunOutcome(done, failed, is_over=True)
 
     async def backlog(self) -> list[Backlog]:
         """Return the backlog of each stage. Needs no lock.
@@ -144,7 +143,7 @@ class Runner:
         """
         of_all = [await backlog.backlog() for backlog in self.last]
         return [
-            *[await self._backlog_of(stage) for stage in self.stages],
+            *[await self._get_backlog(stage) for stage in self.stages],
             *(backlog for backlog in of_all if backlog.due),
         ]
 
@@ -152,13 +151,13 @@ class Runner:
         for stage in self.stages:
             yield stage.name, partial(self._each, stage)
         for whole_stage in self.last:
-            yield whole_stage.name, whole_stage.portions
+            yield whole_stage.name, whole_stage.run_batches
 
     async def _each(self, stage: Stage) -> AsyncGenerator[tuple[int, int], None]:
         """Run one stage batch by batch; yield done and failed counts."""
         source = self._source(stage.source)
         last_mark = await self._marks.of(stage)
-        mark = begun(last_mark, stage, (await source.changed_after(last_mark.through)).last)
+        mark = start_checkpoint(last_mark, stage, (await source.changed_after(last_mark.through)).last)
         is_new = True
         retries = [(0, failure.id) for failure in mark.failures if self._is_due(failure)]
         quarantined = frozenset(failure.id for failure in last_mark.failures if is_quarantined(failure))
@@ -168,11 +167,11 @@ class Runner:
                 return
             if is_new:
                 mark, is_new = with_never(mark, await stage.gone()), False
-            for batch_ids in _portions(retries, changed.records, self._at_once):
+            for batch_ids in _split_batches(retries, changed.records, self._at_once):
                 batch = await self._batch(source, batch_ids, mark)
                 failures = await self._attempt(stage, batch, quarantined)
                 tried = {record_id for _, record_id in batch_ids}
-                mark = moved(mark, batch_ids[-1][0], failures, tried, self._clock())
+                mark = move_checkpoint(mark, batch_ids[-1][0], failures, tried, self._clock())
                 await self._marks.keep(mark)
                 yield len(batch_ids) - len(failures), len(failures)
                 if len(mark.failures) > MOST_FAILURES:
@@ -186,7 +185,7 @@ class Runner:
             return True
         return is_of_older_version(failure) or is_to_be_tried(failure, self._clock())
 
-    async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: StageCheckpoint) -> Batch:
+    async def _batch(self, source: RecordStorage[Any], batch_ids: BatchIds, mark: StageCheckpoint) -> Batch:
         """Return a batch of records for a step."""
         records = list((await source.get_many([record_id for _, record_id in batch_ids])).values())
         return Batch(records, await self._before(source, batch_ids), frozenset(mark.never))
@@ -236,7 +235,7 @@ class Runner:
             log.warning("record_quarantined", stage=stage.name, record_id=record_id, reason=error.reason)
             return {record_id: make_code(error.reason)}
 
-    async def _before(self, source: RecordStorage[Any], batch: Portion) -> list[Any]:
+    async def _before(self, source: RecordStorage[Any], batch: BatchIds) -> list[Any]:
         """Return the records that changed just before a batch."""
         first = batch[0][0]
         if first <= 1:
@@ -245,10 +244,10 @@ class Runner:
         before = await source.get_many([record_id for seq, record_id in earlier if seq < first][-_BEFORE:])
         return list(before.values())
 
-    async def _backlog_of(self, stage: Stage) -> Backlog:
+    async def _get_backlog(self, stage: Stage) -> Backlog:
         source, mark = self._source(stage.source), await self._marks.of(stage)
         changed = await source.changed_after(mark.through)
-        mark = begun(mark, stage, changed.last)
+        mark = start_checkpoint(mark, stage, changed.last)
         if mark.through == 0:
             changed = await source.changed_after(0)
         failures = mark.failures
@@ -273,11 +272,11 @@ class Runner:
         )
 
 
-def _portions(retries: Portion, due: Portion, at_once: int) -> Iterator[Portion]:
+def _split_batches(retries: BatchIds, due: BatchIds, at_once: int) -> Iterator[BatchIds]:
     """Yield batches; records of one change stay together."""
     for start in range(0, len(retries), at_once):
         yield retries[start : start + at_once]
-    batch: Portion = []
+    batch: BatchIds = []
     for seq, record_id in due:
         if len(batch) >= at_once and seq != batch[-1][0]:
             yield batch

@@ -107,7 +107,7 @@ class Batch:
     run: Callable[..., Awaitable[Any]] = asyncio.to_thread
 
 
-class Marked(Protocol):
+class CheckpointedStage(Protocol):
     """Stage with a checkpoint.
 
     Attributes:
@@ -121,7 +121,7 @@ class Marked(Protocol):
     source: str
 
 
-class Stage(Marked, Protocol):
+class Stage(CheckpointedStage, Protocol):
     """Stage that works on records in batches. Idempotent."""
 
     async def gone(self) -> Collection[str]:
@@ -138,10 +138,10 @@ class Stage(Marked, Protocol):
         """
 
 
-class Whole(Marked, Protocol):
+class WholeStage(CheckpointedStage, Protocol):
     """Stage that scans everything, after the others. Idempotent."""
 
-    def portions(self) -> AsyncGenerator[tuple[int, int], None]:
+    def run_batches(self) -> AsyncGenerator[tuple[int, int], None]:
         """Work on due records; yield done and failed counts.
 
         Raises:
@@ -178,7 +178,7 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunOutcome:
     """Outcome of a run.
 
     Attributes:
@@ -203,7 +203,7 @@ MOST_FAILURES: Final = 500
 _MOST_NEVER: Final = 20_000
 
 
-class Marks:
+class StageCheckpoints:
     """The marks of one agent.
 
     Args:
@@ -213,7 +213,7 @@ class Marks:
     def __init__(self, storage: RecordStorage[StageCheckpoint]) -> None:
         self._storage = storage
 
-    async def of(self, stage: Marked) -> StageCheckpoint:
+    async def of(self, stage: CheckpointedStage) -> StageCheckpoint:
         """Return the checkpoint of a stage, new before its first run."""
         return await self.of_name(stage.name, stage.source, stage.version)
 
@@ -235,14 +235,14 @@ class Marks:
             await self._storage.update(mark.id, redact_fields(MARK, changes))
 
 
-def begun(mark: StageCheckpoint, stage: Stage, last: int) -> StageCheckpoint:
+def start_checkpoint(mark: StageCheckpoint, stage: Stage, last: int) -> StageCheckpoint:
     """Return the checkpoint with which a run starts.
 
     Earlier versions noted records for a language model, which have the result of rules; these are left out.
 
     Args:
-        mark: As it stands.
-        stage: The step.
+        mark: Checkpoint as stored.
+        stage: Stage of the checkpoint.
         last: Number of the last change of its source.
     """
     if mark.version < stage.version or mark.through > last:
@@ -251,17 +251,17 @@ def begun(mark: StageCheckpoint, stage: Stage, last: int) -> StageCheckpoint:
     return mark.model_copy(update={"failures": failures}) if len(failures) < len(mark.failures) else mark
 
 
-def moved(
+def move_checkpoint(
     mark: StageCheckpoint, through: int, failed: Mapping[str, str], tried: Collection[str], now: datetime
 ) -> StageCheckpoint:
     """Return a mark after some records were tried.
 
     Args:
-        mark: Before that.
+        mark: Checkpoint before the batch.
         through: Up to which change all is done now.
         failed: Why some of them failed, by id.
         tried: All of them.
-        now: The present.
+        now: Present moment, UTC.
     """
     before = {failure.id: failure for failure in mark.failures}
     failures = [failure for failure in mark.failures if failure.id not in tried]

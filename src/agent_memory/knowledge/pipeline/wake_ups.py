@@ -72,17 +72,17 @@ _PAUSE: Final = 1.0
 class RedisQueue:
     """Wake-ups between processes over a Redis server.
 
-    A server that is not there is logged once, and whoever works looks for work by itself until it is there again.
+    An unreachable server is logged once; the background work polls until it is reachable.
 
     Args:
-        agent_id: Whose work.
-        url: Of the server, such as `redis://127.0.0.1:6379/0`; it stands in no message.
+        agent_id: Agent with the work.
+        url: Address of the server, such as `redis://127.0.0.1:6379/0`; never part of a message.
 
     Attributes:
         failures: How often the server did not answer.
 
     Raises:
-        ConfigurationError: The package `redis` is not installed, or the URL is none.
+        ConfigurationError: The package `redis` is not installed, or the URL is invalid.
     """
 
     def __init__(self, agent_id: str, url: str) -> None:
@@ -108,7 +108,7 @@ class RedisQueue:
         try:
             await self._client.publish(self._channel, b"1")
         except (self._redis.RedisError, OSError) as error:
-            self._failed(error)
+            self._note_failure(error)
 
     async def wait(self, seconds: float) -> bool:
         """See `Queue.wait`."""
@@ -121,7 +121,7 @@ class RedisQueue:
                 if await self._heard(min(remaining, _SECONDS / 2)):
                     return True
             except (self._redis.RedisError, OSError) as error:
-                self._failed(error)
+                self._note_failure(error)
         return False
 
     async def close(self) -> None:
@@ -142,7 +142,7 @@ class RedisQueue:
             pass
         return heard
 
-    def _failed(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         self.failures += 1
         self._listening, self._asked_again_at = None, time.monotonic() + _PAUSE
         log.warning_once("queue_unreachable", backend="redis", error=type(error).__name__)
@@ -172,10 +172,10 @@ class Background:
     """Background work of one `MemoryIngestor`.
 
     Args:
-        knowledge: What was taken in.
+        knowledge: Records of the agent.
         service: The agent's memories.
         config: What is made of it.
-        caller: For events.
+        caller: Session that gets events.
         queue: Tells it of work, and others.
         asking: How a language model is asked; rules do without.
 
@@ -194,7 +194,7 @@ class Background:
     ) -> None:
         self._runner = runner_of(knowledge, service, caller, config, asking)
         self._waits = config.async_extraction and config.async_summarization
-        self._queue = queue or _queue_of(config, knowledge.agent_id)
+        self._queue = queue or _build_queue(config, knowledge.agent_id)
         self.trouble = ""
         self._task: asyncio.Task[None] | None = None
         self._is_over = asyncio.Event()
@@ -204,7 +204,7 @@ class Background:
         """Report ingested texts; work on them at once if configured.
 
         Raises:
-            StorageError: It was to be worked on at once, and the disk refused; what was taken in is there.
+            StorageError: The work cannot be stored; the ingested texts are stored.
         """
         if not self._waits:
             await self._runner.run()
@@ -246,11 +246,11 @@ class Background:
             except AgentMemoryError as error:
                 is_over, self.trouble = True, error.code
                 log.warning("background_failed", error=error.code, cause=type(error).__name__)
-            if is_over and reported == self._told:  # else something came in meanwhile
+            if is_over and reported == self._told:  # else more was reported in between
                 self._is_over.set()
 
 
-def _queue_of(config: MemoryIngestionConfig, agent_id: str) -> Queue:
+def _build_queue(config: MemoryIngestionConfig, agent_id: str) -> Queue:
     """Return the queue that a configuration names.
 
     Raises:

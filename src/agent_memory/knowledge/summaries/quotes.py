@@ -131,11 +131,11 @@ class _Sentence(NamedTuple):
     weights: Mapping[str, float]
 
 
-def quotes_of(passages: Sequence[SummaryTurn], most: int) -> list[Quote]:
+def choose_quotes(passages: Sequence[SummaryTurn], most: int) -> list[Quote]:
     """Return sentences that tell the most of a conversation, in its order.
 
     Args:
-        passages: Its turns.
+        passages: Turns of the conversation.
         most: Characters that `as_lines` makes of them, at most.
     """
     speakers = {name.casefold() for passage in passages for name in WORD.findall(passage.speaker)}
@@ -178,7 +178,7 @@ def as_lines(quotes: Iterable[Quote]) -> str:
     return "\n".join(f"{who[key]}: {' '.join(words)}" if who[key] else " ".join(words) for key, words in lines.items())
 
 
-def lines_of(summaries: Sequence[str], most: int) -> str:
+def choose_lines(summaries: Sequence[str], most: int) -> str:
     """Return the most telling lines of summaries, at least one of each.
 
     Args:

@@ -11,7 +11,7 @@ from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.files.processes import ReaderDiedError
 from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
-from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, lines_of, quotes_of
+from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choose_lines, choose_quotes
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.logs import get_logger, span
 from agent_memory.memory.trust import lowest
@@ -34,7 +34,7 @@ log = get_logger(__name__)
 STAGE: Final = "summaries"
 
 
-class Summaries:
+class SummaryStage:
     """Task stage that summarizes conversations. See `agent_memory.knowledge.pipeline.stages.Stage`.
 
     Args:
@@ -86,9 +86,9 @@ class UncoveredTurns:
     """Turns and summaries of a conversation that no summary covers.
 
     Args:
-        turns: Its turns.
-        summaries: Its summaries.
-        never: Ids of turns of which something was forgotten: they are in no summary.
+        turns: Turns of the conversation.
+        summaries: Summaries of the conversation.
+        never: IDs of turns with forgotten parts, left out of summaries.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class UncoveredTurns:
 
     @classmethod
     async def read(cls, knowledge: Knowledge, conversation: str, never: Collection[str] = frozenset()) -> Self:
-        """Return a conversation as it stands.
+        """Return the present state of a conversation.
 
         Raises:
             StorageError: It cannot be read.
@@ -136,25 +136,27 @@ class UncoveredTurns:
         waiting = sorted(self._waiting.values(), key=_order)
         for start in range(0, len(waiting) - size + 1, size):
             covered = waiting[start : start + size]
-            made = await _kept(knowledge, await window(knowledge, covered, config, is_due=True, run=run))
+            summaries = await _store_summary(
+                knowledge, await summarize_window(knowledge, covered, config, is_due=True, run=run)
+            )
             self._covered |= {record.id for record in covered}
             self._waiting = {
                 turn_id: record for turn_id, record in self._waiting.items() if turn_id not in self._covered
             }
-            self._windows += made
-            new += made
+            self._windows += summaries
+            new += summaries
         if self._count + len(self._covered) < config.meta.enabled_at_turn_count:
             return new
         self._windows.sort(key=lambda record: (record.moment, record.id))
         count = config.meta.summaries_per_meta
         while len(self._windows) >= count:
             windows, self._windows = self._windows[:count], self._windows[count:]
-            new += await _kept(knowledge, await meta(knowledge, windows, config))
+            new += await _store_summary(knowledge, await summarize_summaries(knowledge, windows, config))
             self._covered |= {record.id for record in windows}
         return new
 
 
-async def window(
+async def summarize_window(
     knowledge: Knowledge,
     episodes: Sequence[Episode],
     config: SummarizationConfig,
@@ -175,40 +177,42 @@ async def window(
         SummarizationError: They state nothing, or are of several groups.
         StorageError: A text cannot be read.
     """
-    with _told("window", len(episodes)):
-        texts = [await _text_of(knowledge, episode) for episode in episodes]
-        passages = passages_of(episodes, texts)
-        most = most_of(texts, WINDOW_SHARE, config.window.max_tokens)
+    with _measure("window", len(episodes)):
+        texts = [await _read_text(knowledge, episode) for episode in episodes]
+        passages = build_turns(episodes, texts)
+        most = get_limit(texts, WINDOW_SHARE, config.window.max_tokens)
         content = await _quote(passages, most, run)
         if not content and is_due:
             content = " ".join(" ".join(texts).split())[: max(1, most)]
-        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock())
+        return build_summary("window", episodes, content, sum(map(len, texts)), knowledge.clock())
 
 
 async def _quote(passages: Sequence[SummaryTurn], most: int, run: Callable[..., Awaitable[Any]]) -> str:
     """Return quotes of turns, none if the reader died."""
     try:
-        return as_lines(await run(quotes_of, passages, most))
+        return as_lines(await run(choose_quotes, passages, most))
     except ReaderDiedError as error:
         log.warning("summary_without_quotes", covered=len(passages), reason=error.reason)
         return ""
 
 
-async def meta(knowledge: Knowledge, summaries: Sequence[Summary], config: SummarizationConfig) -> Redacted[Summary]:
+async def summarize_summaries(
+    knowledge: Knowledge, summaries: Sequence[Summary], config: SummarizationConfig
+) -> Redacted[Summary]:
     """Return the summary of some summaries, not kept.
 
     Raises:
         SummarizationError: They are of several groups.
     """
-    with _told("meta", len(summaries)):
+    with _measure("meta", len(summaries)):
         texts = [summary.content for summary in summaries]
-        most = most_of(texts, META_SHARE, config.meta.max_tokens)
-        content = lines_of(texts, most)
-        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock())
+        most = get_limit(texts, META_SHARE, config.meta.max_tokens)
+        content = choose_lines(texts, most)
+        return build_summary("meta", summaries, content, sum(map(len, texts)), knowledge.clock())
 
 
 @contextmanager
-def _told(level: SummaryType, covered: int) -> Iterator[None]:
+def _measure(level: SummaryType, covered: int) -> Iterator[None]:
     """Report a span and the latency of a summary."""
     began = time.perf_counter()
     with span(f"memory.summarize_{level}", covered=covered):
@@ -216,7 +220,7 @@ def _told(level: SummaryType, covered: int) -> Iterator[None]:
     metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation=f"summarize_{level}")
 
 
-async def _text_of(knowledge: Knowledge, episode: Episode) -> str:
+async def _read_text(knowledge: Knowledge, episode: Episode) -> str:
     """Return the text of a turn, its beginning without the blob."""
     try:
         return await knowledge.text_of(episode)
@@ -226,7 +230,7 @@ async def _text_of(knowledge: Knowledge, episode: Episode) -> str:
         return episode.content
 
 
-async def _kept(knowledge: Knowledge, draft: Redacted[Summary] | None) -> list[Summary]:
+async def _store_summary(knowledge: Knowledge, draft: Redacted[Summary] | None) -> list[Summary]:
     """Keep a summary, unless it is there; return it."""
     if draft is None or await knowledge.summaries.get(draft.value.id) is not None:
         return []
@@ -266,7 +270,7 @@ RULES: Final = "quotes"
 """`source.detail` of a summary that was made without a language model."""
 
 
-def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[SummaryTurn]:
+def build_turns(episodes: Sequence[Episode], texts: Sequence[str]) -> list[SummaryTurn]:
     """Return turns as what is read, given the whole text of each."""
     return [
         SummaryTurn(episode.id, text, episode.speaker or episode.role)
@@ -274,14 +278,14 @@ def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[Summa
     ]
 
 
-def most_of(texts: Sequence[str], share: float, max_tokens: int) -> int:
+def get_limit(texts: Sequence[str], share: float, max_tokens: int) -> int:
     """Return the maximum of characters of a summary."""
     chars = sum(map(len, texts))
     tokens = sum(map(estimate_tokens, texts))
     return min(int(share * chars), int(max_tokens * chars / max(1, tokens)))
 
 
-def made(
+def build_summary(
     level: SummaryType,
     covered: Sequence[Episode | Summary],
     content: str,
@@ -295,12 +299,12 @@ def made(
         covered: What it is of: records of one group.
         content: What it says.
         characters: Of what it covers.
-        now: The present.
+        now: Present moment, UTC.
 
     Raises:
         SummarizationError: It says nothing, or is of several groups.
     """
-    group = _group_of(level, covered, content)
+    group = _check_group(level, covered, content)
     moments = [covered_record.moment for covered_record in covered]
     orders = [covered_record.order for covered_record in covered if isinstance(covered_record, Episode)]
     values: dict[str, Any] = {
@@ -311,7 +315,7 @@ def made(
         "observed_at": max(moments),
         "source": {"kind": "extraction", "detail": RULES},
         "trust": lowest(*(covered_record.trust for covered_record in covered)),
-        "links": _links_of(covered),
+        "links": _build_links(covered),
         "metadata": {
             "since": to_text(min(moments)),
             "until": to_text(max(moments)),
@@ -324,8 +328,8 @@ def made(
     return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(covered_record.id for covered_record in covered)))
 
 
-def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:
-    """Return the group of the covered records; raises as `made`."""
+def _check_group(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:
+    """Return the group of the covered records; raises as `build_summary`."""
     groups = {record.group for record in covered}
     group = next(iter(groups), "")
     if not content or len(groups) > 1:
@@ -340,7 +344,7 @@ def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content:
     return group
 
 
-def _links_of(covered: Sequence[Episode | Summary]) -> list[dict[str, str]]:
+def _build_links(covered: Sequence[Episode | Summary]) -> list[dict[str, str]]:
     """Return links to the first conversations and all covered records."""
     conversations = dict.fromkeys(link.id for record in covered for link in record.links if link.rel == PART_OF)
     return [

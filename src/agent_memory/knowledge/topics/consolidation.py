@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.knowledge.topics.markdown import escaped
+from agent_memory.knowledge.topics.markdown import escape
 from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ REST: Final = "Facts"
 _TITLES: Final = ["", *HEADINGS.values()]
 
 
-def rank_of(title: str, sections: Collection[str] = ()) -> int:
+def get_rank(title: str, sections: Collection[str] = ()) -> int:
     """Return the rank of a heading: categories, others, the rest.
 
     Args:
-        title: Heading.
-        sections: Headings of documents, which are no categories, whatever they are called.
+        title: Heading of a section.
+        sections: Headings of documents, which never count as categories.
     """
     if title in sections:
         return len(_TITLES)
@@ -103,7 +103,7 @@ TAKEN_OUT: Final = "taken out by hand"
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedLine:
     """Line or item that is not on the page; `item` may be empty."""
 
     text: str
@@ -119,11 +119,11 @@ class TopicConsolidation:
         page: The rebuilt page, whole; `split` makes parts of it.
         dropped: What is not on it, and why.
         added: Ids of items that were not on the page before.
-        is_proposal: A person changed the page before: this one is put beside it, never over it.
+        is_proposal: True if a person edited the page, so that this one is stored next to it.
     """
 
     page: Page
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedLine, ...] = ()
     added: tuple[str, ...] = ()
     is_proposal: bool = False
 
@@ -144,14 +144,14 @@ def consolidate(
     Args:
         before: The page there is; one without sections for a new topic.
         items: All items of the topic that live, in any order.
-        now: The present.
+        now: Present moment, UTC.
         rendered: The page as it was rendered last, if a person changed it since: `before` is what they made of it.
         about: Description of the page below its title, empty for none.
     """
     if rendered is not None:
         before = _with_edits(before, rendered)
     live = {item.id: item for item in items if item.id not in before.taken_out}
-    dropped = [Dropped(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
+    dropped = [DroppedLine(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
     own_lines, by_hand = _kept_by_hand(before, live, dropped)
     ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
     claims = [(item.heading, _make_claim(item)) for item in ordered]
@@ -159,11 +159,11 @@ def consolidate(
     sections = {title for title, place in places if isinstance(place, PagePlace) and place.part == DOCUMENTS} - {""}
     for claim in before.claims:
         dropped += [
-            Dropped(claim.text, item, GONE)
+            DroppedLine(claim.text, item, GONE)
             for item in claim.items
             if item not in live and item not in before.taken_out and not claim.is_by_hand
         ]
-    lines = _arranged(own_lines, claims, partial(rank_of, sections=sections))
+    lines = _arrange_lines(own_lines, claims, partial(get_rank, sections=sections))
     page = with_lines(replace(before, about=about, consolidated_at=now.replace(microsecond=0)), lines)
     was = {*before.items, *before.taken_out}
     added = tuple(item for item in page.items if item not in was)
@@ -179,7 +179,7 @@ def _with_edits(edited: Page, rendered: Page) -> Page:
             # Without its footnote's own words a claim is a person's; words are compared, not how they are written.
             original = was.get(line.notes)
             if original is None or original.text != line.text or original.said != line.said:
-                lines.append((title, replace(line, text=escaped(line.text), is_edited=True)))
+                lines.append((title, replace(line, text=escape(line.text), is_edited=True)))
                 continue
         lines.append((title, line))
     taken_out = [item for item in rendered.items if item not in set(edited.items)]
@@ -188,7 +188,7 @@ def _with_edits(edited: Page, rendered: Page) -> Page:
 
 
 def _kept_by_hand(
-    before: Page, live: Mapping[str, TopicItem], dropped: list[Dropped]
+    before: Page, live: Mapping[str, TopicItem], dropped: list[DroppedLine]
 ) -> tuple[list[tuple[str, Line]], set[str]]:
     """Return a person's lines, and the items of their footnotes."""
     own_lines: list[tuple[str, Line]] = []
@@ -198,7 +198,7 @@ def _kept_by_hand(
             own_lines.append((title, line))
         elif line.is_by_hand:
             notes = tuple(note for note in line.notes if not note.item or note.item in live)
-            dropped += [Dropped(note.quote, note.item, GONE) for note in line.notes if note not in notes]
+            dropped += [DroppedLine(note.quote, note.item, GONE) for note in line.notes if note not in notes]
             items |= {note.item for note in notes}
             own_lines.append((title, replace(line, notes=notes)))
     return own_lines, items
@@ -213,11 +213,11 @@ def _make_claim(item: TopicItem) -> PageClaim:
     return PageClaim(item.line, (item.note,), day, is_untrusted=item.trust == "low")
 
 
-def _arranged(
+def _arrange_lines(
     own_lines: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]], rank: Callable[[str], int]
 ) -> list[tuple[str, Line]]:
     """Return the lines by heading, a person's lines first."""
-    # A person's lines keep their section; those without a heading stand first.
+    # A person's lines keep their section; those without a heading come first.
     titles = list(dict.fromkeys(title for title, _ in own_lines))
     for title in sorted(dict.fromkeys(title for title, _ in claims), key=rank):
         if title not in titles:

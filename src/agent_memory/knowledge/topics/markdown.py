@@ -44,7 +44,7 @@ _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text as one line of Markdown."""
     line = _BREAK.join(map(_escape_line, text.split("\n")))
     if line[:1].isspace():
@@ -54,17 +54,17 @@ def escaped(text: str) -> str:
     return line
 
 
-def unfold(page: str) -> str:
+def break_claims(page: str) -> str:
     """Return a page with hard breaks in its claims."""
     return _CLAIM_START.sub(lambda claim: _FOLDED.sub("\\\\\n  ", claim[0]), page)
 
 
-def fold(page: str) -> str:
+def join_claims(page: str) -> str:
     """Return a page with each claim in one line."""
     return _BROKEN_CLAIM.sub(lambda claim: _HARD_BREAK.sub(rf"\1{_BREAK}", claim[0]), page)
 
 
-def unescaped(line: str) -> str:
+def unescape(line: str) -> str:
     """Return the text that `line` shows."""
     return _ESCAPED.sub(lambda match: match[1] or _character(match[2]), line)
 
@@ -97,15 +97,15 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 def render(page: Page) -> str:
     """Return the page as Markdown; `parse` returns the page again."""
-    blocks = [f"# {escaped(page.title)}".rstrip()]
+    blocks = [f"# {escape(page.title)}".rstrip()]
     if page.about:
-        blocks.append(f"*About: {escaped(page.about)}*")
+        blocks.append(f"*About: {escape(page.about)}*")
     if page.parts > 1:
         blocks.append(f"*Part {page.part} of {page.parts}.*")
     numbers = iter(range(1, len(page.notes) + 1))
     for section in page.sections:
         if section.title:
-            blocks.append(f"## {escaped(section.title)}")
+            blocks.append(f"## {escape(section.title)}")
         blocks.extend(_blocks(section.lines, numbers))
     if not page.sections:
         blocks.append(NONE_YET)
@@ -118,10 +118,10 @@ def render(page: Page) -> str:
             f"---\n*Last consolidated: {page.consolidated_at:{_MOMENT}}*\n"
             f"*Items: {len(page.items)} | Resources: {len(page.resources)}*"
         )
-    return unfold("\n\n".join(blocks) + "\n")
+    return break_claims("\n\n".join(blocks) + "\n")
 
 
-def tokens_of(page: Page) -> int:
+def count_tokens(page: Page) -> int:
     """Return the estimated tokens of a page."""
     return estimate_tokens(render(page))
 
@@ -129,18 +129,18 @@ def tokens_of(page: Page) -> int:
 def split(page: Page, max_tokens: int = MAX_TOKENS) -> list[Page]:
     """Return the page in parts that fit, in order.
 
-    A single claim that is too long stands in a part of its own.
+    A claim that is too long is a part of its own.
     """
-    if tokens_of(page) <= max_tokens:
+    if count_tokens(page) <= max_tokens:
         return [page]
-    frame = tokens_of(replace(page, sections=(), part=999, parts=999))
-    lines = _weighed(page)
+    frame = count_tokens(replace(page, sections=(), part=999, parts=999))
+    lines = _weigh_lines(page)
     most = max_tokens - frame
-    parts = _packed(lines, most)
+    parts = _pack_lines(lines, most)
     least = sum(line.cost for line in lines) // len(parts)
     while least < most:  # the smallest bound that needs no more parts: the last one is not left with a line
         bound = (least + most) // 2
-        packed = _packed(lines, bound)
+        packed = _pack_lines(lines, bound)
         if len(packed) > len(parts):
             least = bound + 1
         else:
@@ -162,15 +162,15 @@ class _Weighed:
     heading: int
 
 
-def _weighed(page: Page) -> list[_Weighed]:
+def _weigh_lines(page: Page) -> list[_Weighed]:
     weighed, number = list[_Weighed](), 0
     for title, line in page.lines():
-        weighed.append(_Weighed(title, line, _cost(line, number), estimate_tokens(f"## {escaped(title)}\n\n")))
+        weighed.append(_Weighed(title, line, _cost(line, number), estimate_tokens(f"## {escape(title)}\n\n")))
         number += len(line.notes) if isinstance(line, PageClaim) else 0
     return weighed
 
 
-def _packed(lines: Sequence[_Weighed], most: int) -> list[list[tuple[str, Line]]]:
+def _pack_lines(lines: Sequence[_Weighed], most: int) -> list[list[tuple[str, Line]]]:
     """Return the lines in parts of limited cost."""
     parts: list[list[tuple[str, Line]]] = [[]]
     remaining, titles = most, set[str]()
@@ -186,8 +186,8 @@ def _packed(lines: Sequence[_Weighed], most: int) -> list[list[tuple[str, Line]]
     return parts
 
 
-def joined(parts: Sequence[Page]) -> Page:
-    """Return the page of which these are the parts."""
+def join_parts(parts: Sequence[Page]) -> Page:
+    """Return the whole page of its parts."""
     taken_out = tuple(dict.fromkeys(item_id for part in parts for item_id in part.taken_out))
     page = replace(parts[0], part=1, parts=1, taken_out=taken_out)
     return with_lines(page, [line for part in parts for line in part.lines()])
@@ -218,7 +218,7 @@ def _render_claim(claim: PageClaim, numbers: Iterator[int]) -> str:
     parts = ["-"]
     if claim.said is not None:
         parts.append(f"({claim.said.isoformat()})")
-    parts.append(claim.text if claim.is_by_hand else escaped(claim.text))
+    parts.append(claim.text if claim.is_by_hand else escape(claim.text))
     if claim.is_untrusted:
         parts.append(UNTRUSTED)
     if claim.notes:
@@ -231,8 +231,8 @@ def _render_claim(claim: PageClaim, numbers: Iterator[int]) -> str:
 def _render_note(number: int, note: Footnote) -> str:
     ids = ", ".join(filter(None, (note.resource, note.source)))
     item = f", {note.item}" if note.item else ""
-    label = f"{_LABEL_PART.sub(_without_bracket, escaped(note.label))} " if note.label else ""
-    quote = f': "{escaped(note.quote)}"' if note.quote else ""
+    label = f"{_LABEL_PART.sub(_without_bracket, escape(note.label))} " if note.label else ""
+    quote = f': "{escape(note.quote)}"' if note.quote else ""
     return f"[^{number}]: Extracted from {label}({ids} at {note.start}-{note.end}{item}){quote}"
 
 
@@ -289,10 +289,9 @@ class _Reading:
 def parse(text: str) -> Page:
     """Return the page that `text` shows.
 
-    Of a text that `render` made it is the very page. A person may have changed anything: lines that are no claims are
-    kept as text of theirs, in their place.
+    The inverse of `render`. Of an edited page other lines are kept as text of a person, in their place.
     """
-    text = fold(text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = join_claims(text.replace("\r\n", "\n").replace("\r", "\n"))
     text, moment = _cut(text, _FOOTER)
     text, taken_out = _cut(text, _TAKEN_OUT)
     body, notes, rest = _sources(text)
@@ -302,7 +301,7 @@ def parse(text: str) -> Page:
     part, lines = _read_first(lines, _PART)
     reading = _Reading(notes)
     lines = [*lines, "", *rest]
-    fenced = _fenced(lines)
+    fenced = _find_fenced(lines)
     for position, line in enumerate(lines):
         _read(line, reading, is_code=position in fenced)
     reading.end_own()
@@ -313,16 +312,16 @@ def parse(text: str) -> Page:
     return Page(
         title=title,
         sections=sections,
-        consolidated_at=_moment(moment[1]) if moment else None,
+        consolidated_at=_parse_moment(moment[1]) if moment else None,
         part=int(part[1]) if part else 1,
         parts=int(part[2]) if part else 1,
         taken_out=tuple(taken_out[1].split(", ")) if taken_out else (),
-        about=unescaped(about[1]) if about else "",
+        about=unescape(about[1]) if about else "",
     )
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, re.Match[str] | None]:
-    """Return the text without the last place where the pattern stands."""
+    """Return the text without the last match of a pattern."""
     match = next(reversed(list(pattern.finditer(text))), None)
     return (text[: match.start()] + text[match.end() :], match) if match else (text, None)
 
@@ -346,7 +345,7 @@ def _sources(text: str) -> tuple[str, dict[int, Footnote], list[str]]:
 def _footnote(match: re.Match[str]) -> Footnote:
     _, label, resource, source, start, end, item, quote = match.groups()
     return Footnote(
-        source, int(start), int(end), unescaped(quote or ""), unescaped(label or ""), resource or "", item or ""
+        source, int(start), int(end), unescape(quote or ""), unescape(label or ""), resource or "", item or ""
     )
 
 
@@ -354,7 +353,7 @@ def _title(lines: list[str]) -> tuple[str, list[str]]:
     for position, line in enumerate(lines):
         if line.strip():
             match = re.fullmatch(r"#(?: (.*))?", line.rstrip())
-            return (unescaped(match[1] or ""), lines[position + 1 :]) if match else ("", lines)
+            return (unescape(match[1] or ""), lines[position + 1 :]) if match else ("", lines)
     return "", []
 
 
@@ -367,7 +366,7 @@ def _read_first(lines: list[str], pattern: re.Pattern[str]) -> tuple[re.Match[st
     return None, lines
 
 
-def _fenced(lines: list[str]) -> set[int]:
+def _find_fenced(lines: list[str]) -> set[int]:
     """Return the numbers of lines within closed fences."""
     numbers: set[int] = set()
     opened, mark = 0, ""
@@ -385,7 +384,7 @@ def _fenced(lines: list[str]) -> set[int]:
 def _read(line: str, reading: _Reading, *, is_code: bool) -> None:
     if is_code:
         reading.own.append(line)
-    elif line.startswith("## ") and (title := unescaped(line[3:].rstrip())) not in {"", SOURCES}:
+    elif line.startswith("## ") and (title := unescape(line[3:].rstrip())) not in {"", SOURCES}:
         reading.begin(title)
     elif line.strip() == NONE_YET:
         reading.end_own()
@@ -409,14 +408,14 @@ def _parse_claim(line: str, notes: dict[int, Footnote]) -> PageClaim | None:
     own_notes = tuple(notes[number] for digits in _NUMBER.findall(numbers or "") if (number := int(digits)) in notes)
     if numbers and not own_notes:
         return None
-    shown = unescaped(text)
+    shown = unescape(text)
     if not own_notes:
         return PageClaim(text, (), said_on, is_edited=edited is not None, is_untrusted=is_untrusted)
-    is_edited = edited is not None or escaped(shown) != text
+    is_edited = edited is not None or escape(shown) != text
     return PageClaim(text if is_edited else shown, own_notes, said_on, is_edited=is_edited, is_untrusted=is_untrusted)
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError:

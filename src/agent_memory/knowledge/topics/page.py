@@ -42,7 +42,7 @@ class Footnote:
         """Check the ids and the place.
 
         Raises:
-            ValueError: One of them is none.
+            ValueError: An ID or a place is invalid.
         """
         for name, needed in (("source", True), ("resource", False), ("item", False)):
             value = getattr(self, name)
@@ -62,7 +62,7 @@ class PageClaim:
     """One statement of a page.
 
     Attributes:
-        text: It stands by itself. As a person wrote it, in Markdown, if it is by hand.
+        text: Statement that can be read alone; in Markdown if a person wrote it.
         notes: Where it was said; at least one, unless a person wrote it on the page.
         said: On which day.
         is_edited: A person changed the words on the page: they stay as they are.
@@ -79,7 +79,7 @@ class PageClaim:
         """Check the text.
 
         Raises:
-            ValueError: There is none.
+            ValueError: The text is empty.
         """
         if not self.text:
             raise ValueError("a claim has no text")
@@ -123,8 +123,8 @@ class Page:
     """A topic's page, or one part of it.
 
     Attributes:
-        title: For readers.
-        sections: In order.
+        title: Title for readers.
+        sections: Sections in order.
         consolidated_at: When it was made; None as long as it never was.
         part: Which part, from 1.
         parts: Of how many.
@@ -141,7 +141,7 @@ class Page:
     about: str = ""
 
     def __post_init__(self) -> None:
-        """Check what cannot be told from the rest of a page.
+        """Check the titles of the sections.
 
         Raises:
             ValueError: A section is called as the list of sources is or as another section, or has no title and is not

@@ -20,7 +20,16 @@ from agent_memory.encryption import is_encrypted
 from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_file_in_place, read_settled, set_aside
 from agent_memory.files.names import PAGE_INDEX
-from agent_memory.knowledge.topics.markdown import EDITED, escaped, fold, joined, parse, render, split, unfold
+from agent_memory.knowledge.topics.markdown import (
+    EDITED,
+    break_claims,
+    escape,
+    join_claims,
+    join_parts,
+    parse,
+    render,
+    split,
+)
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text
 
@@ -60,7 +69,7 @@ def cut_rendered(text: str, gone: Collection[str]) -> str | None:
     Returns:
         None if that is not enough: nothing is left, a person's line is concerned, or a claim has other footnotes, too.
     """
-    lines = fold(text).split("\n")
+    lines = join_claims(text).split("\n")
     notes = _notes(lines)
     lost = {number for number, note in notes.items() if note[4] in gone}
     remaining = {number: note for number, note in notes.items() if number not in lost}
@@ -78,7 +87,7 @@ def cut_rendered(text: str, gone: Collection[str]) -> str | None:
     text = _EMPTY_BLOCK.sub("", _EMPTY_SECTION.sub("", "\n".join(kept_lines))).replace(f"{_NOTHING}\n", "")
     items = {note[4] for note in remaining.values() if note[4]}
     resources = {note[2] or note[3] for note in remaining.values()}
-    return unfold(_FOOTER.sub(f"*Items: {len(items)} | Resources: {len(resources)}*", text))
+    return break_claims(_FOOTER.sub(f"*Items: {len(items)} | Resources: {len(resources)}*", text))
 
 
 def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> str:
@@ -91,14 +100,14 @@ def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> s
         gone: IDs of the items.
         rendered: Claims as they were rendered, in Markdown; all others are a person's.
     """
-    lines = fold(text).split("\n")
+    lines = join_claims(text).split("\n")
     notes = {line: note for line in lines if (note := _EDITED_NOTE.match(line))}
     numbers = {note[1] for note in notes.values() if note[2] in gone}
     if not numbers:
         return text
     remaining = (line for line in lines if line not in notes or notes[line][1] not in numbers)
     cut_lines = (_cut_line(line, numbers, rendered) for line in remaining)
-    return unfold("\n".join(line for line in cut_lines if line is not None))
+    return break_claims("\n".join(line for line in cut_lines if line is not None))
 
 
 def _notes(lines: Sequence[str]) -> dict[str, re.Match[str]]:
@@ -151,13 +160,13 @@ def proposal_name(topic: str) -> str:
     return file_name(topic).removesuffix(".md") + PROPOSED
 
 
-def topic_of(name: str) -> str:
+def get_topic(name: str) -> str:
     """Return the topic of a file name, or ""."""
     match = _NAME.fullmatch(name)
     return match[1] if match else ""
 
 
-def body_of(text: str) -> str:
+def get_body(text: str) -> str:
     """Return the text of a file without front matter."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT.match(text)
@@ -166,14 +175,14 @@ def body_of(text: str) -> str:
 
 def page_file(page: Page, description: str) -> str:
     """Return the whole file of a page."""
-    front = ["type: Topic", f"title: {_quoted(page.title)}", f"description: {_quoted(description)}"]
+    front = ["type: Topic", f"title: {_quote(page.title)}", f"description: {_quote(description)}"]
     if page.consolidated_at is not None:
-        front.append(f"generated: {{by: agent-memory, at: {_quoted(to_text(page.consolidated_at))}}}")
+        front.append(f"generated: {{by: agent-memory, at: {_quote(to_text(page.consolidated_at))}}}")
     text = "\n".join(["---", *front, "---", "", render(page)])
-    return _marked(text)
+    return _add_checksum(text)
 
 
-def _marked(text: str) -> str:
+def _add_checksum(text: str) -> str:
     return text.replace("\n---\n", f"\nrendered: {_checksum(text)}\n---\n", 1)
 
 
@@ -194,7 +203,7 @@ def shortened_file(text: str, gone: Collection[str]) -> str | None:
     if mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]:
         return None
     short = cut_rendered(text[: mark.start()] + text[mark.end() :], gone)
-    return None if short is None else _marked(short)
+    return None if short is None else _add_checksum(short)
 
 
 def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:
@@ -204,7 +213,7 @@ def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:
         topics: Name, title, description and number of items of each.
     """
     lines = [
-        f"- [{escaped(title)}]({file_name(name)}) - {escaped(description)} ({items} items)"
+        f"- [{escape(title)}]({file_name(name)}) - {escape(description)} ({items} items)"
         for name, title, description, items in sorted(topics)
     ]
     return "\n".join(
@@ -212,7 +221,7 @@ def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return a text as YAML writes it between quotes, in one line."""
     shown = text.replace("\\", "\\\\").replace('"', '\\"')
     return (
@@ -236,7 +245,7 @@ _PATIENCE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SavedPage:
-    """A topic's page as it lies there.
+    """Page of a topic in its files.
 
     Attributes:
         page: Whole, all its parts joined.
@@ -251,7 +260,7 @@ class SavedPage:
     @property
     def text(self) -> str:
         """Contents of the files, joined, without front matter."""
-        return "\n".join(body_of(content.decode("utf-8", "replace")) for content in self.contents.values())
+        return "\n".join(get_body(content.decode("utf-8", "replace")) for content in self.contents.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +283,7 @@ class TopicFiles:
         self._folder = folder
 
     def read(self, topic: str) -> SavedPage | None:
-        """Return a topic's page, None if there is none.
+        """Return a topic's page, or None.
 
         Raises:
             BusyError: A program is writing it at this moment.
@@ -285,15 +294,15 @@ class TopicFiles:
             if came_out:
                 self._put_back(name)
             with contextlib.suppress(FileNotFoundError):
-                contents[name] = self._content(name)
+                contents[name] = self._read_content(name)
         if not contents:
             return None
         files = [read_page_file(content.decode("utf-8", "replace")) for content in contents.values()]
         if files[0].page.parts == 1 and not files[0].is_edited:
-            files = files[:1]  # whole: a proposal that was moved here, beside what it was made of
-        return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
+            files = files[:1]  # whole: a proposal that was moved here, next to its original
+        return SavedPage(join_parts([file.page for file in files]), any(file.is_edited for file in files), contents)
 
-    def kept(self, topic: str) -> PageFiles:
+    def get_files(self, topic: str) -> PageFiles:
         """Return the files of a topic's page.
 
         Raises:
@@ -307,7 +316,7 @@ class TopicFiles:
         """Write a page over the read one, or a proposal.
 
         Returns:
-            False if something else was there meanwhile: read again, and consolidate that.
+            False if a file changed in between: read and consolidate again.
 
         Raises:
             StorageError: It could not be written; what was there is there.
@@ -362,15 +371,15 @@ class TopicFiles:
         contents: dict[str, bytes] = {}
         for path in _pages_in(self._folder):
             with contextlib.suppress(FileNotFoundError):
-                contents[path.name] = self._content(path.name)
+                contents[path.name] = self._read_content(path.name)
         named = [name for name, content in contents.items() if any(item_id.encode() in content for item_id in gone)]
         for name in named:
-            text, topic, is_out = contents[name].decode("utf-8", "replace"), topic_of(name), False
+            text, topic, is_out = contents[name].decode("utf-8", "replace"), get_topic(name), False
             if name.endswith(PROPOSED):
                 (self._folder / name).unlink(missing_ok=True)
             elif (short := shortened_file(text, gone)) is not None:
                 is_out = self._replace(name, short.encode(), contents[name])
-            elif _is_changed(topic, contents):  # no part of such a page is rendered anew
+            elif _is_changed(topic, contents):  # no part of such a page is rendered again
                 self._replace(name, cut_edited(text, gone, rendered()).encode(), contents[name])
             results[topic] = results.get(topic, True) and is_out
         return results
@@ -384,7 +393,7 @@ class TopicFiles:
 
         with translated(path, "write"):
             try:
-                if self._content(name) != expected:
+                if self._read_content(name) != expected:
                     return False
             except FileNotFoundError:
                 if expected is not None:
@@ -407,7 +416,7 @@ class TopicFiles:
         """Remove a moved file if its content was known, else restore it."""
         nothing_else = True
         for old in filter(Path.exists, olds):
-            content = self._content(old.name)
+            content = self._read_content(old.name)
             if content in expected:
                 old.unlink(missing_ok=True)
                 continue
@@ -420,17 +429,17 @@ class TopicFiles:
         path = self._folder / name
         for old in self._olds(name):
             with contextlib.suppress(FileNotFoundError):
-                if not _is_edited(self._content(old.name)):
+                if not _is_edited(self._read_content(old.name)):
                     old.unlink()
                 elif move_if_free(old, path):
                     continue
-                elif _is_edited(self._content(name)):  # two saves: both are a person's
+                elif _is_edited(self._read_content(name)):  # two saves: both are a person's
                     old.rename(path.with_name(f"{path.stem}.saved-{secrets.token_hex(4)}.md"))
                 else:
                     put_file_in_place(old, path, lambda: self._came_out(name))
                     old.unlink(missing_ok=True)
 
-    def _content(self, name: str) -> bytes:
+    def _read_content(self, name: str) -> bytes:
         path = self._folder / name
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
@@ -478,7 +487,7 @@ def _pages_in(folder: Path) -> list[Path]:
 
 def _is_changed(topic: str, contents: Mapping[str, bytes]) -> bool:
     """Return True if a person changed any part of a page."""
-    parts = (content for name, content in contents.items() if topic_of(name) == topic and not name.endswith(PROPOSED))
+    parts = (content for name, content in contents.items() if get_topic(name) == topic and not name.endswith(PROPOSED))
     return any(map(_is_edited, parts))
 
 

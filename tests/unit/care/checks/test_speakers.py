@@ -12,7 +12,7 @@ from agent_memory.care.checks.codes import Severity
 from agent_memory.care.checks.examination import examine_agent
 from agent_memory.knowledge import inspection
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.withdrawal import taken_from, undo
+from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import Caller, open_service
 from agent_memory.settings import ServiceSettings
@@ -67,7 +67,7 @@ async def test_doctor_after_undo_and_ingest_is_silent(old: Path) -> None:
     assert (done.new, done.mistaken) == (3, [])
     said = [(turn.role, turn.trust) async for turn in knowledge.episodes.iter_all() if "paste.evil" in turn.content]
     assert ("tool", "low") in said
-    (talk,) = await taken_from(knowledge, LOG.name)
+    (talk,) = await find_ingested(knowledge, LOG.name)
     assert talk.metadata["format"] == "claude_code"
     await service.close()
     assert "speakers_guessed" not in find_speakers(old)

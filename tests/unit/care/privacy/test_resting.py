@@ -15,7 +15,7 @@ from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.transfer import bring, entries_of
+from agent_memory.knowledge.intake.transfer import iter_entries, store_entries
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import MemoryService
@@ -165,7 +165,7 @@ async def test_a_title_that_was_cut_from_the_words_goes(given: Given) -> None:
 async def test_an_old_export_does_not_bring_it_back(given: Given) -> None:
     entries = [(at, entry) async for at, entry in _numbered(given)]
     await given.purge(given.talk)
-    done = await bring(given.knowledge, entries, trusted=True, dry_run=False)
+    done = await store_entries(given.knowledge, entries, trusted=True, dry_run=False)
     assert done.purged["episode"] == len(TALK)
     assert done.stored["episode"] == 0
     assert given.holding("ninety-one", "Contoso", "Clara") == {}
@@ -236,7 +236,7 @@ def test_a_survey_of_nothing_knows_nobody(root: Path) -> None:
 
 async def _numbered(given: Given) -> AsyncIterator[tuple[int, dict[str, Any]]]:
     at = 0
-    async for entry in entries_of(given.knowledge):
+    async for entry in iter_entries(given.knowledge):
         at += 1
         yield at, entry
 

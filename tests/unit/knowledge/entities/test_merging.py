@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.entities.merges import MERGED, merge, merges_of, split
+from agent_memory.knowledge.entities.merges import MERGED, get_merges, merge, split
 from agent_memory.models import Entity
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_what_was_merged_stands_in_the_metadata_beside_what_was_there() -> None:
     old = entity(0, role="developer").model_copy(update={"metadata": {"note": "x"}})
     merged = merge(old, entity(1, role="lead"))
     assert set(merged.metadata) == {"note", MERGED}
-    assert merges_of(merged)["ids"] == ["ent-000000000001"]
+    assert get_merges(merged)["ids"] == ["ent-000000000001"]
     assert merged == Entity.from_record("bob", merged.id, merged.to_record())
 
 

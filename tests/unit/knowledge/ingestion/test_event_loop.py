@@ -12,7 +12,7 @@ from agent_memory.knowledge.entities import entity_stage
 from agent_memory.knowledge.entities import entity_stage as entities
 from agent_memory.knowledge.intake import ingest
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pages import filing
+from agent_memory.knowledge.pages import assignment as filing
 from agent_memory.knowledge.passages import item_stage as items
 from agent_memory.knowledge.summaries import summary_stage as summaries
 from tests.unit.knowledge.ingestion.test_contract import SAID, SESSION

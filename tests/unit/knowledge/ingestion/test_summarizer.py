@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.compat.focal import episode_of, summary_of
+from agent_memory.compat.focal import view_episode, view_summary
 from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngestor, SummarizationError, Turn
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.withdrawal import undo
@@ -129,9 +129,9 @@ async def test_the_views_say_what_the_records_say(ingestor: MemoryIngestor, know
     await ConversationSummarizer(knowledge, SMALL).check_and_summarize_if_needed(GROUP)
     record = await knowledge.episodes.get(said[0].id)
     assert record is not None
-    assert episode_of(record).content == said[0].content
+    assert view_episode(record).content == said[0].content
     kept = next(each for each in await knowledge.summaries.valid() if each.level == "window")
-    assert summary_of(kept).metadata["compression_ratio"] <= 0.3
+    assert view_summary(kept).metadata["compression_ratio"] <= 0.3
     assert kept.source.detail == "quotes"
 
 

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.knowledge.intake.document_index import COPY_OF
 from agent_memory.knowledge.intake.drafts import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.withdrawal import taken_from, undo, undo_version
+from agent_memory.knowledge.intake.withdrawal import find_ingested, undo, undo_version
 from agent_memory.knowledge.passages.replaced_items import PROPOSED
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
@@ -126,7 +126,7 @@ async def test_undo_of_a_version_brings_back_the_one_before(library: Library) ->
     await undo(library.knowledge, library.service, done.resources, NOBODY)
     assert (await library.shown()).keys() == {at("9:00"), BAR}
     assert await library.titles() == ["ferry.md"]
-    records = await taken_from(library.knowledge, "ferry.md", str((library.folder / "ferry.md").resolve()))
+    records = await find_ingested(library.knowledge, "ferry.md", str((library.folder / "ferry.md").resolve()))
     await undo(library.knowledge, library.service, [record.id for record in records], NOBODY)
     assert await library.shown() == {}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn, SkippedPart
-from agent_memory.knowledge.intake.file_formats import parse_file, parts_of_export
+from agent_memory.knowledge.intake.file_formats import parse_file, read_export
 from agent_memory.knowledge.intake.turns import FileConversation
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_a_damaged_tree_ends(tmp_path: Path) -> None:
     (chat,) = parts(tmp_path, "c.json", [chatgpt(mapping=mapping, current_node="b")])
     assert isinstance(chat, FileConversation)
     assert [turn.text for turn in chat.turns] == ["A", "B"]
-    assert parts_of_export([chatgpt(mapping=[])], "c.json") is None
+    assert read_export([chatgpt(mapping=[])], "c.json") is None
 
 
 JSON = st.recursive(
@@ -138,7 +138,7 @@ def test_whatever_stands_in_a_place_of_an_export_the_rest_is_read(data: st.DataO
     talk = chatgpt(current_node="end") if form == "chatgpt" else claude()
     place = data.draw(st.sampled_from(places(talk)[1:]))
     broken = with_value(talk, place, data.draw(JSON))
-    read = parts_of_export([broken, talk], "conversations.json")
+    read = read_export([broken, talk], "conversations.json")
     assert read is None or len(read) >= 1
 
 

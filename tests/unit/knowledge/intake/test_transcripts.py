@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
-from agent_memory.knowledge.intake.file_formats import transcript_in
+from agent_memory.knowledge.intake.file_formats import read_transcript
 
 ADA = ReceivedTurn("I moved from Berlin to Lisbon last month.", "person", "Ada")
 BO = ReceivedTurn("Who owns the billing service now?", "person", "Bo")
@@ -39,14 +39,14 @@ NO_TALK = {
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_talk_is_known_in_each_form_in_which_people_write_one(form: str) -> None:
-    talk = transcript_in(form.format(ada=ADA.text, bo=BO.text), "standup.md")
+    talk = read_transcript(form.format(ada=ADA.text, bo=BO.text), "standup.md")
     assert talk is not None
     assert list(talk.turns) == [ADA, BO, ADA, BO]
 
 
 @pytest.mark.parametrize("text", NO_TALK.values(), ids=NO_TALK)
 def test_what_only_looks_like_one_is_none(text: str) -> None:
-    assert transcript_in(text, "notes.md") is None
+    assert read_transcript(text, "notes.md") is None
 
 
 def test_a_heading_before_it_is_its_title_and_lines_without_a_name_go_on_with_what_was_said() -> None:
@@ -55,7 +55,7 @@ def test_a_heading_before_it_is_its_title_and_lines_without_a_name_go_on_with_wh
         "Assistant: And what came of the billing service?\nUser: Carla owns it since the first of May.\n"
         "Assistant: Who owned the billing service then?\n"
     )
-    talk = transcript_in(text, "standup.md")
+    talk = read_transcript(text, "standup.md")
     assert talk is not None
     assert talk.title == "Standup"
     assert list(talk.turns) == [
@@ -69,8 +69,8 @@ def test_a_heading_before_it_is_its_title_and_lines_without_a_name_go_on_with_wh
 def test_a_talk_that_has_grown_is_the_same_conversation() -> None:
     text = FORMS["plain"].format(ada=ADA.text, bo=BO.text)
     first, later = (
-        transcript_in(text, "standup.md"),
-        transcript_in(f"{text}Ada: Carla does, since May.\n", "standup.md"),
+        read_transcript(text, "standup.md"),
+        read_transcript(f"{text}Ada: Carla does, since May.\n", "standup.md"),
     )
     assert first is not None
     assert later is not None
@@ -88,7 +88,7 @@ def test_a_talk_that_has_grown_is_the_same_conversation() -> None:
 def test_a_day_in_the_heading_or_in_the_name_of_the_file_is_the_day_of_the_talk(
     heading: str, name: str, day: datetime | None
 ) -> None:
-    talk = transcript_in(heading + FORMS["plain"].format(ada=ADA.text, bo=BO.text), name)
+    talk = read_transcript(heading + FORMS["plain"].format(ada=ADA.text, bo=BO.text), name)
     assert talk is not None
     own = day and day.replace(tzinfo=None)  # in the zone of the settings
     assert (talk.said_at, {turn.said_at for turn in talk.turns}) == (own, {own})
@@ -96,7 +96,7 @@ def test_a_day_in_the_heading_or_in_the_name_of_the_file_is_the_day_of_the_talk(
 
 def test_a_heading_between_turns_is_said_by_nobody_and_may_tell_the_day() -> None:
     talk = "# 2026-03-01\nAda: {ada}\nBo: {bo}\n\n## Later\nAda: {ada}\n\n## 2026-03-02\nBo: {bo}\n"
-    found = transcript_in(talk.format(ada=ADA.text, bo=BO.text), "talk.md")
+    found = read_transcript(talk.format(ada=ADA.text, bo=BO.text), "talk.md")
     assert found is not None
     assert [each.text for each in found.turns] == [ADA.text, BO.text, ADA.text, BO.text]
     assert [each.said_at.day for each in found.turns if each.said_at is not None] == [1, 1, 1, 2]

@@ -12,7 +12,7 @@ from agent_memory.ingestion import runner_of
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.withdrawal import taken_from, undo
+from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import MOST_LINKS
@@ -37,11 +37,11 @@ async def test_a_page_says_nothing_of_items_whose_forgetting_was_cut_short(tmp_p
     assert {topic.name for topic in await pages.list_shown()} >= {"ada", "talk"}
     items = [each.id for each in await service.searcher.list_all()]
     await service.writer.deletion.forget_many(items)  # as of a process that died before it told anybody
-    [resource] = await taken_from(knowledge, file.name)
+    [resource] = await find_ingested(knowledge, file.name)
     await undo(knowledge, service, [resource.id], NOBODY)
     assert [topic.name for topic in await pages.list_shown() if topic.item_ids] == []
     assert list(knowledge.folder.topics.glob("ada*")) == []
-    assert await taken_from(knowledge, file.name) == []
+    assert await find_ingested(knowledge, file.name) == []
     await knowledge.close()
     await service.close()
 
@@ -56,7 +56,7 @@ async def test_no_entity_is_left_that_nothing_names_where_a_process_died(
     await Ingest(knowledge).file(file)
     await runner_of(knowledge, service).run()
     assert await knowledge.entities.valid()
-    [resource] = await taken_from(knowledge, file.name)
+    [resource] = await find_ingested(knowledge, file.name)
     monkeypatch.setattr(knowledge.mentions, "forget_many", _full_disk)
     with pytest.raises(StorageError):
         await undo(knowledge, service, [resource.id], NOBODY)
@@ -75,7 +75,7 @@ async def test_what_somebody_else_takes_back_meanwhile_is_taken_back(
     file = tmp_path / "talk.jsonl"
     file.write_text("\n".join(f'{{"speaker": "Ada", "text": "Shelf {at} holds tea."}}' for at in range(3)))
     await Ingest(knowledge).file(file)
-    [resource] = await taken_from(knowledge, file.name)
+    [resource] = await find_ingested(knowledge, file.name)
     first, *_ = [each.id for each in await knowledge.episodes.linked_to(resource.id)]
     forget_many = knowledge.episodes.forget_many
 
@@ -104,7 +104,7 @@ async def test_a_page_that_a_person_changed_keeps_no_words_of_items_that_are_gon
     await runner_of(knowledge, service, at_once=True).run()
     page = knowledge.folder.topics / "ada.md"
     page.write_text(page.read_text() + "\nA line by hand.\n")
-    [resource] = await taken_from(knowledge, file.name)
+    [resource] = await find_ingested(knowledge, file.name)
     await undo(knowledge, service, [resource.id], NOBODY)
     await runner_of(knowledge, service, at_once=True).run()
     assert "A line by hand." in page.read_text()

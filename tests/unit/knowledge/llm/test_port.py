@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import Asking, ModelBudget
-from agent_memory.knowledge.llm.language_model import Chosen, ModelFailure, read_rows
+from agent_memory.knowledge.llm.language_model import ChosenCandidate, ModelFailure, read_rows
 from agent_memory.language.prompt_text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ async def asked(asking: Asking, prompt: str = "numbers, please") -> tuple[list[i
     """Return the numbers of the answer, or the sentence of the failure."""
 
     def read(answer: str) -> list[int] | None:
-        rows = read_rows(answer, Chosen)
+        rows = read_rows(answer, ChosenCandidate)
         return None if rows is None else [each.id for each in rows[0]]
 
     numbers = await asking.ask(prompt, read, "counted")
@@ -145,5 +145,5 @@ async def test_an_answer_without_end_is_none() -> None:
     ],
 )
 def test_rows_are_read_leniently(answer: str, found: tuple[list[int], int] | None) -> None:
-    rows = read_rows(answer, Chosen)
+    rows = read_rows(answer, ChosenCandidate)
     assert (None if rows is None else ([each.id for each in rows[0]], rows[1])) == found

@@ -137,7 +137,7 @@ async def test_a_run_that_was_stopped_goes_on_with_the_other_pages(
 ) -> None:
     await talk_of(ingest, *SAID)
     await talk_of(ingest, *SAID, speaker="Ole", key="s-2")
-    await runner_of(knowledge, service, config=ITEMS_ONLY).run(portions=3)  # resources, episodes, one page
+    await runner_of(knowledge, service, config=ITEMS_ONLY).run(batches=3)  # resources, episodes, one page
     assert len(list(folder.glob("*.md"))) == 1
     assert (await runner_of(knowledge, service, config=ITEMS_ONLY).run()).done == {"items": 0, "pages": 1}
     assert {path.name for path in folder.glob("*.md")} == {"index.md", "lea.md", "ole.md"}
@@ -221,11 +221,11 @@ async def test_a_page_that_a_person_changed_is_proposed_beside_it_and_shown_as_t
     assert "Ask her about the boat." in proposed.read_text()
     pages = Pages(knowledge, service)
     (topic,) = await pages.list_shown()
-    assert "Ask her about the boat." in await pages.shown(topic)
-    assert "lake of Thun" not in await pages.shown(topic)
+    assert "Ask her about the boat." in await pages.get_text(topic)
+    assert "lake of Thun" not in await pages.get_text(topic)
     proposed.rename(page)  # the person takes it
-    assert "lake of Thun" in await pages.shown(topic)
-    assert "Ask her about the boat." in await pages.shown(topic)
+    assert "lake of Thun" in await pages.get_text(topic)
+    assert "Ask her about the boat." in await pages.get_text(topic)
     await talk_of(ingest, "I paint small birds on old plates.", key="s-3")
     await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     assert "small birds" in page.read_text()
@@ -304,7 +304,7 @@ async def test_a_page_for_some_is_made_of_theirs_alone_and_written_nowhere(
     await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     pages, before = Pages(knowledge, service), all_text(folder)
     (topic,) = await pages.list_shown()
-    shown = await page_for(knowledge, topic, (await pages.members_of(topic))[:2])
+    shown = await page_for(knowledge, topic, (await pages.list_members(topic))[:2])
     assert (SAID[1] in shown, WALNUTS in shown) == (True, False)
     assert all_text(folder) == before
 
@@ -363,7 +363,7 @@ async def test_what_is_forgotten_while_a_page_is_made_is_not_on_it(
     await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     pages = Pages(knowledge, service)
     (topic,) = await pages.list_shown()
-    members = await pages.members_of(topic)
+    members = await pages.list_members(topic)
     other = FileStorage("bob", root, settings=knowledge.settings, clock=clock)
     await other.delete((await item_with(service, WALNUTS)).id)
     await other.close()
@@ -423,7 +423,7 @@ async def test_no_page_is_rendered_in_the_thread_of_the_event_loop(
     await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     own = Pages(knowledge, service)
     (topic,) = await own.list_shown()
-    assert WALNUTS in await own.shown(topic)
-    assert WALNUTS in await page_for(knowledge, topic, await own.members_of(topic))
+    assert WALNUTS in await own.get_text(topic)
+    assert WALNUTS in await page_for(knowledge, topic, await own.list_members(topic))
     assert len(threads) == 3
     assert threading.current_thread() not in threads

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
-from agent_memory.knowledge.pages.filing import count_passages
+from agent_memory.knowledge.pages.assignment import count_passages
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of

@@ -142,7 +142,7 @@ async def test_an_id_that_was_forgotten_elsewhere_holds_for_the_same_words_of_le
 ) -> None:
     turn = (await ingest.turn(ReceivedTurn(ROUTER, "user", said_at=SAID), is_live=True)).record
     medium, high = (
-        passage_items.item_of(turn.model_copy(update={"trust": trust}), ROUTER, (0, len(ROUTER)), "document")
+        passage_items.make_item(turn.model_copy(update={"trust": trust}), ROUTER, (0, len(ROUTER)), "document")
         for trust in ("medium", "high")
     )
     assert medium["id"] != high["id"]

@@ -14,7 +14,7 @@ import pytest
 from agent_memory.care.checks.examination import examine_agent
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.knowledge.pipeline.runner import Runner
-from agent_memory.knowledge.pipeline.stages import ATTEMPTS, Backlog, Batch, Marks, Ran
+from agent_memory.knowledge.pipeline.stages import ATTEMPTS, Backlog, Batch, RunOutcome, StageCheckpoints
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Episode, derived_id
 from agent_memory.settings import ServiceSettings
@@ -80,10 +80,10 @@ async def test_what_is_due_is_done_once_in_portions(knowledge: Knowledge) -> Non
     runner = runner_of(knowledge, stage)
     assert (await runner.backlog())[0].due == 25
     ran = await runner.run(progress=lambda so_far: seen.append(so_far.done["shouting"]))
-    assert ran == Ran({"shouting": 25}, is_over=True)
+    assert ran == RunOutcome({"shouting": 25}, is_over=True)
     assert (seen, stage.calls) == ([10, 20, 25], [(10, 0), (10, 4), (5, 4)])
     assert (len(stage.made), (await runner.backlog())[0]) == (25, Backlog("shouting", "episode"))
-    assert await runner.run() == Ran({"shouting": 0}, is_over=True)
+    assert await runner.run() == RunOutcome({"shouting": 0}, is_over=True)
     await say(knowledge, "one more")
     assert (await runner.run()).done == {"shouting": 1}
     assert stage.calls[-1] == (1, 4)
@@ -99,7 +99,7 @@ async def test_what_was_stored_as_one_change_stays_together(knowledge: Knowledge
 
 async def test_another_process_goes_on_where_the_last_one_ended(knowledge: Knowledge, clock: FrozenClock) -> None:
     await say(knowledge, *(f"turn {number}" for number in range(25)))
-    assert (await runner_of(knowledge, first := Shouting()).run(portions=1)).is_over is False
+    assert (await runner_of(knowledge, first := Shouting()).run(batches=1)).is_over is False
     other = Knowledge("bob", knowledge.settings, clock=clock)
     assert (await runner_of(other, second := Shouting()).run()).done == {"shouting": 15}
     await other.close()
@@ -117,7 +117,7 @@ async def test_a_portion_that_was_not_marked_is_done_again_and_makes_the_same(
 
     stage = Shouting()
     with monkeypatch.context() as patched:
-        patched.setattr(Marks, "keep", die)
+        patched.setattr(StageCheckpoints, "keep", die)
         with pytest.raises(KeyboardInterrupt):
             await runner_of(knowledge, stage).run()
     made = dict(stage.made)
@@ -131,7 +131,7 @@ async def test_a_record_that_fails_holds_up_no_other_and_is_tried_again(
     ids = await say(knowledge, "a", "bad", "c")
     stage = Shouting(bad={"bad"})
     runner = runner_of(knowledge, stage)
-    assert await runner.run() == Ran({"shouting": 2}, failed=1, is_over=True)
+    assert await runner.run() == RunOutcome({"shouting": 2}, failed=1, is_over=True)
     (backlog,) = await runner.backlog()
     assert (backlog.due, backlog.failed, backlog.given_up, backlog.codes) == (1, 1, 0, ("unfit",))
     assert (await runner.run()).failed == 0, "not before a pause"
@@ -249,7 +249,7 @@ async def test_one_process_works_at_a_time_and_a_dead_one_holds_up_nobody(knowle
     ) as other:  # fmt: skip
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        assert await runner.run() == Ran({}, is_busy=True)
+        assert await runner.run() == RunOutcome({}, is_busy=True)
         assert (await runner.backlog())[0].due == 1
         other.kill()
         await asyncio.to_thread(other.wait)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agent_memory.knowledge.pages.filing import Declared, build_name, nearest
+from agent_memory.knowledge.pages.assignment import DeclaredTopic, build_name, nearest
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix
 
 DECLARED = (
-    Declared("deployment", "How releases are made, rolled back and deployed to servers"),
-    Declared("food", "Meals, recipes, restaurants"),
+    DeclaredTopic("deployment", "How releases are made, rolled back and deployed to servers"),
+    DeclaredTopic("food", "Meals, recipes, restaurants"),
 )
 
 

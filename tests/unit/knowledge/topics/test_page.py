@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.markdown import escaped, joined, parse, render, split, tokens_of, unescaped
+from agent_memory.knowledge.topics.markdown import count_tokens, escape, join_parts, parse, render, split, unescape
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
 
 HOSTILE = (
@@ -80,10 +80,10 @@ def note(number: int = 1, quote: str = "I moved to Bern.") -> Footnote:
 
 @given(texts)
 def test_a_text_is_one_line_and_comes_back(text: str) -> None:
-    line = escaped(text)
+    line = escape(text)
 
     assert len(line.splitlines()) <= 1
-    assert unescaped(line) == text
+    assert unescape(line) == text
 
 
 @given(pages)
@@ -171,9 +171,9 @@ def test_what_does_not_fit_stands_in_further_parts() -> None:
     parts = split(page)
 
     assert len(parts) > 3
-    assert all(tokens_of(part) <= 1_500 for part in parts)
+    assert all(count_tokens(part) <= 1_500 for part in parts)
     assert all(parse(render(part)) == part for part in parts)
-    assert joined(parts) == page
+    assert join_parts(parts) == page
 
 
 @pytest.mark.parametrize("count", [17, 30, 47])

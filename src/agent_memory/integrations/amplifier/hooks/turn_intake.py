@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
-    from agent_memory.knowledge.pipeline.stages import Ran
+    from agent_memory.knowledge.pipeline.stages import RunOutcome
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)
@@ -57,7 +57,9 @@ class BackgroundWorker:
         done: Counts of processed records by step, of `failed` ones, and of runs with `trouble`.
     """
 
-    def __init__(self, session: MemorySession, work: Callable[[Callable[[Ran], None]], Awaitable[Ran]]) -> None:
+    def __init__(
+        self, session: MemorySession, work: Callable[[Callable[[RunOutcome], None]], Awaitable[RunOutcome]]
+    ) -> None:
         self._session, self._work = session, work
         self._is_ending = self._is_due = self._is_failing = False
         self._task: asyncio.Task[None] | None = None
@@ -85,7 +87,7 @@ class BackgroundWorker:
         task.cancel()  # a batch that is cut short is done again: nothing is lost by it, and nothing is stored twice
         await asyncio.gather(task, return_exceptions=True)
 
-    def _check_end(self, _progress: Ran) -> None:
+    def _check_end(self, _progress: RunOutcome) -> None:
         if self._is_ending:
             raise _StoppedError
 

@@ -15,7 +15,7 @@ from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.turns import mended
+from agent_memory.knowledge.intake.turns import repair_text
 from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.knowledge.llm.model_use import get_model_proposal
 from agent_memory.knowledge.pipeline.background_work import runner_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.digest.model_digest import ModelEstimate
     from agent_memory.knowledge.intake.drafts import ReceivedTurn
     from agent_memory.knowledge.llm.language_model import ModelBudget
-    from agent_memory.knowledge.pipeline.stages import Ran
+    from agent_memory.knowledge.pipeline.stages import RunOutcome
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService
     from agent_memory.memory.inbox import HeldCandidates
@@ -122,7 +122,7 @@ class TurnWriter:
         self._next[conversation] = first + len(turns)
         return [code for _, code in refused]
 
-    async def work(self, progress: Callable[[Ran], None]) -> Ran:
+    async def work(self, progress: Callable[[RunOutcome], None]) -> RunOutcome:
         """Do background work that is due, a limited number of batches.
 
         Args:
@@ -224,7 +224,7 @@ def _prepare_turns(batch: TurnBatch) -> tuple[ReceivedTurn, ...]:
             return _FORGETTING
         return _ACTIVATION if _is_activation(turn, batch.agent_id) else ""
 
-    return tuple(replace(turn, text=mended(turn.text), event_type=get_event_type(turn)) for turn in batch.turns)
+    return tuple(replace(turn, text=repair_text(turn.text), event_type=get_event_type(turn)) for turn in batch.turns)
 
 
 def _is_activation(turn: ReceivedTurn, agent_id: str) -> bool:

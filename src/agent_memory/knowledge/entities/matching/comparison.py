@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from agent_memory.knowledge.entities.matching.normal_forms import EDITION_WORDS, NEGATIONS
-from agent_memory.knowledge.entities.matching.profiles import is_rich, opposed, overlap, people_in, variant
+from agent_memory.knowledge.entities.matching.profiles import find_opposed, is_rich, overlap, people_in, variant
 from agent_memory.knowledge.entities.matching.word_similarity import (
     compatible,
     initials,
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.entities.matching.profiles import (
         Name,
-        Overlap,
         Profile,
         ProfileValue,
         ValueKind,
-        Weights,
+        WordOverlap,
+        WordWeights,
     )
     from agent_memory.knowledge.entities.matching.word_similarity import Kinship
 
@@ -50,7 +50,7 @@ class NameEvidence:
         says: Reason in words.
         weight: Natural logarithm of how many times likelier it makes one entity; below zero it speaks against.
         blocks: What it forbids, whatever else speaks for it.
-        strong: That it is enough, beside a like name, to be taken for one.
+        strong: True if it suffices together with a similar name.
     """
 
     says: str
@@ -89,7 +89,7 @@ _OF_PEOPLE: Final[dict[Kinship, NameEvidence]] = {
 }
 
 
-def weigh_names(first: Name, second: Name, ours: Profile, theirs: Profile, weights: Weights) -> list[NameEvidence]:
+def weigh_names(first: Name, second: Name, ours: Profile, theirs: Profile, weights: WordWeights) -> list[NameEvidence]:
     """Return the evidence of two names in different spelling."""
     return list(_of_people(first, second)) or [*_of_things(first, second, ours, theirs, weights)]
 
@@ -110,18 +110,20 @@ def _of_people(first: Name, second: Name) -> Iterator[NameEvidence]:
         return
     if kinds == {"person"}:
         yield _OF_PEOPLE[kinship(first.words, second.words)]
-    elif kinds <= {"person", ""} and not first.marks & second.marks and _given(first, second):
+    elif kinds <= {"person", ""} and not first.marks & second.marks and _has_given_name(first, second):
         stand = kinship(first.words, second.words)
         if stand not in {"", "misspelt"}:
             yield _OF_PEOPLE[stand]
 
 
-def _given(first: Name, second: Name) -> bool:
+def _has_given_name(first: Name, second: Name) -> bool:
     """Return True if one of two names begins with a given name."""
     return any(name.words and known_given_name(name.words[0]) for name in (first, second))
 
 
-def _of_things(first: Name, second: Name, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
+def _of_things(
+    first: Name, second: Name, ours: Profile, theirs: Profile, weights: WordWeights
+) -> Iterator[NameEvidence]:
     common = overlap(first.words, second.words, weights)
     only_marks = _only_marks(first, second, common)
     if only_marks:
@@ -142,20 +144,20 @@ def _of_things(first: Name, second: Name, ours: Profile, theirs: Profile, weight
     yield from _numbers(first, second, common)
 
 
-def _names_more(first: Name, second: Name, common: Overlap, weights: Weights) -> bool:
+def _names_more(first: Name, second: Name, common: WordOverlap, weights: WordWeights) -> bool:
     """Return True if only one name has a rare word."""
     words = {*common.ours_alone, *common.theirs_alone} - first.marks - second.marks
     return any(weights.of(word) > _SHORT_TELLING for word in words)
 
 
-def _only_marks(first: Name, second: Name, common: Overlap) -> str:
+def _only_marks(first: Name, second: Name, common: WordOverlap) -> str:
     """Describe a difference in numbers, letters, negations or opposites alone, else ""."""
     ours, theirs = common.ours_alone, common.theirs_alone
     if any(word in NEGATIONS for word in (*ours, *theirs)) and not (set(ours + theirs) - NEGATIONS):
         return "one name says what the other denies"
     if not ours or not theirs:
         return ""
-    rest_ours, rest_theirs = set(ours) - opposed(ours, theirs), set(theirs) - opposed(theirs, ours)
+    rest_ours, rest_theirs = set(ours) - find_opposed(ours, theirs), set(theirs) - find_opposed(theirs, ours)
     if rest_ours and rest_theirs and not (rest_ours <= first.marks and rest_theirs <= second.marks):
         return ""
     if bool(rest_ours) != bool(rest_theirs):
@@ -167,7 +169,7 @@ def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
     return len(short) == 1 and len(long) > 1 and len(short[0]) == len(long) > 1 and short[0] == initials(long)
 
 
-def _meet(alone: list[str], profiled: Profile, common: Overlap, weights: Weights, *, mirrored: bool) -> None:
+def _meet(alone: list[str], profiled: Profile, common: WordOverlap, weights: WordWeights, *, mirrored: bool) -> None:
     """Count words of a name in values of the other description."""
     for word in list(alone):
         share = 1.0 if word in profiled.beside else _TOLD if word in profiled.told else 0.0
@@ -179,7 +181,7 @@ def _meet(alone: list[str], profiled: Profile, common: Overlap, weights: Weights
             common.ours_met += share * weights.of(word)
 
 
-def _codes(first: Name, second: Name, common: Overlap, weights: Weights) -> Iterator[NameEvidence]:
+def _codes(first: Name, second: Name, common: WordOverlap, weights: WordWeights) -> Iterator[NameEvidence]:
     ours, theirs = (codes.difference(*common.changed) for codes in (first.codes, second.codes))
     if first.codes & second.codes:
         yield from same_code(first, second, weights)
@@ -194,7 +196,7 @@ def _codes(first: Name, second: Name, common: Overlap, weights: Weights) -> Iter
         yield NameEvidence("a model or article number in one name only", -0.5, "unsure")
 
 
-def same_code(first: Name, second: Name, weights: Weights) -> Iterator[NameEvidence]:
+def same_code(first: Name, second: Name, weights: WordWeights) -> Iterator[NameEvidence]:
     """Yield evidence if both names have a model or article number."""
     shared = first.codes & second.codes
     if shared:
@@ -203,7 +205,7 @@ def same_code(first: Name, second: Name, weights: Weights) -> Iterator[NameEvide
         yield NameEvidence("the same model or article number", _CODE * rarest, strong=strong)
 
 
-def _numbers(first: Name, second: Name, common: Overlap) -> Iterator[NameEvidence]:
+def _numbers(first: Name, second: Name, common: WordOverlap) -> Iterator[NameEvidence]:
     ours, theirs = first.numbers - second.numbers, second.numbers - first.numbers
     if ours and theirs:
         yield NameEvidence("each name has a number that the other lacks", -2.0, "conflict")
@@ -213,7 +215,7 @@ def _numbers(first: Name, second: Name, common: Overlap) -> Iterator[NameEvidenc
         yield NameEvidence("the same numbers", 0.3)
     if first.measures - second.measures and second.measures - first.measures:
         yield NameEvidence("another size or amount", -1.0, "conflict")
-    if opposed(common.ours_alone, common.theirs_alone):
+    if find_opposed(common.ours_alone, common.theirs_alone):
         yield NameEvidence("opposite words", -2.0, "conflict")
     if any(word in NEGATIONS for word in (*common.ours_alone, *common.theirs_alone)):
         yield NameEvidence("a negation in one name only", -1.0, "conflict")
@@ -235,7 +237,7 @@ _MOSTLY, _HALF, _PARTLY = 0.75, 0.5, 0.3
 _PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
 
 
-def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
+def weigh_attributes(ours: Profile, theirs: Profile, weights: WordWeights) -> Iterator[NameEvidence]:
     """Yield the evidence of attributes that both descriptions have."""
     strong_kinds = set()
     for key, value in ours.values.items():
@@ -250,7 +252,7 @@ def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterat
             yield from _by_another_name(kind, ours, theirs, weights)
 
 
-def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
+def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: WordWeights) -> Iterator[NameEvidence]:
     """Yield evidence of equal values under other names, as `phone` and `mobile`."""
     for first in ours.of_kind(kind):
         for second in theirs.of_kind(kind):
@@ -260,7 +262,7 @@ def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: W
                 return
 
 
-def _phone(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+def _phone(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence | None:
     ours, theirs = (_NOT_A_DIGIT.sub("", value.text) for value in (first, second))
     if min(len(ours), len(theirs)) < _PHONE_DIGITS:
         return None
@@ -269,12 +271,12 @@ def _phone(key: str, first: ProfileValue, second: ProfileValue, _weights: Weight
     return NameEvidence(f"another {key}", -2.0)
 
 
-def _email(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
-    """Weigh equal addresses; another one is no evidence, since people have several."""
+def _email(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence | None:
+    """Weigh equal addresses; people have several, so others do not count."""
     return NameEvidence(f"the same {key}", 6.0, strong=True) if first.text == second.text else None
 
 
-def _url(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+def _url(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence | None:
     return NameEvidence(f"the same {key}", 4.0, strong=True) if _bare(first) == _bare(second) else None
 
 
@@ -282,7 +284,7 @@ def _bare(value: ProfileValue) -> str:
     return _SCHEME.sub("", value.text)
 
 
-def _year(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+def _year(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence | None:
     if first.number is None or second.number is None:
         return None
     if first.number == second.number:
@@ -290,7 +292,7 @@ def _year(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights
     return NameEvidence(f"another {key}", -8.0, "all")
 
 
-def _price(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+def _price(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence | None:
     if not first.number or not second.number:
         return None
     apart = abs(math.log(first.number / second.number))
@@ -298,13 +300,13 @@ def _price(key: str, first: ProfileValue, second: ProfileValue, _weights: Weight
     return NameEvidence(f"{'about the same' if weight > 0 else 'another'} {key}", weight)
 
 
-def _id(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence:
+def _id(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence:
     if first.words == second.words:
         return NameEvidence(f"the same {key}", 6.0, strong=True)
     return NameEvidence(f"another {key}", -6.0, "all")
 
 
-def _people(key: str, first: ProfileValue, second: ProfileValue, _weights: Weights) -> NameEvidence | None:
+def _people(key: str, first: ProfileValue, second: ProfileValue, _weights: WordWeights) -> NameEvidence | None:
     ours, theirs = sorted((people_in(value.text)[:_MOST_PEOPLE] for value in (first, second)), key=len)
     if not ours:
         return None
@@ -316,7 +318,7 @@ def _people(key: str, first: ProfileValue, second: ProfileValue, _weights: Weigh
     return NameEvidence(f"other {key}", -4.0, "conflict")
 
 
-def _address(key: str, first: ProfileValue, second: ProfileValue, weights: Weights) -> NameEvidence | None:
+def _address(key: str, first: ProfileValue, second: ProfileValue, weights: WordWeights) -> NameEvidence | None:
     ours, theirs = (set(_NUMBER.findall(value.text)) for value in (first, second))
     shared = overlap(first.words, second.words, weights)
     if ours & theirs and shared.covered >= _HALF:
@@ -326,14 +328,14 @@ def _address(key: str, first: ProfileValue, second: ProfileValue, weights: Weigh
     return None
 
 
-def _text(key: str, first: ProfileValue, second: ProfileValue, weights: Weights) -> NameEvidence | None:
+def _text(key: str, first: ProfileValue, second: ProfileValue, weights: WordWeights) -> NameEvidence | None:
     ours, theirs = ({word: weights.of(word) for word in value.words} for value in (first, second))
     met = sum(weight for word, weight in ours.items() if word in theirs)
     shared = met / max(1.0, min(sum(ours.values()), sum(theirs.values())))
     return NameEvidence(f"a {key} of like words", 1.5 * shared) if shared >= _PARTLY else None
 
 
-def _label(key: str, first: ProfileValue, second: ProfileValue, weights: Weights) -> NameEvidence | None:
+def _label(key: str, first: ProfileValue, second: ProfileValue, weights: WordWeights) -> NameEvidence | None:
     if not first.words or not second.words:
         return None
     if first.words == second.words or _acronym(first.words, second.words) or _acronym(second.words, first.words):
@@ -350,7 +352,7 @@ def _acronym(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     return len(long) > _SHORTEST_ACRONYM and any(len(word) > _SHORTEST_ACRONYM and word in letters for word in short)
 
 
-_BY_KIND: Final[dict[ValueKind, Callable[[str, ProfileValue, ProfileValue, Weights], NameEvidence | None]]] = {
+_BY_KIND: Final[dict[ValueKind, Callable[[str, ProfileValue, ProfileValue, WordWeights], NameEvidence | None]]] = {
     "phone": _phone, "email": _email, "url": _url, "year": _year, "price": _price, "id": _id, "people": _people,
     "address": _address, "text": _text, "label": _label,
 }  # fmt: skip
@@ -374,7 +376,7 @@ class Comparison:
     Attributes:
         weight: Natural logarithm of the odds that they are of one entity.
         evidence: What it is made of.
-        same_name: That a name of one is written as a name of the other, but for what the normal form leaves out.
+        same_name: True if they share the normal form of a name.
         likeness: How alike the names are written, 0 to 1.
     """
 
@@ -409,7 +411,7 @@ class Comparison:
         return tuple(reason.says for reason in sorted(self.evidence, key=lambda reason: -abs(reason.weight)))
 
 
-def compare(ours: Profile, theirs: Profile, weights: Weights) -> Comparison:
+def compare(ours: Profile, theirs: Profile, weights: WordWeights) -> Comparison:
     """Weigh two descriptions against each other, in any order."""
     first, second, names = _best_names(ours, theirs, weights)
     same = _same(first, second)
@@ -438,7 +440,7 @@ def _same(first: Name, second: Name) -> bool:
     return first.form == second.form or first.joined == second.joined or first.known == second.known
 
 
-def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name, Name, list[NameEvidence]]:
+def _best_names(ours: Profile, theirs: Profile, weights: WordWeights) -> tuple[Name, Name, list[NameEvidence]]:
     """Return the two names of most evidence for one entity.
 
     What excludes any two of their names is kept, unless the other has one of the two, too: an alias that two things
@@ -446,8 +448,8 @@ def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name,
     """
     weighed = []
     excluded: set[NameEvidence] = set()
-    for first in _compared(ours, theirs):
-        for second in _compared(theirs, ours):
+    for first in _list_compared(ours, theirs):
+        for second in _list_compared(theirs, ours):
             if first.form != second.form and _same(first, second):
                 apart = first.joined != second.joined
                 reasons = [NameEvidence("a name that is known to stand for the other" if apart else _TOGETHER, _SURE)]
@@ -463,7 +465,7 @@ def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name,
     return first, second, [*reasons, *sorted(excluded.difference(reasons), key=lambda item: item.says)]
 
 
-def _compared(ours: Profile, theirs: Profile) -> list[Name]:
+def _list_compared(ours: Profile, theirs: Profile) -> list[Name]:
     """Return the names to compare, shared ones first."""
     return sorted(ours.names, key=lambda name: name.form not in theirs.forms)[:_MOST_NAMES_COMPARED]
 
@@ -494,7 +496,7 @@ def _offers(ours: Profile, theirs: Profile, first: Name, second: Name, *, is_tol
             yield NameEvidence("what is sold under one title need not be one thing", 0.0, "unsure")
 
 
-def _bearers(first: Name, second: Name, weights: Weights) -> Iterator[NameEvidence]:
+def _bearers(first: Name, second: Name, weights: WordWeights) -> Iterator[NameEvidence]:
     """Yield doubt if several known entities have a name.
 
     Examples are `Alice` in two teams, and `Editorial` in each volume.

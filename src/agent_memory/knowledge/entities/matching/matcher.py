@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from agent_memory.knowledge.entities.matching.comparison import compare
-from agent_memory.knowledge.entities.matching.profiles import Profile, Weights
-from agent_memory.knowledge.entities.matching.word_similarity import initials, nicknames_of
+from agent_memory.knowledge.entities.matching.profiles import Profile, WordWeights
+from agent_memory.knowledge.entities.matching.word_similarity import initials, list_nickname_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,7 +82,7 @@ _OFTEN, _MOST_OFTEN = 0.05, 200
 _VISITS: Final = 6_000
 
 
-def keys_of(profile: Profile) -> frozenset[str]:
+def get_keys(profile: Profile) -> frozenset[str]:
     """Return the keys of a description."""
     return frozenset((*_value_keys(profile), *(key for name in profile.names for key in _name_keys(name))))
 
@@ -109,7 +109,7 @@ def _name_keys(name: Name) -> Iterator[str]:
     if len(name.mailbox) == 1:
         yield f"m{name.mailbox[0]}"
     if words:
-        yield from (f"g{number}" for number in nicknames_of((name.mailbox or words)[0]))
+        yield from (f"g{number}" for number in list_nickname_groups((name.mailbox or words)[0]))
 
 
 def _value_keys(profile: Profile) -> Iterator[str]:
@@ -197,7 +197,7 @@ class Matcher:
         self._ids: list[str] = []
         self._numbers: dict[str, int] = {}
         self._profiles: dict[str, Profile] = {}
-        self._weights = Weights()
+        self._weights = WordWeights()
         self._postings = NamePostings()
         for known_id, described in known:
             self.add(known_id, described)
@@ -213,14 +213,14 @@ class Matcher:
         self._numbers[known_id] = len(self._ids)
         self._ids.append(known_id)
         self._weights.add(profile)
-        self._postings.add(self._numbers[known_id], keys_of(profile))
+        self._postings.add(self._numbers[known_id], get_keys(profile))
 
     def remove(self, known_id: str) -> None:
         """Remove a description; an unknown ID changes nothing."""
         profile = self._profiles.pop(known_id, None)
         if profile is not None:
             self._weights.remove(profile)
-            self._postings.remove(self._numbers.pop(known_id), keys_of(profile))
+            self._postings.remove(self._numbers.pop(known_id), get_keys(profile))
 
     def find(self, described: Described) -> Match | None:
         """Return the most likely match, or None.
@@ -234,7 +234,7 @@ class Matcher:
         """Return at most `limit` matches, the most likely first."""
         profile = Profile(described)
         near = self._near(described.name)
-        by_keys = [self._ids[number] for number in self._postings.best(keys_of(profile), _COMPARED)]
+        by_keys = [self._ids[number] for number in self._postings.best(get_keys(profile), _COMPARED)]
         weighed = []
         for known_id in dict.fromkeys((*by_keys, *near)):
             compared = compare(profile, self._profiles[known_id], self._weights)
@@ -256,7 +256,7 @@ class Matcher:
 
     def candidates(self, described: Described) -> list[str]:
         """Return the IDs that a description is compared with, best first."""
-        return [self._ids[number] for number in self._postings.best(keys_of(Profile(described)), _COMPARED)]
+        return [self._ids[number] for number in self._postings.best(get_keys(Profile(described)), _COMPARED)]
 
     def conflict(self, one_id: str, other_id: str) -> bool:
         """Return True if two known descriptions contradict each other.
@@ -284,7 +284,7 @@ class Matcher:
         if cosine is not None:
             says = (f"near in meaning (cosine {cosine:.2f})", *says)
         if not self._config.rule_based_enabled and stage != "exact":
-            # without the rules the stage's own measure is all there is, and it is not enough to merge
+            # without the rules only the measure of the stage remains, which does not suffice to merge
             score = cosine if stage == "embedding" and cosine is not None else compared.likeness
             return Match(known_id, stage, score, "suggest", says)
         if score < self._config.suggest_from:

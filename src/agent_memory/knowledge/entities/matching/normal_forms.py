@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORDS: Final[dict[str, Any]] = load_patterns("agent_memory.knowledge.entities.matching", "words")
 
 
-def _lines_of(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
+def _number_lines(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
     numbers_by_word: dict[str, set[int]] = {}
     for number, line in enumerate(lines):
         for word in line:
@@ -37,12 +37,12 @@ NEGATIONS: Final = frozenset[str](_WORDS["negations"])
 EDITION_WORDS: Final = frozenset[str](_WORDS["edition_words"])
 GENERATIONS: Final = frozenset[str](_WORDS["generations"])
 ROLES: Final = frozenset[str](_WORDS["roles"])
-OPPOSED: Final = _lines_of(line.replace("/", " ").split() for line in _WORDS["opposites"])
+OPPOSED: Final = _number_lines(line.replace("/", " ").split() for line in _WORDS["opposites"])
 """Numbers of the lines in which a word stands; others of such a line exclude it."""
 SPELLINGS: Final[dict[str, str]] = {
     word: group.split("/")[0] for line in _WORDS["opposites"] for group in line.split() for word in group.split("/")
 }
-GIVEN_NAMES: Final = _lines_of(line.split() for line in _WORDS["given_names"])
+GIVEN_NAMES: Final = _number_lines(line.split() for line in _WORDS["given_names"])
 """Numbers of the groups of given names, used for one another, that a word is in."""
 KNOWN_NAMES: Final[tuple[tuple[str, ...], ...]] = tuple(
     tuple(name.strip() for name in line.split("|")) for line in _WORDS["known_names"]
@@ -67,7 +67,7 @@ _WITH_ARTICLE: Final = 2
 _COMPANIES: Final = frozenset({"", "organisation", "other"})
 
 
-def fold(text: str) -> str:
+def fold_name(text: str) -> str:
     """Return a text without case, width and Latin accents.
 
     Umlauts become two letters. Marks on letters of other scripts stay: without them they are other letters.
@@ -82,12 +82,12 @@ def fold(text: str) -> str:
     return _THOUSANDS.sub("", _APOSTROPHES.sub("", text))
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the folded words of a text.
 
     Versions lose `v` and final zeros, Roman numbers become Arabic ones.
     """
-    return [_plain(word) for word in _WORD.findall(fold(text))]
+    return [_plain(word) for word in _WORD.findall(fold_name(text))]
 
 
 def _plain(word: str) -> str:
@@ -109,7 +109,7 @@ def normal_form(name: str, kind: str = "") -> str:
     beginning where it is a person, the article `the` before two words or more. Something always
     stays, unless there is not one letter or digit in it: then it is the text as it was, folded.
     """
-    return " ".join(name_words(name, kind)) or fold(name).strip()
+    return " ".join(name_words(name, kind)) or fold_name(name).strip()
 
 
 def full_form(name: str) -> str:
@@ -123,13 +123,13 @@ def name_words(name: str, kind: str = "") -> list[str]:
     An address is one word. A name without letters and digits has none.
     """
     if is_email(name):
-        return [fold(name).strip()]
+        return [fold_name(name).strip()]
     if kind in _COMPANIES:
-        name = _DOTTED_FORMS.sub(lambda match: re.sub(r"[.\s]", "", match[0]) + " ", fold(name))
-    words = words_of(name)
+        name = _DOTTED_FORMS.sub(lambda match: re.sub(r"[.\s]", "", match[0]) + " ", fold_name(name))
+    words = split_words(name)
     surname, comma, given_name = name.partition(",")
-    if kind == "person" and comma and not GENERATIONS.intersection(words_of(given_name)):
-        words = [*words_of(given_name), *words_of(surname)]
+    if kind == "person" and comma and not GENERATIONS.intersection(split_words(given_name)):
+        words = [*split_words(given_name), *split_words(surname)]
     if kind in _COMPANIES:
         while len(words) > 1 and words[-1] in LEGAL_FORMS:
             words.pop()
@@ -150,8 +150,8 @@ def legal_forms(name: str, kind: str = "") -> frozenset[str]:
     """Return the legal forms at the end of a company name."""
     if kind not in _COMPANIES:
         return frozenset()
-    text = _DOTTED_FORMS.sub(lambda forms: re.sub(r"[.\s]", "", forms[0]) + " ", fold(name))
-    words, forms = words_of(text), set()
+    text = _DOTTED_FORMS.sub(lambda forms: re.sub(r"[.\s]", "", forms[0]) + " ", fold_name(name))
+    words, forms = split_words(text), set()
     while len(words) > 1 and words[-1] in LEGAL_FORMS:
         forms.add(LEGAL_FORMS[words.pop()])
     return frozenset(forms - {""})

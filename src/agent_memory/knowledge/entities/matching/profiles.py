@@ -16,14 +16,14 @@ from agent_memory.knowledge.entities.matching.normal_forms import (
     NEGATIONS,
     OPPOSED,
     SPELLINGS,
-    fold,
+    fold_name,
     has_digit,
     is_email,
     known_form,
     legal_forms,
     name_words,
     normal_form,
-    words_of,
+    split_words,
 )
 from agent_memory.knowledge.entities.matching.word_similarity import mailbox, nearness
 from agent_memory.models.knowledge import UNTYPED
@@ -59,13 +59,13 @@ def opposite(first: str, second: str) -> bool:
     return bool(shared) and SPELLINGS[first] != SPELLINGS[second]
 
 
-def opposed(ours: Iterable[str], theirs: Iterable[str]) -> set[str]:
+def find_opposed(ours: Iterable[str], theirs: Iterable[str]) -> set[str]:
     """Return our words that have an opposite among theirs."""
     candidates = [word for word in theirs if word in OPPOSED]
     return {word for word in ours if word in OPPOSED and any(opposite(word, candidate) for candidate in candidates)}
 
 
-def marks_of(words: Iterable[str]) -> frozenset[str]:
+def find_marks(words: Iterable[str]) -> frozenset[str]:
     """Return words with a digit, of one letter, and negations."""
     return frozenset(word for word in words if has_digit(word) or len(word) == 1 or word in NEGATIONS)
 
@@ -75,21 +75,21 @@ def is_measure(word: str) -> bool:
     return _MEASURE.fullmatch(word) is not None
 
 
-def codes_of(text: str) -> frozenset[str]:
+def find_codes(text: str) -> frozenset[str]:
     """Return possible model numbers, article numbers and IDs, without hyphens.
 
     Examples are `th42px80u` and `260236`. Measures, versions, dates and years are none.
     """
-    return frozenset(code for chunk in _CHUNK.findall(fold(text)) if has_digit(chunk) for code in _codes(chunk))
+    return frozenset(code for chunk in _CHUNK.findall(fold_name(text)) if has_digit(chunk) for code in _codes(chunk))
 
 
-def models_of(text: str) -> frozenset[str]:
+def find_models(text: str) -> frozenset[str]:
     """Return codes of mixed letters and digits, as `th42px80u`.
 
     None are digits alone, which shops number things by and exams (`70-292`), nor a word with a number grown on
     (`vault360`), nor letters that a hyphen parts from digits (`wd-1000-0900`), nor a version (`v6-cd`).
     """
-    chunks = (chunk for chunk in _CHUNK.findall(fold(text)) if any(map(_is_mixed, _SEPARATOR.split(chunk))))
+    chunks = (chunk for chunk in _CHUNK.findall(fold_name(text)) if any(map(_is_mixed, _SEPARATOR.split(chunk))))
     return frozenset(code for chunk in chunks for code in _codes(chunk) if not code.isdigit())
 
 
@@ -198,8 +198,8 @@ class Name:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """See `marks_of`."""
-        return marks_of(self.words)
+        """See `find_marks`."""
+        return find_marks(self.words)
 
     @cached_property
     def numbers(self) -> frozenset[str]:
@@ -215,13 +215,13 @@ class Name:
 
     @cached_property
     def codes(self) -> frozenset[str]:
-        """See `codes_of`."""
-        return codes_of(self.text) if has_digit(self.text) else frozenset()
+        """See `find_codes`."""
+        return find_codes(self.text) if has_digit(self.text) else frozenset()
 
     @cached_property
     def models(self) -> frozenset[str]:
-        """See `models_of`."""
-        return models_of(self.text) if has_digit(self.text) else frozenset()
+        """See `find_models`."""
+        return find_models(self.text) if has_digit(self.text) else frozenset()
 
     @cached_property
     def legal(self) -> frozenset[str]:
@@ -279,18 +279,18 @@ class Profile:
 
 
 def _value(key: str, text: str) -> ProfileValue:
-    words = tuple(words_of(text))
+    words = tuple(split_words(text))
     parts = _KEY_PART.split(key.casefold())
     kind = next((_KEYS[part] for part in (*parts, "".join(parts)) if part in _KEYS), None)
     if kind is None:
         kind = "email" if is_email(text) else "text" if len(words) > _LONG else "label"
     number = _NUMBER.search(text.replace(",", "")) if kind in {"price", "year"} else None
-    return ProfileValue(kind, words, fold(text).strip(), float(number[0]) if number else None)
+    return ProfileValue(kind, words, fold_name(text).strip(), float(number[0]) if number else None)
 
 
 def people_in(text: str) -> list[list[str]]:
     """Return the words of each person's name in a list of people."""
-    return [words for part in _BETWEEN_PEOPLE.split(text) if (words := words_of(part))]
+    return [words for part in _BETWEEN_PEOPLE.split(text) if (words := split_words(part))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class Described:
     aliases: tuple[str, ...] = ()
 
 
-def described(entity: Entity) -> Described:
+def describe_entity(entity: Entity) -> Described:
     """Return the description of an entity."""
     kind = "" if entity.entity_type in UNTYPED else entity.entity_type
     return Described(entity.name, kind, entity.attributes, tuple(entity.aliases))
@@ -325,7 +325,7 @@ _MOST_COMPARED: Final = 20
 """Words of a name that are compared letter by letter; hardly a name has as many."""
 
 
-class Weights:
+class WordWeights:
     """Weights of words by rarity among known names and values.
 
     Args:
@@ -368,7 +368,7 @@ class Weights:
 
 
 @dataclass(slots=True)
-class Overlap:
+class WordOverlap:
     """Shared and unshared words of two lists.
 
     Attributes:
@@ -403,9 +403,9 @@ class Overlap:
         )
 
 
-def overlap(ours: Sequence[str], theirs: Sequence[str], weights: Weights) -> Overlap:
+def overlap(ours: Sequence[str], theirs: Sequence[str], weights: WordWeights) -> WordOverlap:
     """Compare two lists of words: equal, written together, then near."""
-    result = Overlap(sum(map(weights.of, ours)), sum(map(weights.of, theirs)))
+    result = WordOverlap(sum(map(weights.of, ours)), sum(map(weights.of, theirs)))
     remaining = Counter(theirs)
     for word in ours:
         if remaining[word] > 0:
@@ -416,16 +416,16 @@ def overlap(ours: Sequence[str], theirs: Sequence[str], weights: Weights) -> Ove
             result.ours_alone.append(word)
     result.theirs_alone = list(remaining.elements())
     if result.ours_alone and result.theirs_alone:
-        _joined(result, ours, weights, mirrored=False)
-        _joined(result, theirs, weights, mirrored=True)
+        _match_joined(result, ours, weights, mirrored=False)
+        _match_joined(result, theirs, weights, mirrored=True)
         _near(result, weights)
     elif result.ours_alone or result.theirs_alone:
-        _joined(result, ours, weights, mirrored=False)
-        _joined(result, theirs, weights, mirrored=True)
+        _match_joined(result, ours, weights, mirrored=False)
+        _match_joined(result, theirs, weights, mirrored=True)
     return result
 
 
-def _joined(common: Overlap, words: Sequence[str], weights: Weights, *, mirrored: bool) -> None:
+def _match_joined(common: WordOverlap, words: Sequence[str], weights: WordWeights, *, mirrored: bool) -> None:
     """Match two neighbours of one side with one word of the other."""
     parts, wholes = (common.theirs_alone, common.ours_alone) if mirrored else (common.ours_alone, common.theirs_alone)
     if not parts or not wholes:
@@ -441,7 +441,7 @@ def _joined(common: Overlap, words: Sequence[str], weights: Weights, *, mirrored
             common.theirs_met += of_parts if mirrored else of_whole
 
 
-def _near(common: Overlap, weights: Weights) -> None:
+def _near(common: WordOverlap, weights: WordWeights) -> None:
     """Match the remaining words of both sides, the nearest first."""
     pairs: list[tuple[float, str, str, str, str]] = [
         (-near, min(first, second), max(first, second), first, second)

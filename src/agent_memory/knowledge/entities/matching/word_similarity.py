@@ -112,11 +112,11 @@ _GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
 
 
 def nickname(first: str, second: str) -> bool:
-    """Return True if two given names stand for each other."""
+    """Return True if two given names are variants of one."""
     return bool(GIVEN_NAMES.get(first, frozenset()) & GIVEN_NAMES.get(second, frozenset()))
 
 
-def nicknames_of(word: str) -> frozenset[int]:
+def list_nickname_groups(word: str) -> frozenset[int]:
     """Return the numbers of the groups of given names with a word."""
     return GIVEN_NAMES.get(word, frozenset())
 
@@ -151,20 +151,20 @@ def _parts(ours: list[str], theirs: list[str]) -> Kinship:
     if min(len(ours), len(theirs)) == 1:
         return _alone(*sorted((ours, theirs), key=len))
     # Whose surname is written first is not known: of both readings the nearer one, whichever name is asked about.
-    for readings in ([(ours, theirs)], [(_turned(ours), theirs), (ours, _turned(theirs))]):
+    for readings in ([(ours, theirs)], [(_turn_name(ours), theirs), (ours, _turn_name(theirs))]):
         relations = [
-            _given(first[:-1], second[:-1])
+            _compare_given(first[:-1], second[:-1])
             for first, second in readings
             if first[-1] == second[-1] and len(first[-1]) > 1
         ]
         if relations:
             return min(relations, key=_NEARNESS.index)
-    if misspelt(ours[-1], theirs[-1]) and _given(ours[:-1], theirs[:-1]) == "same":
+    if misspelt(ours[-1], theirs[-1]) and _compare_given(ours[:-1], theirs[:-1]) == "same":
         return "misspelt"
     return ""
 
 
-def _turned(words: Sequence[str]) -> list[str]:
+def _turn_name(words: Sequence[str]) -> list[str]:
     """Return a name whose surname was written first."""
     return [*words[1:], words[0]]
 
@@ -174,7 +174,7 @@ def _generation(words: Sequence[str]) -> str:
     return {"jr": "junior", "sr": "senior"}.get(last_word, last_word)
 
 
-def _given(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
+def _compare_given(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
     """Compare given names in order; one side may lack middle names."""
     worst: Kinship = "same"
     for first, second in zip(ours, theirs, strict=False):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities import Described
 from agent_memory.knowledge.entities.matching.comparison import weigh_attributes
-from agent_memory.knowledge.entities.matching.profiles import Profile, Weights
+from agent_memory.knowledge.entities.matching.profiles import Profile, WordWeights
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.entities.matching.comparison import NameEvidence
@@ -21,7 +21,7 @@ KEYS = ["phone", "email", "url", "year", "price", "sku", "authors", "address", "
 
 def said(key: str, one: str, other: str) -> list[NameEvidence]:
     ours, theirs = (Profile(Described("x", attributes={key: value})) for value in (one, other))
-    return list(weigh_attributes(ours, theirs, Weights([ours, theirs])))
+    return list(weigh_attributes(ours, theirs, WordWeights([ours, theirs])))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_others_say_nothing(key: str, one: str, other: str) -> None:
 def test_a_value_that_is_missing_says_nothing(key: str, value: str) -> None:
     assert said(key, value, "") == said(key, "  ", value) == []
     ours, theirs = Profile(Described("x", attributes={key: value})), Profile(Described("x"))
-    assert list(weigh_attributes(ours, theirs, Weights())) == []
+    assert list(weigh_attributes(ours, theirs, WordWeights())) == []
 
 
 @given(st.sampled_from(KEYS), st.text(max_size=30), st.text(max_size=30))
@@ -118,7 +118,7 @@ def test_a_number_is_the_same_whatever_it_is_called() -> None:
     ours = Profile(Described("x", attributes={"mobile": "0228 1234567", "mail": "a@b.de", "sku": "7"}))
     theirs = Profile(Described("x", attributes={"phone": "+49 228 1234567", "email": "c@d.de", "number": "7"}))
     for one, other in ((ours, theirs), (theirs, ours)):
-        [evidence] = weigh_attributes(one, other, Weights())
+        [evidence] = weigh_attributes(one, other, WordWeights())
         assert evidence.strong
 
 

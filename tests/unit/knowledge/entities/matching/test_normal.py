@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities.matching import normal_form
-from agent_memory.knowledge.entities.matching.normal_forms import legal_forms, words_of
+from agent_memory.knowledge.entities.matching.normal_forms import legal_forms, split_words
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_name_has_a_normal_form_whatever_is_in_it(name: str, kind: str) -> Non
 
 @given(st.text(alphabet="aA1.-_ éÉüÜ", max_size=20))
 def test_case_and_separators_do_not_matter(name: str) -> None:
-    assert words_of(name.upper()) == words_of(name.lower())
+    assert split_words(name.upper()) == split_words(name.lower())
 
 
 def test_marks_of_scripts_in_which_they_are_letters_are_kept() -> None:

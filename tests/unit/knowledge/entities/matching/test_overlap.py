@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.entities import Described, described
-from agent_memory.knowledge.entities.matching.matcher import NamePostings, keys_of
+from agent_memory.knowledge.entities import Described, describe_entity
+from agent_memory.knowledge.entities.matching.matcher import NamePostings, get_keys
 from agent_memory.knowledge.entities.matching.normal_forms import known_form
-from agent_memory.knowledge.entities.matching.profiles import Profile, Weights, overlap
+from agent_memory.knowledge.entities.matching.profiles import Profile, WordWeights, overlap
 from agent_memory.models import Entity
 
 WORDS = st.lists(
@@ -23,7 +23,7 @@ def profile(name: str) -> Profile:
 
 @given(WORDS, WORDS)
 def test_what_is_shared_is_the_same_both_ways_and_never_more_than_all(ours: list[str], theirs: list[str]) -> None:
-    one, other = overlap(ours, theirs, Weights()), overlap(theirs, ours, Weights())
+    one, other = overlap(ours, theirs, WordWeights()), overlap(theirs, ours, WordWeights())
     assert one.shared == pytest.approx(other.shared)
     assert one.covered == pytest.approx(other.covered)
     assert 0 <= one.shared <= one.covered + 1e-9 <= 1 + 2e-9
@@ -32,25 +32,25 @@ def test_what_is_shared_is_the_same_both_ways_and_never_more_than_all(ours: list
 
 @given(WORDS)
 def test_a_name_shares_all_with_itself(words: list[str]) -> None:
-    found = overlap(words, words, Weights())
+    found = overlap(words, words, WordWeights())
     assert found.ours_alone == found.theirs_alone == []
     assert found.shared == pytest.approx(1.0 if words else 0.0)
 
 
 def test_words_that_are_written_together_are_the_same() -> None:
-    found = overlap(["web", "socket", "api"], ["websocket", "api"], Weights())
+    found = overlap(["web", "socket", "api"], ["websocket", "api"], WordWeights())
     assert found.shared == 1
     assert found.changed == []
 
 
 def test_rare_words_tell_more_than_frequent_and_empty_ones() -> None:
-    weights = Weights(profile(f"auth service {number}") for number in range(500))
+    weights = WordWeights(profile(f"auth service {number}") for number in range(500))
     assert weights.of("unheard") > weights.of("auth") > weights.of("the")
-    assert Weights().of("payment") > Weights().of("service")
+    assert WordWeights().of("payment") > WordWeights().of("service")
 
 
 def test_what_is_no_longer_known_is_no_longer_counted() -> None:
-    weights = Weights([profile("lamp"), profile("lamp")])
+    weights = WordWeights([profile("lamp"), profile("lamp")])
     before = weights.of("lamp")
     weights.remove(profile("lamp"))
     assert weights.bearers("lamp") == 1
@@ -61,11 +61,11 @@ def test_candidates_are_those_that_share_rare_keys() -> None:
     postings = NamePostings()
     names = [f"lamp {number} of the hall" for number in range(300)] + ["lamp of Aladdin"]
     for number, name in enumerate(names):
-        postings.add(number, keys_of(profile(name)))
-    assert postings.best(keys_of(profile("Aladdin")), 5) == [300]
-    assert postings.best(keys_of(profile("lamp 7 of the hall")), 1) == [7]
-    postings.remove(300, keys_of(profile(names[300])))
-    assert postings.best(keys_of(profile("Aladdin")), 5) == []
+        postings.add(number, get_keys(profile(name)))
+    assert postings.best(get_keys(profile("Aladdin")), 5) == [300]
+    assert postings.best(get_keys(profile("lamp 7 of the hall")), 1) == [7]
+    postings.remove(300, get_keys(profile(names[300])))
+    assert postings.best(get_keys(profile("Aladdin")), 5) == []
 
 
 def test_the_longest_known_name_is_taken_first() -> None:
@@ -76,5 +76,5 @@ def test_the_longest_known_name_is_taken_first() -> None:
 
 def test_an_entity_is_compared_by_all_that_is_known_of_it() -> None:
     entity = Entity(agent_id="bob", name="Bob", entity_type="person", aliases=["bs"], attributes={"city": "Bonn"})
-    assert described(entity) == Described("Bob", "person", {"city": "Bonn"}, ("bs",))
-    assert described(Entity(agent_id="bob", name="Bob")).kind == ""
+    assert describe_entity(entity) == Described("Bob", "person", {"city": "Bonn"}, ("bs",))
+    assert describe_entity(Entity(agent_id="bob", name="Bob")).kind == ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.knowledge.entities.matching.profiles import (
-    codes_of,
+    find_codes,
+    find_marks,
+    find_models,
+    find_opposed,
     is_measure,
     is_rich,
-    marks_of,
-    models_of,
-    opposed,
     opposite,
     variant,
 )
@@ -29,8 +29,8 @@ from agent_memory.knowledge.entities.matching.profiles import (
     ],
 )
 def test_codes_are_written_without_hyphens_and_measures_are_none(text: str, codes: set[str]) -> None:
-    assert codes_of(text) >= codes
-    assert bool(codes_of(text)) == bool(codes)
+    assert find_codes(text) >= codes
+    assert bool(find_codes(text)) == bool(codes)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_codes_are_written_without_hyphens_and_measures_are_none(text: str, code
     ],
 )
 def test_numbers_of_makers_mix_letters_and_digits(text: str, models: set[str]) -> None:
-    assert models_of(text) == models
+    assert find_models(text) == models
 
 
 def test_a_code_with_one_digit_names_what_many_belong_to() -> None:
@@ -71,8 +71,8 @@ def test_opposites_are_of_one_line_and_not_spellings_of_one() -> None:
     assert not opposite("prod", "production")
     assert not opposite("staging", "left")
     assert not opposite("lamp", "chair")
-    assert opposed(["db", "left"], ["right", "db"]) == {"left"}
+    assert find_opposed(["db", "left"], ["right", "db"]) == {"left"}
 
 
 def test_marks_are_digits_single_letters_and_negations() -> None:
-    assert marks_of(["team", "a", "v2", "not", "ガ"]) == {"a", "v2", "not", "ガ"}
+    assert find_marks(["team", "a", "v2", "not", "ガ"]) == {"a", "v2", "not", "ガ"}

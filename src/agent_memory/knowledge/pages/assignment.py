@@ -38,7 +38,7 @@ _MAX_NAME_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredTopic:
     """A topic that a person or a program declared."""
 
     name: str
@@ -52,7 +52,7 @@ class Declared:
         return [f"{name}: {self.description}", name, *(part for part in parts if part)]
 
 
-def nearest(texts: Sequence[str], declared: Sequence[Declared], embed: Embed | None = None) -> list[str]:
+def nearest(texts: Sequence[str], declared: Sequence[DeclaredTopic], embed: Embed | None = None) -> list[str]:
     """Return the nearest declared topic of each text, or ""."""
     if not texts or not declared:
         return [""] * len(texts)
@@ -70,13 +70,13 @@ def nearest(texts: Sequence[str], declared: Sequence[Declared], embed: Embed | N
 
 def build_name(title: str) -> str:
     """Return the topic name of a title, `project_tidewater`, or nothing."""
-    from agent_memory.knowledge.entities.matching.normal_forms import fold  # its word lists are for names alone
+    from agent_memory.knowledge.entities.matching.normal_forms import fold_name  # its word lists are for names alone
 
-    name = _PLAIN.sub("_", fold(title)).strip("_")[:_MAX_NAME_CHARS].strip("_")
+    name = _PLAIN.sub("_", fold_name(title)).strip("_")[:_MAX_NAME_CHARS].strip("_")
     return name if name[:1].isalpha() else f"n_{name}"[:_MAX_NAME_CHARS].strip("_") if name else ""
 
 
-def _by_meaning(texts: Sequence[str], declared: Sequence[Declared], embed: Embed) -> list[list[float]]:
+def _by_meaning(texts: Sequence[str], declared: Sequence[DeclaredTopic], embed: Embed) -> list[list[float]]:
     phrases = [topic.phrases for topic in declared]
     vectors = embed([phrase for topic_phrases in phrases for phrase in topic_phrases])
     cosines = (embed(list(texts)) @ vectors.T).tolist()
@@ -90,7 +90,7 @@ def _by_meaning(texts: Sequence[str], declared: Sequence[Declared], embed: Embed
     ]
 
 
-def _by_words(texts: Sequence[str], declared: Sequence[Declared]) -> list[list[float]]:
+def _by_words(texts: Sequence[str], declared: Sequence[DeclaredTopic]) -> list[list[float]]:
     terms = [frozenset(index_terms(topic.phrases[0])) for topic in declared]
     holders = Counter(term for topic_terms in terms for term in topic_terms)
     return [
@@ -104,7 +104,7 @@ _REDACTOR: Final = SecretRedactor()
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
+class FiledItems:
     """Items by topic.
 
     Attributes:
@@ -116,7 +116,7 @@ class Filing:
     derived: Sequence[Topic]
 
 
-async def file_all(knowledge: Knowledge, service: MemoryService, topics: Sequence[Topic]) -> Filing:
+async def file_all(knowledge: Knowledge, service: MemoryService, topics: Sequence[Topic]) -> FiledItems:
     """File all memories.
 
     Args:
@@ -144,7 +144,7 @@ def _build_filing(
     topics: Sequence[Topic],
     named: Mapping[str, str],
     sources: ItemSources,
-) -> Filing:
+) -> FiledItems:
     """Return the items of all topics."""
     members: dict[str, dict[str, Memory]] = {}
     for memory in memories:
@@ -161,10 +161,10 @@ def _build_filing(
         name: sorted(topic_members.values(), key=lambda memory: places[memory.id])
         for name, topic_members in members.items()
     }
-    return Filing(ordered, derived)
+    return FiledItems(ordered, derived)
 
 
-async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
+async def count_unfiled(service: MemoryService, topics: Sequence[Topic]) -> int:
     """Return the number of items on no page of the topics.
 
     Raises:
@@ -188,21 +188,21 @@ async def count_passages(service: MemoryService, name: str, group: str | None = 
     return sum(memory.is_item and pattern.search(memory.content) is not None for memory in memories)
 
 
-def declared_of(topics: Sequence[Topic]) -> list[Declared]:
+def list_declared(topics: Sequence[Topic]) -> list[DeclaredTopic]:
     """Return the declared ones of some topics."""
-    return [Declared(topic.name, topic.description) for topic in topics if not is_derived(topic)]
+    return [DeclaredTopic(topic.name, topic.description) for topic in topics if not is_derived(topic)]
 
 
-async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
+async def guess_topics(service: MemoryService, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
     """Return the declared topic of each text, or an empty text."""
-    declared = declared_of(topics)
+    declared = list_declared(topics)
     if not declared or not texts:
         return [""] * len(texts)
-    embed = await embed_of(service, texts, declared)
+    embed = await build_embed(service, texts, declared)
     return await asyncio.to_thread(nearest, texts, declared, embed)
 
 
-async def embed_of(service: MemoryService, texts: Sequence[str], declared: Sequence[Declared]) -> Embed | None:
+async def build_embed(service: MemoryService, texts: Sequence[str], declared: Sequence[DeclaredTopic]) -> Embed | None:
     """Return a function for vectors of these texts, or None."""
     all_texts = list(dict.fromkeys([*texts, *(phrase for topic in declared for phrase in topic.phrases)]))
     matrix = await service.storage.vectors_of(all_texts)
@@ -210,10 +210,10 @@ async def embed_of(service: MemoryService, texts: Sequence[str], declared: Seque
         return None
     rows = {text: row for row, text in enumerate(all_texts)}
 
-    def embed(wanted: list[str]) -> Matrix:
+    def look_up(wanted: list[str]) -> Matrix:
         return matrix[[rows[text] for text in wanted]]
 
-    return embed
+    return look_up
 
 
 def open_to(group: str, topics: Sequence[Topic]) -> list[Topic]:
@@ -227,7 +227,7 @@ async def _guess_all(service: MemoryService, items: Sequence[Memory], topics: Se
     names = dict.fromkeys((item.id for item in items), "")
     for group in ("", *sorted(groups)):
         group_items = [item for item in items if (item.belongs_to if item.belongs_to in groups else "") == group]
-        guesses = await guessed(service, [item.content for item in group_items], open_to(group, topics))
+        guesses = await guess_topics(service, [item.content for item in group_items], open_to(group, topics))
         names |= dict(zip((item.id for item in group_items), guesses, strict=True))
     return [names[item.id] for item in items]
 
