@@ -34,7 +34,7 @@ from agent_memory.files.entries import get_disk_size
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.passages.item_stage import ItemStage
-from agent_memory.knowledge.pipeline.runner import Runner
+from agent_memory.knowledge.pipeline.background_work import Runner
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now

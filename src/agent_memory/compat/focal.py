@@ -48,8 +48,11 @@ if TYPE_CHECKING:
     from agent_memory.models import Entity, Summary, Trust
     from agent_memory.models import Episode as EpisodeRecord
 
-
 _SOURCES: Final[dict[str, EpisodeSource]] = {"user": "user", "assistant": "agent"}
+log = get_logger(__name__)
+log = get_logger(__name__)
+MOST_COVERED: Final = 90
+"""Records that one summary covers at most."""
 
 
 class Session(Protocol):
@@ -156,9 +159,6 @@ def view_summary(record: Summary) -> Episode:
         occurred_at=record.observed_at,
         trust=record.trust,
     )
-
-
-log = get_logger(__name__)
 
 
 class MemoryIngestor:
@@ -396,9 +396,6 @@ def _get_key(turn: Turn) -> tuple[str, str, str]:
     return to_text(turn.timestamp), role, get_duplicate_key(text)
 
 
-log = get_logger(__name__)
-
-
 class EntityExtractor:
     """Extractor of entities and declared relations, without a time limit.
 
@@ -481,10 +478,6 @@ class EntityDeduplicator:
             ValidationError: They are one record, or belong to two groups.
         """
         return merge(existing, new)
-
-
-MOST_COVERED: Final = 90
-"""Records that one summary covers at most."""
 
 
 class ConversationSummarizer:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.compat.sigil_layers import MemoryCategory, Resource
-    from agent_memory.compat.sigil_operations import EventStore, Retriever
+    from agent_memory.compat.sigil_operations import EventStore
     from agent_memory.embeddings import Embedder
     from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.tool_settings import Importance
@@ -346,7 +346,7 @@ class MemoryManager:
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
-        self._ways: dict[RetrievalMode, Retriever] = {
+        self._ways: dict[RetrievalMode, RAGRetriever | LLMRetriever | HybridRetriever] = {
             RetrievalMode.RAG: rules,
             RetrievalMode.LLM: chooser,
             RetrievalMode.HYBRID: hybrid,

@@ -57,11 +57,12 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Topic, Trust
     from agent_memory.models import Resource as ResourceRecord
 
-
 _HIGH: Final = 0.65
 _LOW: Final = 0.35
 _CONFIDENCE: Final[Mapping[Trust, float]] = {"high": 0.9, "medium": 0.6, "low": 0.3}
 """Of an item whose rule says none: one number in each of the bands high, medium and low."""
+_MOST: Final = 100
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +206,6 @@ def get_importance(importance: str) -> float | None:
         if name == importance:
             return value
     raise ValidationError(f"importance is one of {', '.join(IMPORTANCE)}, got {importance!r}.")
-
-
-_MOST: Final = 100
-R = TypeVar("R", bound=Record)
 
 
 class ResourceLayer:

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Record, StageFailure
 
+TALKS_FILE: Final = RESOURCE.journal
+MOST_TURNS: Final = 200_000
+"""Records of turns that are read at most."""
+_LOG_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
+"""Ends of names of files whose roles earlier versions guessed."""
+_SHOWN: Final = 10
+_ADVICE: Final = (
+    "Review them: `agent-memory knowledge episodes ID`. To correct one, run `agent-memory ingest --undo ID`, "
+    "then ingest its file again."
+)
+
 
 def check_stages(records: Iterable[object], titles: Callable[[str], str] = str) -> Iterator[Concern]:
     """Yield concerns about failed records, retried or not, per step.
@@ -110,18 +121,6 @@ def find_obstacle(path: Path) -> str:
     if get_disk_size(path) > MAX_BYTES:
         return "larger than 4 MiB"
     return "" if os.access(path, os.R_OK) else "not readable"
-
-
-TALKS_FILE: Final = RESOURCE.journal
-MOST_TURNS: Final = 200_000
-"""Records of turns that are read at most."""
-_LOG_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
-"""Ends of names of files whose roles earlier versions guessed."""
-_SHOWN: Final = 10
-_ADVICE: Final = (
-    "Review them: `agent-memory knowledge episodes ID`. To correct one, run `agent-memory ingest --undo ID`, "
-    "then ingest its file again."
-)
 
 
 def check_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Concern]:

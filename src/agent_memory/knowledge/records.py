@@ -82,12 +82,7 @@ class Knowledge:
 
         def open_storage(kind: Kind[Any], kind_settings: ServiceSettings) -> RecordStorage[Any]:
             files = Files(
-                kind,
-                self.folder,
-                kind_settings,
-                clock,
-                embedder if kind_settings is settings else None,
-                grace,
+                kind, self.folder, kind_settings, clock, embedder if kind_settings is settings else None, grace
             )
             return RecordStorage(files.backend())
 

@@ -120,8 +120,7 @@ class IngestionSettings(ModelSettings):
         default=False, description="Counts as your yes to the estimate, for sessions without a person."
     )
     entities: bool = Field(
-        default=True,
-        description="Draw who and what is spoken of, and how they relate, behind the answers.",
+        default=True, description="Draw who and what is spoken of, and how they relate, behind the answers."
     )
     summaries: bool = Field(default=True, description="Summarise long conversations behind the answers.")
     background: bool = Field(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.tool_access import KnowledgeAccess
-    from agent_memory.knowledge.tools import ALL_KNOWLEDGE_TOOLS, DigestTool
+    from agent_memory.knowledge.tools import ALL_KNOWLEDGE_TOOLS, DigestTool, KnowledgeAccess
     from agent_memory.tools.agent_tool import AgentTool, ToolAnswer
     from agent_memory.tools.host_session import HostSession
     from agent_memory.tools.memory_tools import ALL_TOOLS, READING_TOOLS, SearchTool, StatusTool

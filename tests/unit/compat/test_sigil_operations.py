@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.compat.sigil_operations import read_choice
 from agent_memory.errors import RetrievalError, StorageError
 from agent_memory.knowledge import (
     Asking,
@@ -20,7 +21,7 @@ from agent_memory.knowledge import (
     RAGRetriever,
     RetrievalMode,
 )
-from agent_memory.knowledge.llm.language_model import NO_MODEL, read_choice
+from agent_memory.knowledge.llm.language_model import NO_MODEL
 from agent_memory.settings import ServiceSettings
 from tests.support import NOON
 

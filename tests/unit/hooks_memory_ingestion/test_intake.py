@@ -12,7 +12,7 @@ from agent_memory.files.lock import only_one
 from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnWriter
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pipeline.runner import Runner
+from agent_memory.knowledge.pipeline.background_work import Runner
 from agent_memory.knowledge.pipeline.stages import RunOutcome
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_memory.compat.sigil_operations import choice_prompt
 from agent_memory.knowledge.digest.model_digest import render_prompt
-from agent_memory.knowledge.llm.language_model import choice_prompt
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Memory
 

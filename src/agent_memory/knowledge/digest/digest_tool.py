@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from agent_memory.memory import Caller
     from agent_memory.models import Memory
 
-
-class StatementInput(ToolArguments):
-    """Statement as a language model hands it back."""
-
-    passage: str = Field(min_length=1, max_length=40)
-    quote: str = Field(min_length=1, max_length=2_000)
-    text: str = Field(min_length=1, max_length=500)
-    is_decision: bool = False
-    owner: str = Field("", max_length=100)
-    date: str = Field("", max_length=100)
-    entities: list[str] = Field(default_factory=list, max_length=20)
-    relations: list[dict[str, Any]] = Field(default_factory=list, max_length=5)
-
-
 NAME: Final = "digest"
 DESCRIPTION: Final = (
     "Make statements of a document's passages when the user asks. First returns passages; then hand back statements, "
@@ -47,6 +33,19 @@ PROPERTIES: Final[dict[str, Any]] = {
     },
     "done": {"type": "array", "items": {"type": "string"}},
 }
+
+
+class StatementInput(ToolArguments):
+    """Statement as a language model hands it back."""
+
+    passage: str = Field(min_length=1, max_length=40)
+    quote: str = Field(min_length=1, max_length=2_000)
+    text: str = Field(min_length=1, max_length=500)
+    is_decision: bool = False
+    owner: str = Field("", max_length=100)
+    date: str = Field("", max_length=100)
+    entities: list[str] = Field(default_factory=list, max_length=20)
+    relations: list[dict[str, Any]] = Field(default_factory=list, max_length=5)
 
 
 class DigestInput(ToolArguments):

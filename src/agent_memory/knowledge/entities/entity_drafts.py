@@ -15,15 +15,7 @@ from agent_memory.knowledge.entities.merges import is_by_removed_rules
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, BY_NAME, LOWERCASE, REPEATED, find_mentions
 from agent_memory.knowledge.entities.relations import DECLARED, make_relations, read_relations
 from agent_memory.knowledge.passages.structure import find_words
-from agent_memory.models import (
-    ENTITY,
-    MENTIONS,
-    MERGED_INTO,
-    NAMES,
-    TRUST_ORDER,
-    derived_id,
-    may_stand_for,
-)
+from agent_memory.models import ENTITY, MENTIONS, MERGED_INTO, NAMES, TRUST_ORDER, derived_id, may_stand_for
 from agent_memory.models.knowledge import MAX_NAME_CHARS, UNTYPED
 from agent_memory.models.memory import FROM
 from agent_memory.store.record_redaction import make_record, with_fields
@@ -41,11 +33,14 @@ if TYPE_CHECKING:
     from agent_memory.store.record_redaction import Redacted
 
 Confidence = Literal["high", "medium", "low"]
-
 SPEAKER: Final = "speaker"
 """Rule of people who speak."""
 _CONFIDENT: Final[tuple[tuple[Confidence, float], ...]] = (("high", 0.8), ("medium", 0.5), ("low", 0.0))
 """From which number on a confidence has which name."""
+IDENTIFIERS: Final = "identifiers"
+"""Detail of the source of an entity found by its form."""
+_MOST_NAMES: Final = 90
+"""Entities of one record of mentions: a record has 100 links at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +129,6 @@ def _make_declared(name: str, text: str) -> ExtractedEntity:
     return ExtractedEntity(name, "name", "high", 1.0, start=start, end=end, rule=DECLARED)
 
 
-IDENTIFIERS: Final = "identifiers"
-"""Detail of the source of an entity found by its form."""
-_MOST_NAMES: Final = 90
-"""Entities of one record of mentions: a record has 100 links at most."""
-
-
 @dataclass(slots=True)
 class EntityDrafts:
     """Records and changes to store for one source.
@@ -158,10 +147,7 @@ class EntityDrafts:
 
 
 def resolve(
-    source: Episode | Resource,
-    result: EntityExtractionResult,
-    index: EntityMatcherIndex,
-    now: datetime,
+    source: Episode | Resource, result: EntityExtractionResult, index: EntityMatcherIndex, now: datetime
 ) -> EntityDrafts:
     """Return drafts of the entities and relations of a source.
 

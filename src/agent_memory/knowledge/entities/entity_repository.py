@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, EntityMentions, Relation, Trust
 
+_LEAST_CHARS: Final = 16
+"""Characters that are shown of a text in addition to the name, if it has as many."""
+_ALIKE: Final = 0.7
+"""Least similarity of a mistyped name to that of an entity."""
+
 
 class _MergedEntity(Protocol):
     """An entity with all merged into it."""
@@ -91,12 +96,6 @@ async def _remove_names(knowledge: Knowledge, mention: EntityMentions, ids: Coll
         "links": links,
     }
     await knowledge.mentions.update(mention.id, redact_fields(MENTIONS, changes))
-
-
-_LEAST_CHARS: Final = 16
-"""Characters that are shown of a text in addition to the name, if it has as many."""
-_ALIKE: Final = 0.7
-"""Least similarity of a mistyped name to that of an entity."""
 
 
 @dataclass(frozen=True, slots=True)

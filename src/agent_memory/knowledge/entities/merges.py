@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from agent_memory.models import EntityMentions
     from agent_memory.models.record import Record, Trust
 
-
 MERGED: Final = "merged"
 """Key of the merges in the metadata of an entity."""
 _MOST_BYTES: Final = 6_144
 """Most bytes of the merges, of the 8 KiB of metadata."""
+REMOVED_RULES: Final = "rules"
+"""Detail of the source of records that earlier versions made."""
+_LEAST: Final = 2
+"""Occurrences of a name before it is shown."""
 
 
 class AttributeValue(TypedDict):
@@ -158,10 +161,6 @@ def _replace_merges(entity: Entity, merges: Merges) -> Entity:
     return type(entity)(**fields)
 
 
-REMOVED_RULES: Final = "rules"
-"""Detail of the source of records that earlier versions made."""
-
-
 def is_guessed_entity(entity: Entity) -> bool:
     """Return True for a guess of a removed rule.
 
@@ -191,10 +190,6 @@ def count_guesses(records: Iterable[Record]) -> tuple[int, int]:
         entities += isinstance(record, Entity) and is_guessed_entity(record)
         relations += isinstance(record, Relation) and is_guessed_relation(record)
     return entities, relations
-
-
-_LEAST: Final = 2
-"""Occurrences of a name before it is shown."""
 
 
 def is_common_use(name: str, entity: Entity | None) -> bool:

@@ -16,6 +16,91 @@ if TYPE_CHECKING:
 
     from agent_memory.models.knowledge import EntityType
 
+Kind: TypeAlias = "EntityType"
+_FIRST_WORD: Final = re.compile(r"[^\W_]+")
+KNOWN: Final = 1.0
+"""Confidence of a name that the agent knows already."""
+REPEATED: Final = 0.6
+"""Confidence of a name that a text has twice."""
+SEEN_ONCE: Final = 0.4
+"""Confidence of a name that a text has once; it counts if another text has it."""
+_LONG_RUN: Final = re.compile(r"\S{160,}")
+"""Finds runs that are too long for an identifier, and cost time by their square."""
+_HAN: Final = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+"""Letters of scripts without spaces: they end an identifier."""
+_ENDINGS: Final = (
+    "py|pyi|ipynb|js|jsx|mjs|cjs|ts|tsx|mts|cts|vue|svelte|astro|mdx|rs|go|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|erb|"
+    "php|pl|lua|dart|ex|exs|erl|hs|clj|scala|zig|jl|nim|gd|asm|sh|bash|zsh|fish|ps1|bat|cmd|md|rst|adoc|tex|bib|txt|"
+    "rtf|toml|yaml|yml|json5?|jsonc|jsonl|ndjson|geojson|xml|xsd|xslt?|sql|graphql|gql|prisma|html?|css|scss|sass|less|"
+    "jinja2?|j2|tmpl|ini|cfg|conf|properties|lock|lockb|csv|tsv|parquet|avro|arrow|npy|npz|pkl|onnx|gguf|safetensors|"
+    "env|log|pem|crt|cer|csr|key|pub|p12|asc|sig|gpg|sha256|md5|proto|tf|tfvars|tfstate|hcl|gradle|cmake|mk|csproj|sln|"
+    "plist|docx?|xlsx?|xlsm|pptx?|odt|ods|odp|pdf|epub|ics|eml|vcf|png|jpe?g|svg|gif|webp|ico|bmp|tiff?|psd|mp3|mp4|m4a|"
+    "wav|flac|ogg|mov|avi|mkv|webm|srt|vtt|ttf|otf|woff2?|zip|tar\\.gz|tgz|tar|gz|bz2|xz|7z|rar|iso|dmg|exe|msi|dll|"
+    "dylib|deb|rpm|apk|ipa|jar|war|whl|egg|wasm|db|sqlite3?|dump|bak|old|orig|diff|patch|tmp|pid|sock|har|pcap"
+)
+_BARE_FILES: Final = (
+    "[Dd]ockerfile|[Mm]akefile|[Jj]ustfile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile|Caddyfile|Pipfile|"
+    r"Podfile|CODEOWNERS|CHANGELOG|README|LICENSE|go\.mod|go\.sum|\.env(?:\.\w+)?|\.gitignore|\.dockerignore|\.bashrc|"
+    r"\.bash_profile|\.zshrc|\.profile|\.npmrc|\.editorconfig|\.gitattributes|\.gitmodules|\.vimrc|\.tmux\.conf|"
+    r"\.htaccess|\.python-version|\.tool-versions"
+)
+_ROOTS: Final = (
+    "var|etc|usr|home|Users|opt|tmp|srv|mnt|media|root|bin|sbin|dev|proc|sys|run|boot|lib|lib64|Library|Applications|"
+    "Volumes|System|private|nix"
+)
+_SEGMENT: Final = r"(?:[\w@+$-][\w.@+$-]*|\.[\w.@+$-]+|\([\w.$-]{1,40}\)[\w.$-]*|\[{1,2}[\w.$-]{1,40}\]{1,2}[\w.$-]*)"
+"""One segment of a path. Brackets are parts of a route: `app/[id]/(group)/page.tsx`."""
+_ADDRESS: Final = (
+    r"(?:[^\s<>\"'`()\[\]{}|\\^\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]|\([^\s()]{0,80}\)|\[[^\s\[\]]{0,80}\]|"
+    r"\{[^\s{}]{0,80}\})+(?<![.,;:!?*])"
+)
+_DOMAINS: Final = (
+    "com|org|net|io|dev|app|ai|co|de|at|ch|fr|es|it|nl|uk|eu|us|jp|cn|edu|gov|me|sh|cloud|tech|xyz|info|biz|"
+    "local|internal|lan|corp|intra|example|test|svc"
+)
+_STANDARDS: Final = r"(?:RFC|PEP|IEEE)[ -]?\d{1,5}|ISO(?:/IEC)?[ -]?\d{3,5}(?:-\d{1,2})?"
+_NO_ISSUE_WORDS: Final = (
+    "UTF SHA ISO RFC GPT COVID AES RSA HTTP MP MD IEEE H DDR USB PEP ECMA ES WIN X F A B C D E G T CUDA RTX GTX RS IPV "
+    "TLS SSL CO PM AM Q DIN EN EC BASE CRC BM TOP FY KB MB GB V PHASE STEP PART ROOM CHAPTER SECTION TYPE CLASS"
+)
+_NO_ISSUES: Final = frozenset(_NO_ISSUE_WORDS.split())
+_ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
+_NUMBER: Final = r"(?:\s*(?:numbers?|no\.?|nr\.?|id))?"
+_PRONOUN: Final = r"I(?:['\u2019]\w+|ve|ll|m|d)?(?![\w'\u2019])"
+_CAPITALIZED: Final = rf"(?!{_PRONOUN})(?=[^\W\d_])(?![a-zß-öø-ÿ])[^\W_](?:[\w-]|['\u2019&](?=\w)|\.(?=[a-z0-9]))*"
+_RUN: Final = re.compile(
+    rf"(?<![\w@/#.$<=\-]){_CAPITALIZED}(?:[ ](?:(?:of the|of|and the|de la|de|del|van|von)[ ])?{_CAPITALIZED})*"
+)
+_QUOTED: Final = re.compile(r"[\"\u201c](?P<title>[^\"\u201c\u201d\n]{2,80}?)[.,!?]?[\"\u201d]")
+_HEADING: Final = re.compile(r"(?m)^[ \t]*[#|].*$")
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_INSIDE: Final = re.compile(r"(?:[\w,;)%'\u2019][ ]|[\w][ ][\"\u201c'\u2018(])$")
+_ADDRESSED: Final = re.compile(r"(?:^|[.!?\u2026\n:-])\W{0,4}[\w'\u2019]{1,20}(?: [A-Z][\w'\u2019]{0,20})?,[ ]$")
+_GOES_ON: Final = re.compile(r"['\u2019]| [a-z]")
+"""One word and a comma, then a word that goes on: the sentence proper begins there, as in "Yeah, Here it is"."""
+_LOOK_BACK: Final = 48
+_POSSESSIVE: Final = re.compile(r"['\u2019][sS]$")
+_MODIFIER: Final = re.compile(r" [a-z]{4}")
+_DATE: Final = re.compile(
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|"
+    r"apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?",
+    re.IGNORECASE,
+)
+_ACRONYM: Final = re.compile(r"[\W\dA-Z]+s?")
+_PROGRAM_TEXT: Final = re.compile(r"[(_=]|::|\.\w")
+_MOST_WORDS: Final = 8
+LOWERCASE: Final = "small letters"
+"""Rule of a mention of a capitalized name in lower case."""
+BY_CAPITALS: Final = "capitals"
+"""Detail of the source of an entity that was found by a capital letter alone."""
+BY_NAME: Final = frozenset({LOWERCASE, "known name", BY_CAPITALS})
+"""Rules that find a name by its words rather than its form."""
+_IMAGE: Final = re.compile(r"(!\[[^\]\n]{0,200}\])(\([^)\n]{0,500}\))")
+"""Image of a Markdown text, such as a badge, and its address."""
+_WORD: Final = re.compile(r"[^\W_]+")
+_LONGER_BEFORE: Final = re.compile(r"[\w/@\\#.-]")
+_LONGER: Final = re.compile(r"[\w/\\@-]|[.:]\w")
+
 
 class SpanSet:
     """Pairs of start and end, exclusive, without overlaps."""
@@ -30,16 +115,6 @@ class SpanSet:
             return False
         insort(self._pairs, (start, end))
         return True
-
-
-Kind: TypeAlias = "EntityType"
-_FIRST_WORD: Final = re.compile(r"[^\W_]+")
-KNOWN: Final = 1.0
-"""Confidence of a name that the agent knows already."""
-REPEATED: Final = 0.6
-"""Confidence of a name that a text has twice."""
-SEEN_ONCE: Final = 0.4
-"""Confidence of a name that a text has once; it counts if another text has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,51 +185,6 @@ class Gazetteer:
         return sorted(names.values(), key=lambda candidate: -len(candidate.name))
 
 
-_LONG_RUN: Final = re.compile(r"\S{160,}")
-"""Finds runs that are too long for an identifier, and cost time by their square."""
-_HAN: Final = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-"""Letters of scripts without spaces: they end an identifier."""
-
-_ENDINGS: Final = (
-    "py|pyi|ipynb|js|jsx|mjs|cjs|ts|tsx|mts|cts|vue|svelte|astro|mdx|rs|go|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|erb|"
-    "php|pl|lua|dart|ex|exs|erl|hs|clj|scala|zig|jl|nim|gd|asm|sh|bash|zsh|fish|ps1|bat|cmd|md|rst|adoc|tex|bib|txt|"
-    "rtf|toml|yaml|yml|json5?|jsonc|jsonl|ndjson|geojson|xml|xsd|xslt?|sql|graphql|gql|prisma|html?|css|scss|sass|less|"
-    "jinja2?|j2|tmpl|ini|cfg|conf|properties|lock|lockb|csv|tsv|parquet|avro|arrow|npy|npz|pkl|onnx|gguf|safetensors|"
-    "env|log|pem|crt|cer|csr|key|pub|p12|asc|sig|gpg|sha256|md5|proto|tf|tfvars|tfstate|hcl|gradle|cmake|mk|csproj|sln|"
-    "plist|docx?|xlsx?|xlsm|pptx?|odt|ods|odp|pdf|epub|ics|eml|vcf|png|jpe?g|svg|gif|webp|ico|bmp|tiff?|psd|mp3|mp4|m4a|"
-    "wav|flac|ogg|mov|avi|mkv|webm|srt|vtt|ttf|otf|woff2?|zip|tar\\.gz|tgz|tar|gz|bz2|xz|7z|rar|iso|dmg|exe|msi|dll|"
-    "dylib|deb|rpm|apk|ipa|jar|war|whl|egg|wasm|db|sqlite3?|dump|bak|old|orig|diff|patch|tmp|pid|sock|har|pcap"
-)
-_BARE_FILES: Final = (
-    "[Dd]ockerfile|[Mm]akefile|[Jj]ustfile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile|Caddyfile|Pipfile|"
-    r"Podfile|CODEOWNERS|CHANGELOG|README|LICENSE|go\.mod|go\.sum|\.env(?:\.\w+)?|\.gitignore|\.dockerignore|\.bashrc|"
-    r"\.bash_profile|\.zshrc|\.profile|\.npmrc|\.editorconfig|\.gitattributes|\.gitmodules|\.vimrc|\.tmux\.conf|"
-    r"\.htaccess|\.python-version|\.tool-versions"
-)
-_ROOTS: Final = (
-    "var|etc|usr|home|Users|opt|tmp|srv|mnt|media|root|bin|sbin|dev|proc|sys|run|boot|lib|lib64|Library|Applications|"
-    "Volumes|System|private|nix"
-)
-_SEGMENT: Final = r"(?:[\w@+$-][\w.@+$-]*|\.[\w.@+$-]+|\([\w.$-]{1,40}\)[\w.$-]*|\[{1,2}[\w.$-]{1,40}\]{1,2}[\w.$-]*)"
-"""One segment of a path. Brackets are parts of a route: `app/[id]/(group)/page.tsx`."""
-_ADDRESS: Final = (
-    r"(?:[^\s<>\"'`()\[\]{}|\\^\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]|\([^\s()]{0,80}\)|\[[^\s\[\]]{0,80}\]|"
-    r"\{[^\s{}]{0,80}\})+(?<![.,;:!?*])"
-)
-_DOMAINS: Final = (
-    "com|org|net|io|dev|app|ai|co|de|at|ch|fr|es|it|nl|uk|eu|us|jp|cn|edu|gov|me|sh|cloud|tech|xyz|info|biz|"
-    "local|internal|lan|corp|intra|example|test|svc"
-)
-_STANDARDS: Final = r"(?:RFC|PEP|IEEE)[ -]?\d{1,5}|ISO(?:/IEC)?[ -]?\d{3,5}(?:-\d{1,2})?"
-_NO_ISSUE_WORDS: Final = (
-    "UTF SHA ISO RFC GPT COVID AES RSA HTTP MP MD IEEE H DDR USB PEP ECMA ES WIN X F A B C D E G T CUDA RTX GTX RS IPV "
-    "TLS SSL CO PM AM Q DIN EN EC BASE CRC BM TOP FY KB MB GB V PHASE STEP PART ROOM CHAPTER SECTION TYPE CLASS"
-)
-_NO_ISSUES: Final = frozenset(_NO_ISSUE_WORDS.split())
-_ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
-_NUMBER: Final = r"(?:\s*(?:numbers?|no\.?|nr\.?|id))?"
-
-
 class _Form(NamedTuple):
     rule: str
     kind: Kind
@@ -198,6 +228,8 @@ _FORMS: Final = (
     _Form("version", "version", r"(?<![\w./-])(?P<name>v\d+(?:\.\d+){1,3}(?:-[a-z0-9.]*\w)?)(?![\w/]|\.\d)", 0.9),
     _Form("standard", "concept", rf"\b(?P<name>{_STANDARDS})\b", 0.9),
 )  # fmt: skip
+
+
 _ACCOUNT: Final = _Form("account", "name", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8)
 
 
@@ -226,31 +258,6 @@ def is_identifier(name: str) -> bool:
 def _compile(pattern: str) -> re.Pattern[str]:
     """Compile a pattern at its first use."""
     return re.compile(pattern)
-
-
-_PRONOUN: Final = r"I(?:['\u2019]\w+|ve|ll|m|d)?(?![\w'\u2019])"
-_CAPITALIZED: Final = rf"(?!{_PRONOUN})(?=[^\W\d_])(?![a-zß-öø-ÿ])[^\W_](?:[\w-]|['\u2019&](?=\w)|\.(?=[a-z0-9]))*"
-_RUN: Final = re.compile(
-    rf"(?<![\w@/#.$<=\-]){_CAPITALIZED}(?:[ ](?:(?:of the|of|and the|de la|de|del|van|von)[ ])?{_CAPITALIZED})*"
-)
-_QUOTED: Final = re.compile(r"[\"\u201c](?P<title>[^\"\u201c\u201d\n]{2,80}?)[.,!?]?[\"\u201d]")
-_HEADING: Final = re.compile(r"(?m)^[ \t]*[#|].*$")
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-_INSIDE: Final = re.compile(r"(?:[\w,;)%'\u2019][ ]|[\w][ ][\"\u201c'\u2018(])$")
-_ADDRESSED: Final = re.compile(r"(?:^|[.!?\u2026\n:-])\W{0,4}[\w'\u2019]{1,20}(?: [A-Z][\w'\u2019]{0,20})?,[ ]$")
-_GOES_ON: Final = re.compile(r"['\u2019]| [a-z]")
-"""One word and a comma, then a word that goes on: the sentence proper begins there, as in "Yeah, Here it is"."""
-_LOOK_BACK: Final = 48
-_POSSESSIVE: Final = re.compile(r"['\u2019][sS]$")
-_MODIFIER: Final = re.compile(r" [a-z]{4}")
-_DATE: Final = re.compile(
-    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|"
-    r"apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?",
-    re.IGNORECASE,
-)
-_ACRONYM: Final = re.compile(r"[\W\dA-Z]+s?")
-_PROGRAM_TEXT: Final = re.compile(r"[(_=]|::|\.\w")
-_MOST_WORDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,19 +321,6 @@ def _is_refused(prose: str, name: str, end: int) -> bool:
     is_acronym = _ACRONYM.fullmatch(name) is not None
     is_date = all(map(_DATE.fullmatch, words))
     return is_acronym or is_date or "_" in name or _PROGRAM_TEXT.match(prose, end) is not None
-
-
-LOWERCASE: Final = "small letters"
-"""Rule of a mention of a capitalized name in lower case."""
-BY_CAPITALS: Final = "capitals"
-"""Detail of the source of an entity that was found by a capital letter alone."""
-BY_NAME: Final = frozenset({LOWERCASE, "known name", BY_CAPITALS})
-"""Rules that find a name by its words rather than its form."""
-_IMAGE: Final = re.compile(r"(!\[[^\]\n]{0,200}\])(\([^)\n]{0,500}\))")
-"""Image of a Markdown text, such as a badge, and its address."""
-_WORD: Final = re.compile(r"[^\W_]+")
-_LONGER_BEFORE: Final = re.compile(r"[\w/@\\#.-]")
-_LONGER: Final = re.compile(r"[\w/\\@-]|[.:]\w")
 
 
 def find_mentions(text: str, *, gazetteer: Gazetteer | None = None, speaker: str = "") -> tuple[Mention, ...]:

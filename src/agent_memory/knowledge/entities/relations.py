@@ -33,11 +33,17 @@ if TYPE_CHECKING:
     from agent_memory.models import Relation
     from agent_memory.store.record_redaction import Redacted
 
-
 RELATIONS: Final = "relations"
 """Key of the metadata that declares the relations of a text."""
 MOST_RELATIONS: Final = 20
 """Relations of one text; further ones are left out."""
+_EntityName = Annotated[str, AfterValidator(flatten), Field(min_length=1, max_length=MAX_NAME_CHARS)]
+DECLARED: Final = "declared"
+"""Detail of the source of entities and relations that metadata declares."""
+ENDED_BY: Final = "ended_by"
+"""Name of the link of a relation to the one that ended it."""
+_FUNCTIONAL: Final = "functional"
+_MOST_CHARS: Final = 1_000
 
 
 def _read_moment(value: object) -> object:
@@ -54,7 +60,6 @@ def _read_moment(value: object) -> object:
         raise ValueError("is beyond the calendar") from None
 
 
-_EntityName = Annotated[str, AfterValidator(flatten), Field(min_length=1, max_length=MAX_NAME_CHARS)]
 _Moment = Annotated[datetime | None, Field(strict=True), BeforeValidator(_read_moment)]
 
 
@@ -138,14 +143,6 @@ def _read_row(row: object, text: str) -> tuple[ExtractedRelationship | None, str
     sentences = (text[start:end] for start, end in find_sentences(text))
     quote = next((sentence for sentence in sentences if all(find_words(name, sentence) for name in relation.names)), "")
     return relation.model_copy(update={"quote": quote}), ""
-
-
-DECLARED: Final = "declared"
-"""Detail of the source of entities and relations that metadata declares."""
-ENDED_BY: Final = "ended_by"
-"""Name of the link of a relation to the one that ended it."""
-_FUNCTIONAL: Final = "functional"
-_MOST_CHARS: Final = 1_000
 
 
 def make_relations(

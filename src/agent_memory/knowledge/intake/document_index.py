@@ -17,11 +17,26 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Resource
 
-
 _MOST_CHARS: Final = 16_384
 """Characters of front matter that are parsed: a longer one is not read."""
 _MOST_VALUE: Final = 300
 _DATES: Final = ("date", "created")
+PATH: Final = "path"
+"""Key of the metadata that has the absolute path of a document, of a resource and its passages."""
+PATH_ID: Final = "path_id"
+"""Key of the metadata that has a checksum of the path."""
+PATH_PARTS: Final = "path_parts"
+"""Key of the metadata that has the names in the path: the redactor may take two names with `/` for a password."""
+DOCUMENT_ID: Final = "document_id"
+PROJECT: Final = "project"
+COPY_OF: Final = "copy_of"
+"""Key of the metadata that has the resource with the same text, if its file also exists."""
+MAYBE_VERSION_OF: Final = "maybe_version_of"
+"""Key of the metadata that has a resource with the same front-matter id, or with the same file name and no path."""
+MISSING_SINCE: Final = "missing_since"
+"""Key of the metadata that has the time at which the file of a document was first missing."""
+_LEAST_SHARED: Final = 0.5
+"""Share of the lines of a file that a resource without a path has, before the file may be its new version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +114,6 @@ def _read_moment(value: Any) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return None
-
-
-PATH: Final = "path"
-"""Key of the metadata that has the absolute path of a document, of a resource and its passages."""
-PATH_ID: Final = "path_id"
-"""Key of the metadata that has a checksum of the path."""
-PATH_PARTS: Final = "path_parts"
-"""Key of the metadata that has the names in the path: the redactor may take two names with `/` for a password."""
-DOCUMENT_ID: Final = "document_id"
-PROJECT: Final = "project"
-COPY_OF: Final = "copy_of"
-"""Key of the metadata that has the resource with the same text, if its file also exists."""
-MAYBE_VERSION_OF: Final = "maybe_version_of"
-"""Key of the metadata that has a resource with the same front-matter id, or with the same file name and no path."""
-MISSING_SINCE: Final = "missing_since"
-"""Key of the metadata that has the time at which the file of a document was first missing."""
-_LEAST_SHARED: Final = 0.5
-"""Share of the lines of a file that a resource without a path has, before the file may be its new version."""
 
 
 class DocumentIndex:

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from agent_memory.language.speakers import SpeakerTurn
     from agent_memory.models import Resource
 
-
 _FIELD_WORDS: Final = """
     a added address author changed company cons date deadline depends deprecated description due duration email end
     environment expected fixed from goal host id input kind language license location name output owner password path
@@ -77,6 +76,26 @@ _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
 """A word, or a sign of a script without spaces."""
 _MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")
 _HEADING: Final = re.compile(r"(?:#{1,6} +)?")
+_SAID: Final = frozenset({"text", "multimodal_text", "code", "execution_output"})
+"""Contents that somebody said or a tool answered; others are a model's thoughts, settings of a user, pictures."""
+_SPOKEN: Final = frozenset({"audio_transcription"})
+"""Parts with a type that hold words of the message's author."""
+_NODE_KEYS: Final = split_keys("""
+    author channel content create_time end_turn id metadata recipient status update_time weight
+""")
+_CONTENT_KEYS: Final = frozenset({"content_type", "parts", "text", "language", "response_format_name"})
+_CLAUDE_KEYS: Final = MESSAGE_KEYS | {"edited_at", "files_v2", "sync_sources", "truncated"}
+_MOST_NODES: Final = 1_000_000
+_MOST_BYTES: Final = 512 << 20
+_TEXTS: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", ".adoc", ""})
+_CONFIGS: Final = frozenset({".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"})
+_LINES: Final = frozenset({".jsonl", ".ndjson"})
+FORMS: Final = (
+    "Markdown and text (.md, .txt; lines such as `Ada: words` are a chat), settings (.yaml, .toml, .ini), chats with a "
+    "JSON object a line (.jsonl: `role` or `speaker`, `content` or `text`), session logs of Claude Code, Codex, Gemini "
+    "CLI, Cursor and Amplifier, messages of an API or of LangChain, conversations.json of an export of ChatGPT "
+    "or Claude"
+)
 
 
 def read_transcript(text: str, name: str) -> FileConversation | None:
@@ -140,18 +159,6 @@ def _make_turn(spoken: SpeakerTurn, said_at: datetime | None) -> ReceivedTurn:
     return ReceivedTurn(
         spoken.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else spoken.speaker, said_at
     )
-
-
-_SAID: Final = frozenset({"text", "multimodal_text", "code", "execution_output"})
-"""Contents that somebody said or a tool answered; others are a model's thoughts, settings of a user, pictures."""
-_SPOKEN: Final = frozenset({"audio_transcription"})
-"""Parts with a type that hold words of the message's author."""
-_NODE_KEYS: Final = split_keys("""
-    author channel content create_time end_turn id metadata recipient status update_time weight
-""")
-_CONTENT_KEYS: Final = frozenset({"content_type", "parts", "text", "language", "response_format_name"})
-_CLAUDE_KEYS: Final = MESSAGE_KEYS | {"edited_at", "files_v2", "sync_sources", "truncated"}
-_MOST_NODES: Final = 1_000_000
 
 
 def read_export(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
@@ -334,18 +341,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-_MOST_BYTES: Final = 512 << 20
-_TEXTS: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", ".adoc", ""})
-_CONFIGS: Final = frozenset({".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"})
-_LINES: Final = frozenset({".jsonl", ".ndjson"})
-FORMS: Final = (
-    "Markdown and text (.md, .txt; lines such as `Ada: words` are a chat), settings (.yaml, .toml, .ini), chats with a "
-    "JSON object a line (.jsonl: `role` or `speaker`, `content` or `text`), session logs of Claude Code, Codex, Gemini "
-    "CLI, Cursor and Amplifier, messages of an API or of LangChain, conversations.json of an export of ChatGPT "
-    "or Claude"
-)
-
-
 def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:
     """Yield the parts of a file in order.
 
@@ -504,9 +499,7 @@ def _inner_role(where: str) -> str:
 
 def _make_form_error(name: str, why: str) -> ValidationError:
     return ValidationError(
-        f"{name} was not taken in: {why}.",
-        code="unknown_form",
-        recovery=f"Known are {FORMS}. Unpack an archive first.",
+        f"{name} was not taken in: {why}.", code="unknown_form", recovery=f"Known are {FORMS}. Unpack an archive first."
     )
 
 

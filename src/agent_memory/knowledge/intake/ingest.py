@@ -63,8 +63,10 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
     from agent_memory.store.record_storage import RecordStorage
 
-
 _ATTEMPTS: Final = 8
+_AT_ONCE: Final = 100
+_CHARACTERS_AT_ONCE: Final = 1 << 16
+"""In one change: a line of the journal that is damaged, or finds no room, loses no more than these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,6 @@ async def _place_draft(
         placed = rename_draft(draft, kind.prefix, attempt)
         existing = await storage.get(placed.record.value.id)
     raise ValidationError("Nothing was stored: no id was free for it.", code="id_taken")
-
-
-_AT_ONCE: Final = 100
-_CHARACTERS_AT_ONCE: Final = 1 << 16
-"""In one change: a line of the journal that is damaged, or finds no room, loses no more than these."""
 
 
 @dataclass(slots=True)

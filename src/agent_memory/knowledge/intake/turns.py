@@ -18,12 +18,6 @@ from agent_memory.models import as_utc, from_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-
-def split_keys(words: str) -> frozenset[str]:
-    """Return the keys in a text, with a space between them."""
-    return frozenset(words.split())
-
-
 _DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _MILLISECONDS: Final = 1e11
 """Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds."""
@@ -34,26 +28,6 @@ ROLES: Final = {
 _ROLE_NAMES: Final = ("role", "sender", "author", "from")
 _TEXTS: Final = ("content", "text", "message", "parts")
 _MOMENTS: Final = ("timestamp", "created_at", "said_at", "date", "time", "create_time", "ts")
-MESSAGE_KEYS: Final = split_keys("""
-    annotations assistant_id attachments audio author cache_control channel chat_id children childrenIds
-    completed_at content conversation conversation_id conversationId create_time created created_at createdAt cwd
-    date done endpoint feedback files finish_reason followUps from function_call gitBranch id images index
-    isCreatedByUser lang language logprobs message message_id messageId metadata model model_name modelIdx modelName
-    models modelSlug name object order parent parent_id parent_message_uuid parentId parentMessageId parts phase
-    provider reasoning reasoning_content refusal role run_id said_at sender seq session session_id sessionId speaker
-    status statusHistory stop_reason stop_sequence text thread_id threadId time timestamp timestamp_ms title
-    tokenCount tokens tool_calls ts turn turn_id turn_index type unfinished update_time updated_at updatedAt usage
-    uuid version weight
-""")
-"""Keys of a message that leave its words to the role that it states."""
-_METADATA_KEYS: Final = split_keys("""
-    created_at date duration_ms id language model model_name provider session_id thread_id time timestamp tokens turn
-    turn_id turn_index usage version
-""")
-_PART_KEYS: Final = split_keys("""
-    alternatives annotations cache_control citations content_type end_timestamp flags id index logprobs parts role
-    start_timestamp state stop_timestamp text thought thoughtSignature type value
-""")
 _BARE_KEYS: Final = frozenset({"text", "value", "annotations", "thought", "thoughtSignature"})
 """Keys of a part without a type, where a format has such parts."""
 _SAID_PARTS: Final = frozenset({"", "text", "input_text", "output_text"})
@@ -91,6 +65,40 @@ _HOST_TEXTS: Final = (
 """Beginnings of constant texts that hosts write under the user's role."""
 _DEPTH: Final = 6
 """Levels of a value that are searched for texts and roles."""
+_LABELS: Final = frozenset({"type", "id", "name", "status", "role", "toolName", "mimeType", "data"}) | _TOOL_MARKS - {
+    "functionResponse", "function_response", "toolUseResult",
+}  # fmt: skip
+
+
+def split_keys(words: str) -> frozenset[str]:
+    """Return the keys in a text, with a space between them."""
+    return frozenset(words.split())
+
+
+MESSAGE_KEYS: Final = split_keys("""
+    annotations assistant_id attachments audio author cache_control channel chat_id children childrenIds
+    completed_at content conversation conversation_id conversationId create_time created created_at createdAt cwd
+    date done endpoint feedback files finish_reason followUps from function_call gitBranch id images index
+    isCreatedByUser lang language logprobs message message_id messageId metadata model model_name modelIdx modelName
+    models modelSlug name object order parent parent_id parent_message_uuid parentId parentMessageId parts phase
+    provider reasoning reasoning_content refusal role run_id said_at sender seq session session_id sessionId speaker
+    status statusHistory stop_reason stop_sequence text thread_id threadId time timestamp timestamp_ms title
+    tokenCount tokens tool_calls ts turn turn_id turn_index type unfinished update_time updated_at updatedAt usage
+    uuid version weight
+""")
+"""Keys of a message that leave its words to the role that it states."""
+
+
+_METADATA_KEYS: Final = split_keys("""
+    created_at date duration_ms id language model model_name provider session_id thread_id time timestamp tokens turn
+    turn_id turn_index usage version
+""")
+
+
+_PART_KEYS: Final = split_keys("""
+    alternatives annotations cache_control citations content_type end_timestamp flags id index logprobs parts role
+    start_timestamp state stop_timestamp text thought thoughtSignature type value
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +299,6 @@ def collect_text(value: Any, depth: int = _DEPTH) -> str:
         return ""
     inner = [part for key, part in value.items() if key not in _LABELS] if isinstance(value, dict) else value
     return "\n".join(text for part in inner if (text := collect_text(part, depth - 1)).strip())
-
-
-_LABELS: Final = frozenset({"type", "id", "name", "status", "role", "toolName", "mimeType", "data"}) | _TOOL_MARKS - {
-    "functionResponse", "function_response", "toolUseResult",
-}  # fmt: skip
 
 
 def repair_text(text: str) -> str:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
 
-
 FLOOR: Final = 0.2
 """Least mean of two cosines, to the whole description and to the nearest phrase of it."""
 LEAST_WORDS: Final = 0.5
@@ -35,6 +34,8 @@ LEAST_WORDS: Final = 0.5
 _PHRASE: Final = re.compile(r"[,;.:\n]|\band\b")
 _PLAIN: Final = re.compile(r"[^a-z0-9]+")
 _MAX_NAME_CHARS: Final = 60
+_MOST_TITLE: Final = 300
+_REDACTOR: Final = SecretRedactor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,6 @@ def _by_words(texts: Sequence[str], declared: Sequence[DeclaredTopic]) -> list[l
         [sum(1 / holders[term] for term in topic_terms & set(index_terms(text))) for topic_terms in terms]
         for text in texts
     ]
-
-
-_MOST_TITLE: Final = 300
-_REDACTOR: Final = SecretRedactor()
 
 
 @dataclass(frozen=True, slots=True)

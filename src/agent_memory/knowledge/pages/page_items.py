@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.page_files import SavedPage
     from agent_memory.models import Memory, Topic
 
+_EXCHANGES: Final = "Exchanges"
+_UNDATED: Final = "Without a date"
+_NOTE: Final = "note"
+_MOST_QUOTED: Final = 500
+"""Characters of a text that is quoted whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
@@ -83,13 +89,6 @@ async def load_texts(knowledge: Knowledge, source_ids: Iterable[str]) -> dict[st
             speaker, order = (turn.speaker or turn.role.title(), turn.order) if turn is not None else ("", 0)
             texts[source] = SourceText(source, home, text, label, order, speaker)
     return texts
-
-
-_EXCHANGES: Final = "Exchanges"
-_UNDATED: Final = "Without a date"
-_NOTE: Final = "note"
-_MOST_QUOTED: Final = 500
-"""Characters of a text that is quoted whole."""
 
 
 def build_page(

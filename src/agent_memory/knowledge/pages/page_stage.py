@@ -48,13 +48,7 @@ class PageStage:
     source = "item"
 
     def __init__(
-        self,
-        knowledge: Knowledge,
-        service: MemoryService,
-        pages: Pages,
-        caller: Caller,
-        *,
-        at_once: bool = False,
+        self, knowledge: Knowledge, service: MemoryService, pages: Pages, caller: Caller, *, at_once: bool = False
     ) -> None:
         self._knowledge, self._service, self._pages = knowledge, service, pages
         self._caller, self._at_once, self._marks = caller, at_once, StageCheckpoints(knowledge.marks)

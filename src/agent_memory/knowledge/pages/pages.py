@@ -52,8 +52,11 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
     from agent_memory.store.record_redaction import Redacted
 
-
 _NUMBER: Final = re.compile(r"\[\^\d+\]")
+log = get_logger(__name__)
+_TRIES: Final = 5
+_SHARE: Final = 10
+"""A long page is rebuilt after a tenth of it is new: each time all of it is written."""
 
 
 class OnlyNew:
@@ -129,13 +132,6 @@ class PageShortener:
         # Another process may have removed other words in between, which this write restored.
         is_alone = (await self._knowledge.topics.changed_after(self._through)).last == self._through
         return changed if is_alone else None
-
-
-log = get_logger(__name__)
-
-_TRIES: Final = 5
-_SHARE: Final = 10
-"""A long page is rebuilt after a tenth of it is new: each time all of it is written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,7 @@ class EntityDeduplicationConfig(Settings):
     fuzzy_threshold: float = Field(default=0.85, ge=0, le=1)
     embedding_match_enabled: bool = True
     embedding_threshold: float = Field(
-        default=0.80,
-        ge=0,
-        le=1,
-        description="Likeness by meaning from which one is compared; it merges nothing.",
+        default=0.80, ge=0, le=1, description="Likeness by meaning from which one is compared; it merges nothing."
     )
     rule_based_enabled: bool = True
 

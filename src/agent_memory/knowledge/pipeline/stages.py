@@ -18,13 +18,26 @@ if TYPE_CHECKING:
 
     from agent_memory.store.record_storage import RecordStorage
 
-
 LEAST_DEATHS: Final = 2
 """Deaths of the process in which a record was current, and from which on it is read alone."""
 MOST_DEATHS: Final = 10
 """Deaths from which on a record is quarantined though its reader ends well alone: something behind the reader kills."""
 _TITLE_CHARS: Final = 60
 _CODE: Final = re.compile(r"quarantined (\S{1,32}) (\S{1,24})")
+MODEL_SILENT: Final = "model_silent"
+"""Code of a record on which a language model gave no answer in time, or raised."""
+RECORD_ERRORS: Final = frozenset({"blob_missing", "blob_damaged"})
+"""Codes of storage errors that are about one record, rather than about the disk."""
+MODEL_UNREADABLE: Final = "model_unreadable"
+"""Code of a record on which a language model gave an answer that cannot be read."""
+OF_MODEL: Final = frozenset({MODEL_SILENT, MODEL_UNREADABLE})
+ATTEMPTS: Final = 5
+"""How often a record is tried."""
+_FIRST_PAUSE: Final = 60
+"""Seconds until a record that failed is tried again; the pause doubles each time."""
+MOST_FAILURES: Final = 500
+"""With more of them a step is broken rather than its records: it stops."""
+_MOST_NEVER: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +92,6 @@ def get_reason(failure: StageFailure) -> str:
     """Return the reason of a quarantine, in one word."""
     match = _CODE.fullmatch(failure.code)
     return match[2] if match else failure.code
-
-
-MODEL_SILENT: Final = "model_silent"
-"""Code of a record on which a language model gave no answer in time, or raised."""
-RECORD_ERRORS: Final = frozenset({"blob_missing", "blob_damaged"})
-"""Codes of storage errors that are about one record, rather than about the disk."""
-MODEL_UNREADABLE: Final = "model_unreadable"
-"""Code of a record on which a language model gave an answer that cannot be read."""
-OF_MODEL: Final = frozenset({MODEL_SILENT, MODEL_UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +196,6 @@ class RunOutcome:
     failed: int = 0
     is_busy: bool = False
     is_over: bool = False
-
-
-ATTEMPTS: Final = 5
-"""How often a record is tried."""
-_FIRST_PAUSE: Final = 60
-"""Seconds until a record that failed is tried again; the pause doubles each time."""
-MOST_FAILURES: Final = 500
-"""With more of them a step is broken rather than its records: it stops."""
-_MOST_NEVER: Final = 20_000
 
 
 class StageCheckpoints:

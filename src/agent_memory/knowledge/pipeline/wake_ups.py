@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
 
+log = get_logger(__name__)
+_SECONDS: Final = 1.0
+"""For one answer of the server: whoever takes in a turn waits no longer for it."""
+_PAUSE: Final = 1.0
+"""Seconds before a server that did not answer is asked again."""
+log = get_logger(__name__)
+LOOK_AGAIN_SECONDS: Final = 5.0
+"""After so long without a word from the queue it looks whether there is work."""
+
 
 class Queue(Protocol):
     """Wake-ups. A lost one costs a pause, no work."""
@@ -59,14 +68,6 @@ class InMemoryQueue:
 
     async def close(self) -> None:
         """See `Queue.close`."""
-
-
-log = get_logger(__name__)
-
-_SECONDS: Final = 1.0
-"""For one answer of the server: whoever takes in a turn waits no longer for it."""
-_PAUSE: Final = 1.0
-"""Seconds before a server that did not answer is asked again."""
 
 
 class RedisQueue:
@@ -160,12 +161,6 @@ def _library() -> ModuleType:
             recovery=advice("redis"),
         ) from None
     return redis
-
-
-log = get_logger(__name__)
-
-LOOK_AGAIN_SECONDS: Final = 5.0
-"""After so long without a word from the queue it looks whether there is work."""
 
 
 class Background:

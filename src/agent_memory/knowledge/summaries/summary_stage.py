@@ -30,8 +30,16 @@ if TYPE_CHECKING:
     from agent_memory.store.record_redaction import Redacted
 
 log = get_logger(__name__)
-
 STAGE: Final = "summaries"
+WINDOW_SHARE: Final = 0.3
+META_SHARE: Final = 0.6
+"""Of the characters of what is summarised, at most."""
+_MOST_CONVERSATIONS: Final = 8
+"""Conversations that a summary links to, at most."""
+NOTHING: Final = "nothing_to_summarise"
+"""Code of the error for turns that state nothing."""
+RULES: Final = "quotes"
+"""`source.detail` of a summary that was made without a language model."""
 
 
 class SummaryStage:
@@ -121,10 +129,7 @@ class UncoveredTurns:
                 self._count += 1
 
     async def summarise(
-        self,
-        knowledge: Knowledge,
-        config: SummarizationConfig,
-        run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+        self, knowledge: Knowledge, config: SummarizationConfig, run: Callable[..., Awaitable[Any]] = asyncio.to_thread
     ) -> list[Summary]:
         """Store the summaries that are due; return them.
 
@@ -259,17 +264,6 @@ def _through(summary: Summary) -> int:
     return through if isinstance(through, int) else -1
 
 
-WINDOW_SHARE: Final = 0.3
-META_SHARE: Final = 0.6
-"""Of the characters of what is summarised, at most."""
-_MOST_CONVERSATIONS: Final = 8
-"""Conversations that a summary links to, at most."""
-NOTHING: Final = "nothing_to_summarise"
-"""Code of the error for turns that state nothing."""
-RULES: Final = "quotes"
-"""`source.detail` of a summary that was made without a language model."""
-
-
 def build_turns(episodes: Sequence[Episode], texts: Sequence[str]) -> list[SummaryTurn]:
     """Return turns as what is read, given the whole text of each."""
     return [
@@ -286,11 +280,7 @@ def get_limit(texts: Sequence[str], share: float, max_tokens: int) -> int:
 
 
 def build_summary(
-    level: SummaryType,
-    covered: Sequence[Episode | Summary],
-    content: str,
-    characters: int,
-    now: datetime,
+    level: SummaryType, covered: Sequence[Episode | Summary], content: str, characters: int, now: datetime
 ) -> Redacted[Summary]:
     """Return a summary as it would be stored.
 

@@ -16,9 +16,26 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.page import Footnote
     from agent_memory.models import Trust
 
-
 DOCUMENTS: Final = 1
 """Part of a page with the passages of documents."""
+HEADINGS: Final = {
+    "preference": "Preferences",
+    "decision": "Decisions",
+    "pattern": "Decisions",
+    "task": "To do and open questions",
+    "question": "To do and open questions",
+    "discovery": "Findings",
+    "insight": "Findings",
+    "bugfix": "Findings",
+}
+"""Headings by category, in the order of a page."""
+REST: Final = "Facts"
+"""Last heading, of what has no other one."""
+_TITLES: Final = ["", *HEADINGS.values()]
+INTERVAL: Final = 10
+"""New items after which a page is rebuilt."""
+GONE: Final = "its item is kept no longer"
+TAKEN_OUT: Final = "taken out by hand"
 
 
 class PagePlace(NamedTuple):
@@ -68,22 +85,6 @@ class TopicItem:
         return "\n".join(filter(None, lines)) or "-"
 
 
-HEADINGS: Final = {
-    "preference": "Preferences",
-    "decision": "Decisions",
-    "pattern": "Decisions",
-    "task": "To do and open questions",
-    "question": "To do and open questions",
-    "discovery": "Findings",
-    "insight": "Findings",
-    "bugfix": "Findings",
-}
-"""Headings by category, in the order of a page."""
-REST: Final = "Facts"
-"""Last heading, of what has no other one."""
-_TITLES: Final = ["", *HEADINGS.values()]
-
-
 def get_rank(title: str, sections: Collection[str] = ()) -> int:
     """Return the rank of a heading: categories, others, the rest.
 
@@ -94,12 +95,6 @@ def get_rank(title: str, sections: Collection[str] = ()) -> int:
     if title in sections:
         return len(_TITLES)
     return _TITLES.index(title) if title in _TITLES else len(_TITLES) + (title == REST)
-
-
-INTERVAL: Final = 10
-"""New items after which a page is rebuilt."""
-GONE: Final = "its item is kept no longer"
-TAKEN_OUT: Final = "taken out by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +124,7 @@ class TopicConsolidation:
 
 
 def consolidate(
-    before: Page,
-    items: Sequence[TopicItem],
-    *,
-    now: datetime,
-    rendered: Page | None = None,
-    about: str = "",
+    before: Page, items: Sequence[TopicItem], *, now: datetime, rendered: Page | None = None, about: str = ""
 ) -> TopicConsolidation:
     """Return the page of these items.
 

@@ -20,7 +20,6 @@ from agent_memory.models import STEERING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
 _ALWAYS: Final = '\\\\`*\\[\\]<>~"|$'
 _SPECIAL: Final = re.compile(
     rf"(?P<coded>[\t\n{STEERING}\u200c\u200d\ufe00-\ufe0f])"
@@ -41,6 +40,34 @@ _REMEMBERED: Final = 4_096
 """Texts of one long page, about 1 MB: a page is measured, split and written."""
 _SURROGATES: Final = range(0xD800, 0xE000)
 _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
+MAX_TOKENS: Final = 1_500
+"""Of one part of a page, as the scratchpad estimates them: on the high side."""
+EDITED: Final = "*(edited)*"
+UNTRUSTED: Final = "*(from an untrusted source)*"
+NONE_YET: Final = "*No items yet.*"
+_LABEL_PART: Final = re.compile(r"\\.|\(")
+"""What is escaped already, or the bracket that would end a label."""
+_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
+_SEEN: Final = r"(?:[^\\\n]|\\.)*?"
+_ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
+_FOOTER: Final = re.compile(
+    r"^(?:---\n)?\*Last consolidated: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\*\n\*Items: \d+ \| Resources: \d+\*$",
+    re.MULTILINE,
+)
+_TAKEN_OUT: Final = re.compile(rf"^\*Taken out by hand: ({_ID}(?:, {_ID})*)\*$", re.MULTILINE)
+_SOURCES: Final = re.compile(rf"^(?:---\n+)?## {SOURCES}$", re.MULTILINE)
+_NOTE: Final = re.compile(
+    rf"\[\^(\d+)\]: Extracted from (?:((?:[^\\(\n]|\\.)+) )?\((?:({_ID}), )?({_ID}) at (\d+)-(\d+)(?:, ({_ID}))?\)"
+    r'(?:: "((?:[^\\"\n]|\\.)*)")?'
+)
+_CLAIM: Final = re.compile(
+    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))( {re.escape(UNTRUSTED)})?(?: ((?:\[\^\d+\])+))?"
+    rf"( {re.escape(EDITED)})?"
+)
+_NUMBER: Final = re.compile(r"\[\^(\d+)\]")
+_ABOUT: Final = re.compile(r"\*About: (.+)\*")
+_PART: Final = re.compile(r"\*Part (\d+) of (\d+)\.\*")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -83,16 +110,6 @@ def _escape(match: re.Match[str]) -> str:
 def _character(digits: str) -> str:
     code = int(digits, 16)
     return chr(code) if 0 < code <= sys.maxunicode and code not in _SURROGATES else f"&#x{digits};"
-
-
-MAX_TOKENS: Final = 1_500
-"""Of one part of a page, as the scratchpad estimates them: on the high side."""
-EDITED: Final = "*(edited)*"
-UNTRUSTED: Final = "*(from an untrusted source)*"
-NONE_YET: Final = "*No items yet.*"
-_LABEL_PART: Final = re.compile(r"\\.|\(")
-"""What is escaped already, or the bracket that would end a label."""
-_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 def render(page: Page) -> str:
@@ -238,28 +255,6 @@ def _render_note(number: int, note: Footnote) -> str:
 
 def _without_bracket(part: re.Match[str]) -> str:
     return "\\(" if part[0] == "(" else part[0]
-
-
-_SEEN: Final = r"(?:[^\\\n]|\\.)*?"
-_ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
-_FOOTER: Final = re.compile(
-    r"^(?:---\n)?\*Last consolidated: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\*\n\*Items: \d+ \| Resources: \d+\*$",
-    re.MULTILINE,
-)
-_TAKEN_OUT: Final = re.compile(rf"^\*Taken out by hand: ({_ID}(?:, {_ID})*)\*$", re.MULTILINE)
-_SOURCES: Final = re.compile(rf"^(?:---\n+)?## {SOURCES}$", re.MULTILINE)
-_NOTE: Final = re.compile(
-    rf"\[\^(\d+)\]: Extracted from (?:((?:[^\\(\n]|\\.)+) )?\((?:({_ID}), )?({_ID}) at (\d+)-(\d+)(?:, ({_ID}))?\)"
-    r'(?:: "((?:[^\\"\n]|\\.)*)")?'
-)
-_CLAIM: Final = re.compile(
-    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))( {re.escape(UNTRUSTED)})?(?: ((?:\[\^\d+\])+))?"
-    rf"( {re.escape(EDITED)})?"
-)
-_NUMBER: Final = re.compile(r"\[\^(\d+)\]")
-_ABOUT: Final = re.compile(r"\*About: (.+)\*")
-_PART: Final = re.compile(r"\*Part (\d+) of (\d+)\.\*")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass

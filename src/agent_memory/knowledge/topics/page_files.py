@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.consolidation import TopicConsolidation
     from agent_memory.knowledge.topics.page import Page
 
-
 _ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
 _NOTE: Final = re.compile(rf"\[\^(\d+)\]: .*?\((?:({_ID}), )?({_ID}) at \d+-\d+(?:, ({_ID}))?\)")
 _CLAIM: Final = re.compile(r"- .* ((?:\[\^\d+\])+)")
@@ -52,6 +51,20 @@ _NOTHING: Final = "\0"
 """Line that was removed, until it is known whether something is left below its heading."""
 _EMPTY_SECTION: Final = re.compile(rf"^## [^\n]*\n\n(?:{_NOTHING}\n)+\n(?=## |---\n)", re.MULTILINE)
 _EMPTY_BLOCK: Final = re.compile(rf"(?<=\n\n)(?:{_NOTHING}\n)+\n")
+FORMAT_VERSION: Final = "0.2"
+"""Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
+PROPOSED: Final = ".proposed.md"
+_RESERVED: Final = frozenset({"index", "log"})
+_NAME: Final = re.compile(r"\.?([a-z0-9_]+?)_?(?:-\d+)?(?:\.proposed|\.saved-[0-9a-f]+)?\.md")
+_FRONT: Final = re.compile(r"\A---\n(?:.*\n)*?---\n+")
+_RENDERED: Final = re.compile(r"^rendered: ([0-9a-f]{16})\n", re.MULTILINE)
+log = get_logger(__name__)
+MAX_BYTES: Final = 4 * 1024 * 1024
+NO_PAGE: Final = ".no-page"
+"""Behind the name of what was moved out of the place of a page."""
+_CAME_OUT: Final = ".old"
+_PATIENCE: Final = 0.5
+"""Seconds to wait for a program that is writing a page."""
 
 
 def list_items(text: str) -> set[str]:
@@ -130,15 +143,6 @@ def _cut_line(line: str, numbers: Collection[str], rendered: Collection[str]) ->
     if claim and references <= set(numbers) and not line.rstrip().endswith(EDITED) and claim[1] in rendered:
         return None
     return _NUMBER.sub(lambda number: "" if number[1] in numbers else number[0], line).rstrip()
-
-
-FORMAT_VERSION: Final = "0.2"
-"""Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
-PROPOSED: Final = ".proposed.md"
-_RESERVED: Final = frozenset({"index", "log"})
-_NAME: Final = re.compile(r"\.?([a-z0-9_]+?)_?(?:-\d+)?(?:\.proposed|\.saved-[0-9a-f]+)?\.md")
-_FRONT: Final = re.compile(r"\A---\n(?:.*\n)*?---\n+")
-_RENDERED: Final = re.compile(r"^rendered: ([0-9a-f]{16})\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,16 +235,6 @@ def _quote(text: str) -> str:
 
 def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-log = get_logger(__name__)
-
-MAX_BYTES: Final = 4 * 1024 * 1024
-NO_PAGE: Final = ".no-page"
-"""Behind the name of what was moved out of the place of a page."""
-_CAME_OUT: Final = ".old"
-_PATIENCE: Final = 0.5
-"""Seconds to wait for a program that is writing a page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ READERS: tuple[tuple[Any, str], ...] = (
     (items, "_leave_known"),
     (entity_stage, "extract_entities"),
     (entities, "resolve"),
-    (summaries, "quotes_of"),
+    (summaries, "choose_quotes"),
     (filing, "_build_filing"),
 )
 

@@ -348,7 +348,7 @@ async def test_a_proposal_for_a_page_of_many_parts_takes_the_place_of_all_of_the
     await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     (folder / "lea.proposed.md").rename(folder / "lea.md")
     (topic,) = await Pages(knowledge, service).list_shown()
-    assert (await Pages(knowledge, service).shown(topic)).count("Ask her about the boat.") == 1
+    assert (await Pages(knowledge, service).get_text(topic)).count("Ask her about the boat.") == 1
     await talk_of(ingest, "I paint small birds on old plates.", key="s-3")
     await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
     assert all_text(folder).count("Ask her about the boat.") == 1

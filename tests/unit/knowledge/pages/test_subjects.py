@@ -208,7 +208,7 @@ async def test_pages_of_equal_title_name_their_files(
         (tmp_path / file).write_text("\n".join(f"{speaker}: {words} ({file})" for speaker, words in MEETING * 2))
         await ingest.file(tmp_path / file)
     topics = await make_topics(knowledge, service)
-    pages = [parse(await Pages(knowledge, service).shown(topics[name])) for name in ("chat", "chat_2")]
+    pages = [parse(await Pages(knowledge, service).get_text(topics[name])) for name in ("chat", "chat_2")]
     assert [page.title for page in pages] == ["chat", "chat"]
     assert {page.about.partition(" in ")[2] for page in pages} == {
         "chat.text with Maria and Tobias.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.knowledge.pipeline.runner import Runner
+from agent_memory.knowledge.pipeline.background_work import Runner
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.settings import ServiceSettings
 

@@ -36,10 +36,37 @@ if TYPE_CHECKING:
     )
     from agent_memory.knowledge.entities.matching.word_similarity import Kinship
 
-
 Blocks: TypeAlias = Literal["", "unsure", "conflict", "all"]
 """What a piece of evidence forbids. `unsure`: a merge, because too little is known. `conflict`: a merge, also by way of
 others, because it says that the two are different. `all`: that, and to suggest it."""
+_NOTHING_SHARED, _COVERED, _SHARED = -6.1, 3.0, 5.5
+_PER_WEIGHT, _MOST_WEIGHT = 0.06, 30.0
+"""The more that is shared tells, the more it speaks for."""
+_EACH_ALONE: Final = -0.35
+"""Per weight of the most telling word of one name that the other lacks; of both names the lesser."""
+_TOLD: Final = 0.5
+"""What a word counts that stands in a long value of the other one, instead of in its name."""
+_CODE, _RAREST_CODE = 0.55, 9.0
+_SHORT_TELLING: Final = 5.0
+_UNNAMED: Final = -1.5
+_PHONE_DIGITS: Final = 7
+_MOST_PEOPLE: Final = 30
+_BY_ANY_NAME: Final[tuple[ValueKind, ...]] = ("phone", "email", "url")
+_NOT_A_DIGIT: Final = re.compile(r"\D")
+_SCHEME: Final = re.compile(r"^(?:https?://)?(?:www\.)?|(?<!/)/+$")
+_NUMBER: Final = re.compile(r"\d+")
+_SHORTEST_ACRONYM: Final = 2
+_MOSTLY, _HALF, _PARTLY = 0.75, 0.5, 0.3
+_PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
+_ANYTHING: Final = frozenset({"", "other", "concept"})
+_MADE: Final = frozenset({"product", "package", "service", "organisation", "host"})
+"""What is made, who makes it and where it runs often have one name, and are mixed up when they are found in a text."""
+_AGAINST: Final = -1.0
+_MOST_NAMES_COMPARED: Final = 4
+_TOGETHER: Final = "the same name, once written together and once apart"
+_SAME_NAME, _SURE, _ALONE, _PER_BEARER = 3.0, 5.5, 4.0, -3.0
+"""A name that is written the same; what is as good as that; what tells who it is whatever the name; per logarithm of
+how many known ones have the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +90,6 @@ class NameEvidence:
         """True if the two cannot be one entity by this alone."""
         return self.blocks in {"conflict", "all"}
 
-
-_NOTHING_SHARED, _COVERED, _SHARED = -6.1, 3.0, 5.5
-_PER_WEIGHT, _MOST_WEIGHT = 0.06, 30.0
-"""The more that is shared tells, the more it speaks for."""
-_EACH_ALONE: Final = -0.35
-"""Per weight of the most telling word of one name that the other lacks; of both names the lesser."""
-_TOLD: Final = 0.5
-"""What a word counts that stands in a long value of the other one, instead of in its name."""
-_CODE, _RAREST_CODE = 0.55, 9.0
-_SHORT_TELLING: Final = 5.0
-_UNNAMED: Final = -1.5
 
 _OF_PEOPLE: Final[dict[Kinship, NameEvidence]] = {
     "same": NameEvidence("the same parts of a name", 5.5),
@@ -226,17 +242,6 @@ def alike(first: Name, second: Name) -> float:
     return likeness(first.form, second.form)
 
 
-_PHONE_DIGITS: Final = 7
-_MOST_PEOPLE: Final = 30
-_BY_ANY_NAME: Final[tuple[ValueKind, ...]] = ("phone", "email", "url")
-_NOT_A_DIGIT: Final = re.compile(r"\D")
-_SCHEME: Final = re.compile(r"^(?:https?://)?(?:www\.)?|(?<!/)/+$")
-_NUMBER: Final = re.compile(r"\d+")
-_SHORTEST_ACRONYM: Final = 2
-_MOSTLY, _HALF, _PARTLY = 0.75, 0.5, 0.3
-_PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
-
-
 def weigh_attributes(ours: Profile, theirs: Profile, weights: WordWeights) -> Iterator[NameEvidence]:
     """Yield the evidence of attributes that both descriptions have."""
     strong_kinds = set()
@@ -356,17 +361,6 @@ _BY_KIND: Final[dict[ValueKind, Callable[[str, ProfileValue, ProfileValue, WordW
     "phone": _phone, "email": _email, "url": _url, "year": _year, "price": _price, "id": _id, "people": _people,
     "address": _address, "text": _text, "label": _label,
 }  # fmt: skip
-
-
-_ANYTHING: Final = frozenset({"", "other", "concept"})
-_MADE: Final = frozenset({"product", "package", "service", "organisation", "host"})
-"""What is made, who makes it and where it runs often have one name, and are mixed up when they are found in a text."""
-_AGAINST: Final = -1.0
-_MOST_NAMES_COMPARED: Final = 4
-_TOGETHER: Final = "the same name, once written together and once apart"
-_SAME_NAME, _SURE, _ALONE, _PER_BEARER = 3.0, 5.5, 4.0, -3.0
-"""A name that is written the same; what is as good as that; what tells who it is whatever the name; per logarithm of
-how many known ones have the name."""
 
 
 @dataclass(frozen=True, slots=True)

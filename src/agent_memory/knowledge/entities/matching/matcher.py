@@ -19,11 +19,23 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.entities.matching.comparison import Comparison
     from agent_memory.knowledge.entities.matching.profiles import Described, Name
 
-
 Stage: TypeAlias = Literal["exact", "fuzzy", "embedding", "rule"]
 """Stage that found a match: normal forms, letters, vectors, or parts and attributes."""
 Decision: TypeAlias = Literal["merge", "suggest"]
 """Certain enough to merge, or only a suggestion for a person."""
+EXACT: Final = "="
+"""First character of keys that two names share when one of them can be taken for the other as it is written."""
+_SHARES: Final = {EXACT: 3.0, "@": 3.0, "w": 1.0, "c": 1.0, "i": 0.7, "n": 0.7, "g": 0.5, "m": 0.7, "p": 0.4, "t": 0.2}
+"""How much a key of each kind counts, by its first character."""
+_PREFIX, _LONG_WORD, _TRIGRAM, _LONGEST_ACRONYM = 4, 5, 3, 6
+_PHONE_END: Final = 7
+_NOT_A_DIGIT: Final = re.compile(r"\D")
+_OFTEN, _MOST_OFTEN = 0.05, 200
+"""Keys that more than one of twenty known ones have, and more than 200, find nobody."""
+_VISITS: Final = 6_000
+_COMPARED: Final = 30
+_AS_LIKELY: Final = 1.0
+"""Natural logarithm of odds by which the best has to be ahead of the second one, to be taken for it unasked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +80,6 @@ class Matching:
     rule_based_enabled: bool = True
     merge_from: float = 0.98
     suggest_from: float = 0.5
-
-
-EXACT: Final = "="
-"""First character of keys that two names share when one of them can be taken for the other as it is written."""
-_SHARES: Final = {EXACT: 3.0, "@": 3.0, "w": 1.0, "c": 1.0, "i": 0.7, "n": 0.7, "g": 0.5, "m": 0.7, "p": 0.4, "t": 0.2}
-"""How much a key of each kind counts, by its first character."""
-_PREFIX, _LONG_WORD, _TRIGRAM, _LONGEST_ACRONYM = 4, 5, 3, 6
-_PHONE_END: Final = 7
-_NOT_A_DIGIT: Final = re.compile(r"\D")
-_OFTEN, _MOST_OFTEN = 0.05, 200
-"""Keys that more than one of twenty known ones have, and more than 200, find nobody."""
-_VISITS: Final = 6_000
 
 
 def get_keys(profile: Profile) -> frozenset[str]:
@@ -161,11 +161,6 @@ class NamePostings:
             for number in self._having[key]:
                 shared[number] += weight
         return heapq.nsmallest(limit, shared, key=lambda number: (-shared[number], number))
-
-
-_COMPARED: Final = 30
-_AS_LIKELY: Final = 1.0
-"""Natural logarithm of odds by which the best has to be ahead of the second one, to be taken for it unasked."""
 
 
 class NearName(Protocol):

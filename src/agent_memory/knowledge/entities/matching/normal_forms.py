@@ -13,18 +13,7 @@ from agent_memory.language.languages import load_patterns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-
 _WORDS: Final[dict[str, Any]] = load_patterns("agent_memory.knowledge.entities.matching", "words")
-
-
-def _number_lines(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
-    numbers_by_word: dict[str, set[int]] = {}
-    for number, line in enumerate(lines):
-        for word in line:
-            numbers_by_word.setdefault(word, set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in numbers_by_word.items()}
-
-
 TITLES: Final = frozenset[str](_WORDS["titles"])
 LEGAL_FORMS: Final[dict[str, str]] = {
     **dict.fromkeys(_WORDS["company_ends"], ""),
@@ -37,18 +26,12 @@ NEGATIONS: Final = frozenset[str](_WORDS["negations"])
 EDITION_WORDS: Final = frozenset[str](_WORDS["edition_words"])
 GENERATIONS: Final = frozenset[str](_WORDS["generations"])
 ROLES: Final = frozenset[str](_WORDS["roles"])
-OPPOSED: Final = _number_lines(line.replace("/", " ").split() for line in _WORDS["opposites"])
-"""Numbers of the lines in which a word stands; others of such a line exclude it."""
 SPELLINGS: Final[dict[str, str]] = {
     word: group.split("/")[0] for line in _WORDS["opposites"] for group in line.split() for word in group.split("/")
 }
-GIVEN_NAMES: Final = _number_lines(line.split() for line in _WORDS["given_names"])
-"""Numbers of the groups of given names, used for one another, that a word is in."""
 KNOWN_NAMES: Final[tuple[tuple[str, ...], ...]] = tuple(
     tuple(name.strip() for name in line.split("|")) for line in _WORDS["known_names"]
 )
-
-
 _DIGRAPHS: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "\u0131": "i"}
 )
@@ -61,10 +44,25 @@ _ROMAN: Final = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii"
 """Without i, v and x, which are letters as often."""
 _EMAIL: Final = re.compile(r"[^\s@]+@(?=[^\s@]+\Z)[^\s@]+\.[^\s@]+")
 _DIGIT: Final = re.compile(r"\d")
-
 _DOTTED_FORMS: Final = re.compile(r"(?<!\w)(?:[a-z]\.\s?){2,4}(?!\w)")
 _WITH_ARTICLE: Final = 2
 _COMPANIES: Final = frozenset({"", "organisation", "other"})
+
+
+def _number_lines(lines: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
+    numbers_by_word: dict[str, set[int]] = {}
+    for number, line in enumerate(lines):
+        for word in line:
+            numbers_by_word.setdefault(word, set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in numbers_by_word.items()}
+
+
+OPPOSED: Final = _number_lines(line.replace("/", " ").split() for line in _WORDS["opposites"])
+"""Numbers of the lines in which a word stands; others of such a line exclude it."""
+
+
+GIVEN_NAMES: Final = _number_lines(line.split() for line in _WORDS["given_names"])
+"""Numbers of the groups of given names, used for one another, that a word is in."""
 
 
 def fold_name(text: str) -> str:
@@ -163,6 +161,8 @@ def has_digit(word: str) -> bool:
 
 
 _SHORT_FORMS: Final[dict[str, str]] = {normal_form(name): names[0] for names in KNOWN_NAMES for name in names}
+
+
 _LONGEST: Final = max(len(form.split()) for form in _SHORT_FORMS)
 
 

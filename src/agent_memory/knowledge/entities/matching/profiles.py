@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Entity
 
-
 _CHUNK: Final = re.compile(r"[^\W_]+(?:[-/.][^\W_]+)*")
 _SEPARATOR: Final = re.compile(r"[-/.]")
 _MEASURE: Final = re.compile(
@@ -51,6 +50,32 @@ _DIGITS: Final = re.compile(r"\d")
 _LONGEST_LETTERS: Final = 4
 """Of a part of a code that is written with hyphens; what is longer is a word beside a number."""
 _SHORTEST_CODE, _SHORTEST_NUMBER, _FEWEST_DIGITS = 4, 5, 2
+ValueKind: TypeAlias = Literal["phone", "email", "url", "year", "price", "id", "people", "address", "text", "label"]
+"""How values of an attribute are compared. `label` is any short value, `text` any long one."""
+_KEYS: Final[dict[str, ValueKind]] = {
+    **dict.fromkeys(("phone", "tel", "telephone", "mobile", "cell", "fax", "telefon"), "phone"),
+    **dict.fromkeys(("email", "mail"), "email"),
+    **dict.fromkeys(("url", "website", "homepage", "web", "link"), "url"),
+    **dict.fromkeys(("year", "founded", "published", "born", "birthyear"), "year"),
+    **dict.fromkeys(("price", "cost", "amount"), "price"),
+    **dict.fromkeys(
+        ("id", "sku", "isbn", "ean", "upc", "gtin", "asin", "serial", "model", "mpn", "vin", "doi", "orcid", "uuid",
+         "ip", "mac", "commit", "sha", "number", "ticket", "version", "modelno", "iban", "vat"), "id"
+    ),
+    **dict.fromkeys(("author", "authors", "people", "members", "editors", "artists", "artist"), "people"),
+    **dict.fromkeys(("addr", "address", "street", "adresse"), "address"),
+    **dict.fromkeys(("description", "notes", "note", "summary", "text", "abstract", "comment", "bio"), "text"),
+}  # fmt: skip
+_LONG: Final = 12
+_MOST_NAMES: Final = 8
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_KEY_PART: Final = re.compile(r"[^a-z]+")
+_BETWEEN_PEOPLE: Final = re.compile(r"[,;]|\band\b|&")
+_EMPTY_WEIGHT: Final = 0.1
+_UNSEEN, _GENERIC_SHARE = 1_000, 0.02
+"""Words are weighed as if this many more names had been seen, in which every generic word stood in one of fifty."""
+_MOST_COMPARED: Final = 20
+"""Words of a name that are compared letter by letter; hardly a name has as many."""
 
 
 def opposite(first: str, second: str) -> bool:
@@ -128,30 +153,6 @@ def variant(first: str, second: str) -> bool:
     """Return True if one code begins or ends with the other."""
     short, long = sorted((first, second), key=len)
     return len(short) >= _SHORTEST_CODE and short != long and (long.startswith(short) or long.endswith(short))
-
-
-ValueKind: TypeAlias = Literal["phone", "email", "url", "year", "price", "id", "people", "address", "text", "label"]
-"""How values of an attribute are compared. `label` is any short value, `text` any long one."""
-
-_KEYS: Final[dict[str, ValueKind]] = {
-    **dict.fromkeys(("phone", "tel", "telephone", "mobile", "cell", "fax", "telefon"), "phone"),
-    **dict.fromkeys(("email", "mail"), "email"),
-    **dict.fromkeys(("url", "website", "homepage", "web", "link"), "url"),
-    **dict.fromkeys(("year", "founded", "published", "born", "birthyear"), "year"),
-    **dict.fromkeys(("price", "cost", "amount"), "price"),
-    **dict.fromkeys(
-        ("id", "sku", "isbn", "ean", "upc", "gtin", "asin", "serial", "model", "mpn", "vin", "doi", "orcid", "uuid",
-         "ip", "mac", "commit", "sha", "number", "ticket", "version", "modelno", "iban", "vat"), "id"
-    ),
-    **dict.fromkeys(("author", "authors", "people", "members", "editors", "artists", "artist"), "people"),
-    **dict.fromkeys(("addr", "address", "street", "adresse"), "address"),
-    **dict.fromkeys(("description", "notes", "note", "summary", "text", "abstract", "comment", "bio"), "text"),
-}  # fmt: skip
-_LONG: Final = 12
-_MOST_NAMES: Final = 8
-_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
-_KEY_PART: Final = re.compile(r"[^a-z]+")
-_BETWEEN_PEOPLE: Final = re.compile(r"[,;]|\band\b|&")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,15 +315,6 @@ def describe_entity(entity: Entity) -> Described:
     """Return the description of an entity."""
     kind = "" if entity.entity_type in UNTYPED else entity.entity_type
     return Described(entity.name, kind, entity.attributes, tuple(entity.aliases))
-
-
-_EMPTY_WEIGHT: Final = 0.1
-_UNSEEN, _GENERIC_SHARE = 1_000, 0.02
-"""Words are weighed as if this many more names had been seen, in which every generic word stood in one of fifty."""
-
-
-_MOST_COMPARED: Final = 20
-"""Words of a name that are compared letter by letter; hardly a name has as many."""
 
 
 class WordWeights:

@@ -14,6 +14,16 @@ _ONE_CHANGE_FROM, _TWO_CHANGES_FROM = 5, 9
 _SHORTEST_START: Final = 3
 _LEAST_SHARE: Final = 0.4
 _NUMERONYM: Final = 3
+Kinship: TypeAlias = Literal[
+    "same", "turned", "nickname", "initial", "given", "surname", "misspelt", "generation", "apart", ""
+]  # fmt: skip
+"""How two names of people compare: the same words; these in another order; a nickname; an initial for a given name; a
+given name or a surname alone; a letter changed; `Jr.` or the like in one of them alone; different given names with one
+surname; or nothing."""
+_FULL, _LONG = 2, 7
+_NEARNESS: Final[tuple[Kinship, ...]] = ("same", "nickname", "initial", "misspelt", "apart")
+"""What given names may be to each other, the nearest first."""
+_GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
 
 
 def distance(first: str, second: str) -> int:
@@ -96,19 +106,6 @@ def _within(short: str, long: str) -> bool:
 def initials(words: Sequence[str]) -> str:
     """Return the first letters of words, joined."""
     return "".join(word[0] for word in words)
-
-
-Kinship: TypeAlias = Literal[
-    "same", "turned", "nickname", "initial", "given", "surname", "misspelt", "generation", "apart", ""
-]  # fmt: skip
-"""How two names of people compare: the same words; these in another order; a nickname; an initial for a given name; a
-given name or a surname alone; a letter changed; `Jr.` or the like in one of them alone; different given names with one
-surname; or nothing."""
-
-_FULL, _LONG = 2, 7
-_NEARNESS: Final[tuple[Kinship, ...]] = ("same", "nickname", "initial", "misspelt", "apart")
-"""What given names may be to each other, the nearest first."""
-_GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
 
 
 def nickname(first: str, second: str) -> bool:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.compat.sigil_operations import ChosenCandidate
 from agent_memory.knowledge import Asking, ModelBudget
-from agent_memory.knowledge.llm.language_model import ChosenCandidate, ModelFailure, read_rows
+from agent_memory.knowledge.llm.language_model import ModelFailure, read_rows
 from agent_memory.language.prompt_text import estimate_tokens
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory.care.checks.examination import examine_agent
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.knowledge.pipeline.runner import Runner
+from agent_memory.knowledge.pipeline.background_work import Runner
 from agent_memory.knowledge.pipeline.stages import ATTEMPTS, Backlog, Batch, RunOutcome, StageCheckpoints
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Episode, derived_id
@@ -237,8 +237,8 @@ async def test_one_process_works_at_a_time_and_a_dead_one_holds_up_nobody(knowle
     await say(knowledge, "a")
     program = (
         "import os, sys\n"
-        "from agent_memory.files.atomic import lock_at_once\n"
-        f"lock_at_once(os.open({str(knowledge.folder.tasks_lock)!r}, os.O_RDWR | os.O_CREAT, 0o600))\n"
+        "from agent_memory.files.atomic import try_lock\n"
+        f"try_lock(os.open({str(knowledge.folder.tasks_lock)!r}, os.O_RDWR | os.O_CREAT, 0o600))\n"
         "print('held', flush=True)\n"
         "sys.stdin.read()\n"
     )
