@@ -51,7 +51,7 @@ def get_signature(status: os.stat_result) -> tuple[int, int, int]:
 
 
 def read_signature(path: Path) -> tuple[int, int, int] | None:
-    """Return `get_signature` a path, links followed, or None."""
+    """Return `get_signature` of a path, links followed, or None."""
     try:
         return get_signature(path.stat())
     except OSError:

@@ -259,8 +259,8 @@ class Journal:
             keep: Returns why a `put` is unreadable, which moves its line to the rejected file, or None.
             by_number: Sort the entries by number first: another program has moved lines.
             ended: Returns True if a record, given as a `put`, expired longer ago than its owner keeps it.
-            apart: Numbers of checkpoints, as in `fold_entries`.
-            words: Names of text fields, as in `fold_entries`.
+            apart: Numbers of checkpoints, as in `FoldRules`.
+            words: Names of text fields, as in `FoldRules`.
 
         Without a key (`AS_IT_STANDS`) `keep`, `ended` and `words` are ignored.
 
