@@ -169,7 +169,7 @@ def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     code = (
         "import sys, os; from pathlib import Path\n"
         "from agent_memory.engines.shard_process import EngineClient\n"
-        "client = EngineClient(Path(sys.argv[1])); assert client.opened(60) is not None\n"
+        "client = EngineClient(Path(sys.argv[1])); assert client.read_content(60) is not None\n"
         "print(client.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     agent = subprocess.run(
