@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
@@ -15,7 +15,7 @@ from agent_memory.redaction import quoted
 
 @command()
 async def accept(
-    run: Run,
+    run: AgentContext,
     proposal: Annotated[str, typer.Argument(metavar="ID", help="ID of the proposal, as a session or status shows it.")],
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Take the yes back.")] = False,

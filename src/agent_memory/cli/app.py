@@ -19,11 +19,11 @@ from agent_memory.cli.runtime import (
     QUIET,
     USAGE,
     USAGE_ERROR,
-    Command,
-    Group,
-    Monitor,
+    AgentCommand,
+    CommandGroup,
+    MonitorCommand,
     PlaceCommand,
-    Plain,
+    PlainCommand,
     RestoreCommand,
     wants_json,
 )
@@ -46,7 +46,7 @@ class CommandEntry(NamedTuple):
 
     module: str
     help: str
-    kind: type[TyperCommand] | None = Command
+    kind: type[TyperCommand] | None = AgentCommand
     function: str = ""
 
 
@@ -107,11 +107,11 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
-_HIDDEN: Final = {"help": CommandEntry("app", "Show this help, or that of a command.", Plain)}
+_HIDDEN: Final = {"help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand)}
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     "agents": {
         "stats": CommandEntry("stats", "Show how many memories there are, how they grew and which are used."),
-        "health": CommandEntry("health", "Print one verdict for people and for monitors.", Monitor),
+        "health": CommandEntry("health", "Print one verdict for people and for monitors.", MonitorCommand),
     },
     "archive": {
         "tidy": CommandEntry("tidy", "Show what could be archived, merged or deleted, and why; or do it, or undo it."),
@@ -178,7 +178,7 @@ _MEANT: Final = {
 """What people type who know other programs, and what it is called here."""
 
 
-class _Lazy(Group):
+class _RootGroup(CommandGroup):
     """Root group that imports a command when it is called."""
 
     def main(self, args: Any = None, *further: Any, **extra: Any) -> Any:
@@ -199,7 +199,7 @@ class _Lazy(Group):
         """Write the commands by group, without frames: they fit on one screen."""
         formatter.write_usage(ctx.command_path, "[OPTIONS] COMMAND [ARGS]...")
         formatter.write(f"\n{_HELP}\n\n")
-        shown = [each for each in self.get_params(ctx) if each.name not in _COMPLETION]
+        shown = [param for param in self.get_params(ctx) if param.name not in _COMPLETION]
         options = [record for each in shown if (record := each.get_help_record(ctx))]
         width = max(len(name) for name in _COMMANDS)
         for title, rows in {
@@ -225,7 +225,7 @@ class _Lazy(Group):
         """Return a placeholder with the help line of a command."""
         for panel, commands in _PANELS.items():
             if cmd_name in commands:
-                return Plain(cmd_name, help=commands[cmd_name].help, rich_help_panel=panel)
+                return PlainCommand(cmd_name, help=commands[cmd_name].help, rich_help_panel=panel)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -248,7 +248,9 @@ class _Lazy(Group):
 
 def build() -> typer.Typer:
     """Return the application."""
-    app = typer.Typer(name="agent-memory", cls=_Lazy, help=_HELP, epilog=_EPILOG, invoke_without_command=True, **QUIET)
+    app = typer.Typer(
+        name="agent-memory", cls=_RootGroup, help=_HELP, epilog=_EPILOG, invoke_without_command=True, **QUIET
+    )
     app.callback()(_options)
     return app
 
@@ -269,7 +271,7 @@ def import_command(name: str, entry: CommandEntry) -> Any:
     """Import the module of a command and build the command."""
     module, function = import_module(f"agent_memory.cli.{entry.module}"), entry.function or name
     if entry.kind is None and not hasattr(module, function):
-        return Group(name=name, help=entry.help, no_args_is_help=True)
+        return CommandGroup(name=name, help=entry.help, no_args_is_help=True)
     body = getattr(module, function if hasattr(module, function) else f"{function}_")
     if entry.kind is None:
         command = get_command(body)

@@ -10,9 +10,16 @@ import typer
 
 from agent_memory.cli.filters import filters_given
 from agent_memory.cli.formats import Format, encode_entry
-from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, build_ambiguous, check_beginning, resolved
+from agent_memory.cli.options import (
+    FilterOptions,
+    MemoryIds,
+    OfferedFilters,
+    build_ambiguous,
+    check_beginning,
+    resolved,
+)
 from agent_memory.cli.render import show_hit, show_memories
-from agent_memory.cli.runtime import NOT_FOUND, QUIET, Command, Group, Run, command
+from agent_memory.cli.runtime import NOT_FOUND, QUIET, AgentCommand, AgentContext, CommandGroup, command
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, format_size
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from agent_memory.care.archive import Archive
-    from agent_memory.cli.screen import Screen
+    from agent_memory.cli.screen import OutputScreen
     from agent_memory.models import ArchivedMemory, MemorySearchResult
 
 _COLUMNS: Final = ("id", "archived_at", "rule", "content")
@@ -36,7 +43,7 @@ _ArchivedId = Annotated[
 
 
 @contextlib.asynccontextmanager
-async def opened_archive(run: Run) -> "AsyncIterator[Archive]":
+async def opened_archive(run: AgentContext) -> "AsyncIterator[Archive]":
     """Open the archive of the agent for the length of the block."""
     from agent_memory.care.archive import Archive
 
@@ -65,17 +72,17 @@ async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
     Raises:
         ValidationError: Several begin with one of them, or it is too short.
     """
-    found: dict[str, None] = {}
+    archived: dict[str, None] = {}
     for word in words:
         check_beginning(word)
-        known = [word] if is_memory_id(word) else await archive.beginning_with(f"mem-{word.removeprefix('mem-')}")
-        if len(known) > 1:
-            raise build_ambiguous(word, len(known), f" {', '.join(known[:_LIMIT])}.")
-        found[known[0] if known else word] = None
-    return list(found)
+        matches = [word] if is_memory_id(word) else await archive.beginning_with(f"mem-{word.removeprefix('mem-')}")
+        if len(matches) > 1:
+            raise build_ambiguous(word, len(matches), f" {', '.join(matches[:_LIMIT])}.")
+        archived[matches[0] if matches else word] = None
+    return list(archived)
 
 
-async def in_archive(run: Run, word: str) -> str | None:
+async def in_archive(run: AgentContext, word: str) -> str | None:
     """Return the ID of the named archived memory, or None.
 
     Raises:
@@ -91,18 +98,20 @@ async def in_archive(run: Run, word: str) -> str | None:
         else:
             return None
     async with opened_archive(run) as opened:
-        (found,) = await archived_ids(opened, [word])
-        return found if is_memory_id(found) and await opened.get(found) is not None else None
+        (archived_id,) = await archived_ids(opened, [word])
+        return archived_id if is_memory_id(archived_id) and await opened.get(archived_id) is not None else None
 
 
-def has_archive(run: Run) -> bool:
+def has_archive(run: AgentContext) -> bool:
     """Return True if the agent has an archive."""
     from agent_memory.care.archive import archive_exists
 
     return archive_exists(run.service.agent_id, run.service.settings)
 
 
-async def found_archived(run: Run, query: str, limit: int | None, filters: SearchFilters) -> "list[MemorySearchResult]":
+async def found_archived(
+    run: AgentContext, query: str, limit: int | None, filters: SearchFilters
+) -> "list[MemorySearchResult]":
     """Return archived hits, best first; empty without an archive."""
     if not has_archive(run):
         return []
@@ -110,32 +119,38 @@ async def found_archived(run: Run, query: str, limit: int | None, filters: Searc
         return list(await opened.search(query, limit or _HITS, filters, run.caller))
 
 
-def as_document(found: "Sequence[MemorySearchResult] | None") -> dict[str, Any]:
+def as_document(hits: "Sequence[MemorySearchResult] | None") -> dict[str, Any]:
     """Return archived hits as part of a JSON answer."""
-    if found is None:
+    if hits is None:
         return {}
-    return {"archived": [view_whole_hit(hit, explain=False, superseded_by=None) for hit in found]}
+    return {"archived": [view_whole_hit(hit, explain=False, superseded_by=None) for hit in hits]}
 
 
-def show_archived(screen: "Screen", found: "Sequence[MemorySearchResult]") -> None:
+def show_archived(screen: "OutputScreen", hits: "Sequence[MemorySearchResult]") -> None:
     """Print what was found in the archive."""
-    for rank, hit in enumerate(found, start=1):
+    for rank, hit in enumerate(hits, start=1):
         if rank == 1:
             screen.show("In the archive:", style="bold")
         show_hit(screen, rank, hit, explain=False, superseded_by=None)
 
 
-async def write_archived(run: Run, form: Format, write: Callable[[str], object]) -> int:
+async def write_archived(run: AgentContext, form: Format, write: Callable[[str], object]) -> int:
     """Write archived memories as part of an export; return their number."""
     if not has_archive(run):
         return 0
     async with opened_archive(run) as opened:
-        every = await opened.everything()
-    write("".join(encode_entry({"kind": ARCHIVED.name, "id": each.id, **each.to_record()}, form) for each in every))
-    return len(every)
+        archived = await opened.everything()
+    write(
+        "".join(
+            encode_entry({"kind": ARCHIVED.name, "id": record.id, **record.to_record()}, form) for record in archived
+        )
+    )
+    return len(archived)
 
 
-async def bring_archived(run: Run, records: "Sequence[ArchivedMemory]", *, trusted: bool, dry_run: bool) -> int:
+async def bring_archived(
+    run: AgentContext, records: "Sequence[ArchivedMemory]", *, trusted: bool, dry_run: bool
+) -> int:
     """Store the archived memories of a trusted export; return their number."""
     if not records:
         return 0
@@ -148,7 +163,7 @@ async def bring_archived(run: Run, records: "Sequence[ArchivedMemory]", *, trust
         return await opened.take_in(records, dry_run=dry_run)
 
 
-async def count_archived(run: Run) -> int:
+async def count_archived(run: AgentContext) -> int:
     """Return the number of archived memories, 0 if it cannot be read."""
     if not has_archive(run):
         return 0
@@ -158,29 +173,31 @@ async def count_archived(run: Run) -> int:
     return 0
 
 
-async def forget_archived(run: Run, named: list[str], *, reason: str, yes: bool, now: bool) -> list[str]:
+async def forget_archived(run: AgentContext, named: list[str], *, reason: str, yes: bool, now: bool) -> list[str]:
     """Forget named archived memories after a question; return the other names."""
-    found = {word: one for word in named if (one := await in_archive(run, word)) is not None}
-    if not found:
+    archived = {word: archived_id for word in named if (archived_id := await in_archive(run, word)) is not None}
+    if not archived:
         return named
     async with opened_archive(run) as opened:
         if not yes:
             run.need_terminal("Nothing was forgotten.", "Forgetting")
-            for one in found.values():
-                memory = await opened.get(one)
+            for archived_id in archived.values():
+                memory = await opened.get(archived_id)
                 run.screen.note("" if memory is None else memory.content, style="")
-            what = "this archived memory" if len(found) == 1 else f"these {len(found)} archived memories"
+            what = "this archived memory" if len(archived) == 1 else f"these {len(archived)} archived memories"
             run.confirm(f"Forget {what}{' for good' if now else ''}?", "Nothing was forgotten.")
-        for one in dict.fromkeys(found.values()):
-            if await opened.get(one) is None:
+        for archived_id in dict.fromkeys(archived.values()):
+            if await opened.get(archived_id) is None:
                 continue  # an older version of one before it
-            done = await opened.forget(one, run.caller, reason=reason)
-            run.screen.document({"memory_id": one, "forgotten": True, "older_versions": list(done.older_versions)})
-            run.screen.show(f"Forgot {one}, which was archived.")
-    return [word for word in named if word not in found]
+            done = await opened.forget(archived_id, run.caller, reason=reason)
+            run.screen.document(
+                {"memory_id": archived_id, "forgotten": True, "older_versions": list(done.older_versions)}
+            )
+            run.screen.show(f"Forgot {archived_id}, which was archived.")
+    return [word for word in named if word not in archived]
 
 
-async def compact_archive(run: Run, grace: timedelta | None = None) -> None:
+async def compact_archive(run: AgentContext, grace: timedelta | None = None) -> None:
     """Delete restored and deleted records from the archive's file."""
     if has_archive(run):
         async with opened_archive(run) as opened:
@@ -189,31 +206,31 @@ async def compact_archive(run: Run, grace: timedelta | None = None) -> None:
 
 @command(rows=True)
 async def list_(
-    run: Run,
+    run: AgentContext,
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many.")] = _LIMIT,
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0,
 ) -> None:
     """List archived memories, the last put there first."""
     async with opened_archive(run) as archive:
-        every = await archive.browse()
-    shown = every[offset : offset + limit]
-    rows = [whole_archived(each) for each in shown]
-    head = {"agent_id": run.service.agent_id, "count": len(rows), "total": len(every)}
+        archived = await archive.browse()
+    shown = archived[offset : offset + limit]
+    rows = [whole_archived(record) for record in shown]
+    head = {"agent_id": run.service.agent_id, "count": len(rows), "total": len(archived)}
     run.screen.rows({**head, "archived": rows}, "archived", _COLUMNS)
-    for each in shown:
-        show_memories(run.screen, [each.memory], {})
-        why = f": {each.why}" if each.why else ""
-        run.screen.show(f"archived {day(each.archived_at)}{why}", indent=2, style="dim")
-    if not every:
+    for record in shown:
+        show_memories(run.screen, [record.memory], {})
+        why = f": {record.why}" if record.why else ""
+        run.screen.show(f"archived {day(record.archived_at)}{why}", indent=2, style="dim")
+    if not archived:
         run.screen.hint("The archive is empty. `agent-memory archive tidy` shows what could be put there.")
-    elif len(every) > offset + len(shown) and run.screen.form == "text":
-        run.screen.note(f"{len(shown)} of {len(every):,}; --limit or --offset {offset + len(shown)} shows more.")
+    elif len(archived) > offset + len(shown) and run.screen.form == "text":
+        run.screen.note(f"{len(shown)} of {len(archived):,}; --limit or --offset {offset + len(shown)} shows more.")
 
 
-@command(Filters, OfferedFilters, rows=True)
+@command(FilterOptions, OfferedFilters, rows=True)
 async def search(
-    run: Run,
+    run: AgentContext,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or keywords.", show_default=False)],
     *,
     limit: Annotated[
@@ -223,18 +240,18 @@ async def search(
     """Find archived memories by meaning and by words, best first."""
     filters = await filters_given(run)
     async with opened_archive(run) as archive:
-        found = await archive.search(query, limit, filters, run.caller)
-    rows = as_document(found)["archived"]
+        hits = await archive.search(query, limit, filters, run.caller)
+    rows = as_document(hits)["archived"]
     run.screen.rows({"agent_id": run.service.agent_id, "results": rows}, "results", _HIT_COLUMNS)
-    for rank, hit in enumerate(found, start=1):
+    for rank, hit in enumerate(hits, start=1):
         show_hit(run.screen, rank, hit, explain=False, superseded_by=None)
-    if not found:
+    if not hits:
         run.screen.note("Nothing found in the archive.")
         raise typer.Exit(NOT_FOUND)
 
 
 async def add(
-    run: Run,
+    run: AgentContext,
     memory_id: MemoryIds,
     *,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
@@ -243,41 +260,45 @@ async def add(
     wanted = await resolved(run.service, memory_id)
     async with opened_archive(run) as archive:
         done = await archive.add(wanted, run.caller, why=reason)
-    run.screen.document({"archived": [each.id for each in done]})
+    run.screen.document({"archived": [record.id for record in done]})
     run.screen.show(f"Archived {counted(len(done), 'memory', 'memories')}.")
 
 
-async def restore(run: Run, memory_id: _ArchivedId) -> None:
+async def restore(run: AgentContext, memory_id: _ArchivedId) -> None:
     """Restore archived memories with the versions linked to them."""
     await bring_back(run, memory_id)
 
 
-async def bring_back(run: Run, named: list[str]) -> None:
+async def bring_back(run: AgentContext, named: list[str]) -> None:
     """Bring archived memories back, and say so."""
     async with opened_archive(run) as opened:
         back = await opened.restore(await archived_ids(opened, named), run.caller)
-    run.screen.document({"was": "archived", "restored": [each.id for each in back]})
-    run.screen.show(f"Back from the archive: {', '.join(each.id for each in back)}.")
+    run.screen.document({"was": "archived", "restored": [record.id for record in back]})
+    run.screen.show(f"Back from the archive: {', '.join(record.id for record in back)}.")
 
 
-async def stats(run: Run) -> None:
+async def stats(run: AgentContext) -> None:
     """Show number, reasons, dates and size of archived memories."""
     async with opened_archive(run) as archive:
-        found = await archive.stats()
-    moments = {name: None if at is None else to_text(at) for name, at in (("first", found.first), ("last", found.last))}
-    run.screen.document({"agent_id": run.service.agent_id, **asdict(found), **moments})
-    since = f", the first put there {day(found.first)}" if found.first else ""
-    run.screen.show(f"{counted(found.memories, 'memory', 'memories')}, {format_size(found.file_bytes)}{since}.")
-    for name, counts in (("by rule", found.by_rule), ("by category", found.by_category)):
+        statistics = await archive.stats()
+    moments = {
+        name: None if moment is None else to_text(moment)
+        for name, moment in (("first", statistics.first), ("last", statistics.last))
+    }
+    run.screen.document({"agent_id": run.service.agent_id, **asdict(statistics), **moments})
+    since = f", the first put there {day(statistics.first)}" if statistics.first else ""
+    size = format_size(statistics.file_bytes)
+    run.screen.show(f"{counted(statistics.memories, 'memory', 'memories')}, {size}{since}.")
+    for name, counts in (("by rule", statistics.by_rule), ("by category", statistics.by_category)):
         if counts:
-            said = ", ".join(f"{key} {number}" for key, number in sorted(counts.items()))
-            run.screen.show(f"{name}: {said}", indent=2)
+            figures = ", ".join(f"{key} {number}" for key, number in sorted(counts.items()))
+            run.screen.show(f"{name}: {figures}", indent=2)
 
 
 _HELP: Final = "List, search and restore archived memories; tidy and compact."
-archive = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
+archive = typer.Typer(cls=CommandGroup, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
 _COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "list": list_, "search": search, "add": add, "restore": restore, "stats": stats,
 }  # fmt: skip
 for name, body in _COMMANDS.items():
-    archive.command(name, cls=Command)(body)
+    archive.command(name, cls=AgentCommand)(body)

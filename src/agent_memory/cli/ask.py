@@ -10,9 +10,9 @@ import typer
 
 from agent_memory.cli.archive import as_document, found_archived, show_archived
 from agent_memory.cli.filters import filters_given
-from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
+from agent_memory.cli.options import FilterOptions, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_overview
-from agent_memory.cli.runtime import NOT_FOUND, Run, command
+from agent_memory.cli.runtime import NOT_FOUND, AgentContext, command
 from agent_memory.cli.text import brief
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
@@ -84,9 +84,9 @@ class StateFilters:
         return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
 
 
-@command(PageOptions, Filters, OfferedFilters, StateFilters, rows=True)
+@command(PageOptions, FilterOptions, OfferedFilters, StateFilters, rows=True)
 async def list_(
-    run: Run,
+    run: AgentContext,
     *,
     sort: Annotated[
         ListOrder,
@@ -114,20 +114,20 @@ async def list_(
         await _note_items(run)
 
 
-async def _pad_of(run: Run, listing: Listing) -> ListPage[Memory]:
+async def _pad_of(run: AgentContext, listing: Listing) -> ListPage[Memory]:
     """Return the requested part of the scratchpad, in its order."""
-    known, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
-    replaced = await run.service.storage.replaced_by([memory.id for memory in known])
-    found = [
+    entries, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
+    replaced = await run.service.storage.replaced_by([memory.id for memory in entries])
+    chosen = [
         memory
-        for memory in known
+        for memory in entries
         if listing.admits(memory, expired=memory.is_expired(now), superseded=memory.id in replaced)
     ]
-    return ListPage(found[listing.offset : listing.end], len(found))
+    return ListPage(chosen[listing.offset : listing.end], len(chosen))
 
 
 @command(rows=True)
-async def show(run: Run, memory_id: MemoryIds) -> None:
+async def show(run: AgentContext, memory_id: MemoryIds) -> None:
     """Show all fields of memories."""
     ids = await resolved(run.service, memory_id, read_only=True)
     memories = [await run.service.open(each, run.caller) for each in ids]
@@ -148,7 +148,7 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
         show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id], disputes)
 
 
-def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
+def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:
     """Print that more results exist, or that none is similar."""
     if run.screen.form not in {"text", "table"}:
         return
@@ -160,12 +160,12 @@ def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
         run.screen.note(f"{shown:,} of {total:,}; --all or --offset {offset + shown} shows more.", style="dim")
 
 
-async def _note_items(run: Run) -> None:
+async def _note_items(run: AgentContext) -> None:
     """Print how many items were left out."""
-    items = 0 if run.given(Filters).items else (await run.service.storage.tally()).items
+    items = 0 if run.given(FilterOptions).items else (await run.service.storage.tally()).items
     if items and run.screen.form in {"text", "table"}:
-        left = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
-        run.screen.note(f"{left}; --items lists them, too.")
+        hint = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
+        run.screen.note(f"{hint}; --items lists them, too.")
 
 
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
@@ -206,9 +206,9 @@ class AnswerOptions:
         return frozenset(kind for kind in HIT_KINDS if kind in named) or HIT_KINDS
 
 
-@command(Filters, OfferedFilters, AnswerOptions, rows=True)
+@command(FilterOptions, OfferedFilters, AnswerOptions, rows=True)
 async def search(
-    run: Run,
+    run: AgentContext,
     query: Annotated[
         str | None,
         typer.Argument(
@@ -271,42 +271,42 @@ async def search(
 
 
 @command(rows=True)
-async def overview(run: Run) -> None:
+async def overview(run: AgentContext) -> None:
     """Show counts, pinned memories, open tasks and the newest."""
-    found = await run.service.search(None, caller=run.caller, kinds=HIT_KINDS, has_waiting=True)
-    hits = [view_whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
-    document = {"agent_id": run.service.agent_id, **view_answer(found, hits, explain=False)}
+    results = await run.service.search(None, caller=run.caller, kinds=HIT_KINDS, has_waiting=True)
+    hits = [view_whole_hit(hit, explain=False, superseded_by=None) for hit in results.near]
+    document = {"agent_id": run.service.agent_id, **view_answer(results, hits, explain=False)}
     run.screen.rows(document, "results", _HIT_COLUMNS)
-    await _show_found(run, found, None, explain=False)
+    await _show_found(run, results, None, explain=False)
 
 
-async def _note_nothing(run: Run, advice: str) -> None:
+async def _note_nothing(run: AgentContext, advice: str) -> None:
     if await run.service.storage.count():
         run.screen.note(f"Nothing found.{advice}")
     else:
         await run.note_nothing()
 
 
-async def _show_found(run: Run, found: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
+async def _show_found(run: AgentContext, results: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
     """Print an answer: the counts of an overview, then the hits."""
-    full = run.given(AnswerOptions).full if found.overview is None else False
-    if found.overview is not None and not found.near and not any(found.overview.values()):
+    full = run.given(AnswerOptions).full if results.overview is None else False
+    if results.overview is not None and not results.near and not any(results.overview.values()):
         await run.note_nothing()
-    elif found.overview is not None:
-        show_overview(run.screen, found.overview)
-    hits, how = found.near, "--full or `agent-memory show ID`"
-    if found.overview is not None:  # its excerpts are cut for a model
+    elif results.overview is not None:
+        show_overview(run.screen, results.overview)
+    hits, how = results.near, "--full or `agent-memory show ID`"
+    if results.overview is not None:  # its excerpts are cut for a model
         how = "`agent-memory show ID`"
         hits = [hit.model_copy(update={"excerpt": brief(hit.memory.content)}) for hit in hits]
     for rank, hit in enumerate(hits, start=1):
-        superseded_by = found.replaced.get(hit.memory.id)
+        superseded_by = results.replaced.get(hit.memory.id)
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=superseded_by, full=full)
     show_archived(run.screen, put_away or ())
     if any("…" in (hit.excerpt or "") for hit in hits) and not full and run.screen.out.is_terminal:
         run.screen.hint(f"… marks omitted text; {how} shows it.", style="dim")
 
 
-async def wait_for_embeddings(run: Run) -> None:
+async def wait_for_embeddings(run: AgentContext) -> None:
     """Wait until all memories are embedded; show progress if that is slow.
 
     Returns also without an embedder, or if the embedder fails.
@@ -330,7 +330,7 @@ async def wait_for_embeddings(run: Run) -> None:
         await asyncio.gather(preparing, return_exceptions=True)
 
 
-async def _answered(run: Run, answering: Awaitable[Found]) -> Found:
+async def _answered(run: AgentContext, answering: Awaitable[Found]) -> Found:
     """Return an answer; report on stderr that the model is loading."""
     if run.given(AnswerOptions).wait:
         await wait_for_embeddings(run)
@@ -341,26 +341,26 @@ async def _answered(run: Run, answering: Awaitable[Found]) -> Found:
     return await answer
 
 
-def _note_degraded(run: Run, found: Found) -> None:
-    if found.degraded:
-        left = int(run.service.storage.embedding_status().get("pending", 0)) > AT_THE_END
-        run.screen.hint(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
+def _note_degraded(run: AgentContext, results: Found) -> None:
+    if results.degraded:
+        has_pending = int(run.service.storage.embedding_status().get("pending", 0)) > AT_THE_END
+        run.screen.hint(results.degraded + (" `agent-memory search --wait` reads all first." if has_pending else ""))
 
 
-async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]) -> None:
+async def _explain(run: AgentContext, results: SearchResults, replaced: Mapping[str, str]) -> None:
     """Print scores and the first results that were left out."""
     how = "words and meaning" if results.mode == "hybrid" else "words alone"
     run.screen.show()
     shown = sum(hit.is_near for hit in results)
     run.screen.show(f"{results.total_found} found, {shown} shown; searched by {how}.", style="bold")
-    tally = Counter(each["reason"] for each in results.rejected)
+    tally = Counter(rejection["reason"] for rejection in results.rejected)
     ranked = {"not_near": tally.pop("not_near", 0), "beyond_limit": tally.pop("beyond_limit", 0)}
     last = "beyond_limit" if results and results[-1].is_near else "not_near"
     ranked[last] += results.total_found - shown - sum(ranked.values())  # the list has the first of them
     groups = [f"{name}: {_count(counts)}" for name, counts in (("Left out", ranked), ("Not found", tally))]
     reasons = "; ".join(group for group in groups if group[-1] != " ")
-    left = [await _why(run, each, replaced) for each in _some_of_each(results.rejected)]
-    show_left_out(run.screen, left, len(results.rejected), reasons=reasons)
+    explained = [await _why(run, rejection, replaced) for rejection in _some_of_each(results.rejected)]
+    show_left_out(run.screen, explained, len(results.rejected), reasons=reasons)
 
 
 def _count(reasons: Mapping[str, int]) -> str:
@@ -370,13 +370,13 @@ def _count(reasons: Mapping[str, int]) -> str:
 def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the best few of every reason, in their order."""
     by_reason: dict[str, list[int]] = {}
-    for place, each in enumerate(rejected):
-        by_reason.setdefault(each["reason"], []).append(place)
+    for place, rejection in enumerate(rejected):
+        by_reason.setdefault(rejection["reason"], []).append(place)
     share = _EXPLAINED // max(1, len(by_reason))
     return [rejected[place] for place in sorted(place for places in by_reason.values() for place in places[:share])]
 
 
-async def _why(run: Run, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
+async def _why(run: AgentContext, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
     memory_id, reason = rejected["id"], rejected["reason"]
     memory = await run.service.storage.get(memory_id)
     parts = [REASONS.get(reason, reason)]

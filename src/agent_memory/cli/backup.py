@@ -22,12 +22,21 @@ from agent_memory.care.backups import (
     to_prune,
     verify_backup,
 )
-from agent_memory.cli.options import Anyone, Common, Shape, Yes, choose_agent, complete_agent, given, opened
+from agent_memory.cli.options import (
+    CommonOptions,
+    OptionalAgentOption,
+    RowOptions,
+    Yes,
+    choose_agent,
+    complete_agent,
+    given,
+    opened,
+)
 from agent_memory.cli.runtime import (
     FAILED,
     QUIET,
     SESSION_ID,
-    CommandPlace,
+    CommandContext,
     ListingGroup,
     PlaceCommand,
     build_callback,
@@ -65,10 +74,10 @@ OlderThan = Annotated[
 ]
 
 
-@command(Anyone)
-async def create(place: CommandPlace) -> None:
+@command(OptionalAgentOption)
+async def create(place: CommandContext) -> None:
     """Create one backup file for each agent and verify it."""
-    whose = place.given(Anyone).agent
+    whose = place.given(OptionalAgentOption).agent
     if whose is None and not agents_under(place.root):
         show_none(place)
         return
@@ -83,18 +92,18 @@ async def create(place: CommandPlace) -> None:
             failed[name] = error
             place.screen.note(f"{name}: {error.message} {error.recovery}")
     problems = [{"agent_id": name, **error.as_dict()} for name, error in failed.items()]
-    place.screen.document({"backups": [_document(each) for each in made], "problems": problems})
+    place.screen.document({"backups": [_document(created) for created in made], "problems": problems})
     if failed:
         raise typer.Exit(FAILED)
 
 
-async def _create(place: CommandPlace, name: str) -> Backup:
+async def _create(place: CommandContext, name: str) -> Backup:
     caller = Caller(SESSION_ID)
     async with opened(name, place.root) as service:
         await service.pad.notice(caller)
         made = await asyncio.to_thread(create_backup, folder_of(name, place.root))
-        said = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
-        await service.report("memory:backed_up", caller, **said)
+        fields = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
+        await service.report("memory:backed_up", caller, **fields)
     place.screen.show(
         f"{made.manifest.agent_id}: {_held(made.manifest)}, {format_size(made.size)}, checked: {made.path}"
     )
@@ -105,28 +114,28 @@ async def _create(place: CommandPlace, name: str) -> Backup:
     return made
 
 
-async def verify(place: CommandPlace, files: Files) -> None:
+async def verify(place: CommandContext, files: Files) -> None:
     """Read backups whole, and say whether they are what they were."""
     rows, bad = [], 0
     for file in files:
         path = _path_of(place, file)
-        found = await asyncio.to_thread(verify_backup, path)
-        rows.append({"file": str(path), **_said(found.manifest), "problems": list(found.problems)})
-        if found.problems:
+        summary = await asyncio.to_thread(verify_backup, path)
+        rows.append({"file": str(path), **_said(summary.manifest), "problems": list(summary.problems)})
+        if summary.problems:
             bad += 1
             place.screen.show(f"{path.name}: damaged.", style="red")
-            for problem in found.problems:
+            for problem in summary.problems:
                 place.screen.show(problem, indent=2)
         else:
-            last = max((journal.last_seq for journal in found.manifest.journals), default=0)
-            place.screen.show(f"{path.name}: whole. {_held(found.manifest)}, up to change {last:,}.")
+            last = max((journal.last_seq for journal in summary.manifest.journals), default=0)
+            place.screen.show(f"{path.name}: whole. {_held(summary.manifest)}, up to change {last:,}.")
     place.screen.document({"backups": rows})
     if bad:
         raise typer.Exit(FAILED)
 
 
 async def restore(
-    place: CommandPlace, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
+    place: CommandContext, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
 ) -> None:
     """Restore an agent from a backup, after a backup of now."""
     agent = given(place, "agent")  # the environment names none: whose a backup is stands in it
@@ -137,7 +146,7 @@ async def restore(
     await _restore(place, _path_of(place, file), agent, new, yes=yes)
 
 
-async def restore_newest(place: CommandPlace, agent: str) -> None:
+async def restore_newest(place: CommandContext, agent: str) -> None:
     """Restore the newest backup of an agent.
 
     Asks first, unless a journal of the agent is missing.
@@ -170,7 +179,7 @@ def _refuses_to_open(folder: AgentFolder) -> str:
     return ""
 
 
-async def _restore(place: CommandPlace, path: Path, agent: str | None, new: str | None, *, yes: bool) -> None:
+async def _restore(place: CommandContext, path: Path, agent: str | None, new: str | None, *, yes: bool) -> None:
     preview = await asyncio.to_thread(preview_restore, path, place.root, agent, new)
     if not preview.is_new:
         _tell(place, preview)
@@ -185,7 +194,7 @@ async def _restore(place: CommandPlace, path: Path, agent: str | None, new: str 
     _report(place, preview, done)
 
 
-def _tell(place: CommandPlace, preview: RestorePreview) -> None:
+def _tell(place: CommandContext, preview: RestorePreview) -> None:
     """Print what a restore would do."""
     place.screen.note(
         f"{preview.agent_id} would know what it knew at {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
@@ -203,7 +212,7 @@ def _tell(place: CommandPlace, preview: RestorePreview) -> None:
     place.screen.note("A backup of now is made first.")
 
 
-def _report(place: CommandPlace, preview: RestorePreview, done: "RestoredBackup") -> None:
+def _report(place: CommandContext, preview: RestorePreview, done: "RestoredBackup") -> None:
     place.screen.document(
         {
             "agent_id": done.folder.agent_id,
@@ -220,67 +229,71 @@ def _report(place: CommandPlace, preview: RestorePreview, done: "RestoredBackup"
         place.screen.show(place.screen.complete(undo))
 
 
-@command(Anyone, rows=True)
-async def list_all(place: CommandPlace, *, check: Check = False) -> None:
+@command(OptionalAgentOption, rows=True)
+async def list_all(place: CommandContext, *, check: Check = False) -> None:
     """List backups, newest first, with agent, age, size and state."""
-    whose = place.given(Anyone).agent
+    whose = place.given(OptionalAgentOption).agent
     listed = await asyncio.to_thread(lambda: list_backups(place.root, whose, check=check))
-    rows = [_row(each) for each in listed]
+    rows = [_row(summary) for summary in listed]
     place.screen.rows({"folder": str(folder_of_backups(place.root)), "backups": rows}, "backups", _COLUMNS)
-    for each in listed:
-        known = "" if each.manifest is None else f"{_held(each.manifest)}, "
-        before = " before a restoring" if each.manifest is not None and each.manifest.reason != "asked" else ""
-        place.screen.show(f"{each.path.name}: {known}{format_size(each.size)}, {_age(each)}{before}; {_state(each)}.")
-        if each.problem:
-            place.screen.show(each.problem, indent=2, style="red")
+    for summary in listed:
+        content = "" if summary.manifest is None else f"{_held(summary.manifest)}, "
+        before = " before a restoring" if summary.manifest is not None and summary.manifest.reason != "asked" else ""
+        place.screen.show(
+            f"{summary.path.name}: {content}{format_size(summary.size)}, {_age(summary)}{before}; {_state(summary)}."
+        )
+        if summary.problem:
+            place.screen.show(summary.problem, indent=2, style="red")
     if not listed:
         place.screen.hint("There are no backups yet. `agent-memory backup create` makes one.")
 
 
-@command(Anyone)
-async def prune(place: CommandPlace, *, keep: Keep = None, older_than: OlderThan = None, yes: Yes = False) -> None:
+@command(OptionalAgentOption)
+async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderThan = None, yes: Yes = False) -> None:
     """Remove backups; the newest whole one of each agent always stays."""
     if keep is None and older_than is None:
         raise ValidationError(
             "It was not said which backups may go.", code="usage", recovery="Say --keep N, --older-than DAYS, or both."
         )
-    listed = list_backups(place.root, place.given(Anyone).agent)
+    listed = list_backups(place.root, place.given(OptionalAgentOption).agent)
     days = None if older_than is None else timedelta(days=older_than)
     gone = await asyncio.to_thread(lambda: to_prune(listed, utc_now(), keep=keep, older_than=days))
     if gone and not yes:
-        for each in gone:
-            place.screen.note(f"{each.path.name}: {format_size(each.size)}, {_age(each)}")
+        for summary in gone:
+            place.screen.note(f"{summary.path.name}: {format_size(summary.size)}, {_age(summary)}")
         place.need_terminal("Nothing was removed.")
-        question = f"Remove {counted(len(gone), 'backup')}, {format_size(sum(each.size for each in gone))}, for good?"
+        question = (
+            f"Remove {counted(len(gone), 'backup')}, {format_size(sum(summary.size for summary in gone))}, for good?"
+        )
         place.confirm(question, "Nothing was removed.")
     freed = prune_backups(place.root, gone)
     place.screen.document(
-        {"removed": [each.path.name for each in gone], "bytes": freed, "left": len(listed) - len(gone)}
+        {"removed": [summary.path.name for summary in gone], "bytes": freed, "left": len(listed) - len(gone)}
     )
-    left = counted(len(listed) - len(gone), "is", "are")
-    place.screen.show(f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {left} left.")
+    verb = counted(len(listed) - len(gone), "is", "are")
+    place.screen.show(f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {verb} left.")
 
 
-async def _tell_service(place: CommandPlace, path: Path, done: "RestoredBackup") -> None:
+async def _tell_service(place: CommandContext, path: Path, done: "RestoredBackup") -> None:
     """Render the scratchpad anew, and log what was restored."""
     caller = Caller(SESSION_ID)
     async with opened(done.folder.agent_id, place.root) as service:
         service.pad.schedule(caller)
         await service.pad.settle()
         previous = None if done.before is None else done.before.path.name
-        said = {"source": path.name, "memories": done.manifest.memories, "previous": previous}
-        await service.report("memory:backup_restored", caller, **said)
+        fields = {"source": path.name, "memories": done.manifest.memories, "previous": previous}
+        await service.report("memory:backup_restored", caller, **fields)
 
 
-def _path_of(place: CommandPlace, file: str) -> Path:
+def _path_of(place: CommandContext, file: str) -> Path:
     path = Path(file)
     among = folder_of_backups(place.root) / file
     return among if not path.exists() and path.name == file and among.exists() else path
 
 
 def _held(manifest: BackupManifest) -> str:
-    others = sum(sum(journal.records.values()) for journal in manifest.journals) - manifest.memories
-    more = f" and {counted(others, 'other record')}" if others else ""
+    other_records = sum(sum(journal.records.values()) for journal in manifest.journals) - manifest.memories
+    more = f" and {counted(other_records, 'other record')}" if other_records else ""
     return f"{counted(manifest.memories, *_MEMORIES)}{more}"
 
 
@@ -302,38 +315,38 @@ def _document(made: Backup) -> dict[str, Any]:
     return {"file": str(made.path), "bytes": made.size, **_said(made.manifest)}
 
 
-def _row(each: BackupSummary) -> dict[str, Any]:
+def _row(summary: BackupSummary) -> dict[str, Any]:
     return {
-        "agent_id": each.agent_id,
-        "made_at": to_text(each.made_at),
-        "age_days": round((utc_now() - each.made_at) / timedelta(days=1), 2),
-        "memories": None if each.manifest is None else each.manifest.memories,
-        "bytes": each.size,
-        "reason": None if each.manifest is None else each.manifest.reason,
-        "state": _state(each),
-        "problem": each.problem,
-        "file": str(each.path),
+        "agent_id": summary.agent_id,
+        "made_at": to_text(summary.made_at),
+        "age_days": round((utc_now() - summary.made_at) / timedelta(days=1), 2),
+        "memories": None if summary.manifest is None else summary.manifest.memories,
+        "bytes": summary.size,
+        "reason": None if summary.manifest is None else summary.manifest.reason,
+        "state": _state(summary),
+        "problem": summary.problem,
+        "file": str(summary.path),
     }
 
 
-def _state(each: BackupSummary) -> str:
-    if each.problem:
+def _state(summary: BackupSummary) -> str:
+    if summary.problem:
         return "damaged"
-    return "whole" if each.is_checked else "not read again"
+    return "whole" if summary.is_checked else "not read again"
 
 
-def _age(each: BackupSummary) -> str:
-    return f"of {minute(each.made_at)}"
+def _age(summary: BackupSummary) -> str:
+    return f"of {minute(summary.made_at)}"
 
 
-class _Backups(ListingGroup):
+class _BackupGroup(ListingGroup):
     """Group of the commands for backups."""
 
-    options = (Shape, Anyone, Common)
+    options = (RowOptions, OptionalAgentOption, CommonOptions)
 
 
 backup = typer.Typer(
-    cls=_Backups,
+    cls=_BackupGroup,
     help="List, create, check, restore or delete backups.",
     invoke_without_command=True,
     add_completion=False,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.files.wording import counted
 from agent_memory.memory.briefing import TOKENS, SessionBriefing
 from agent_memory.models import visible
@@ -12,7 +12,7 @@ from agent_memory.models import visible
 
 @command(may_be_none=True)
 async def briefing(
-    run: Run,
+    run: AgentContext,
     *,
     asked: Annotated[
         str, typer.Option("--for", metavar="TEXT", help="What the session is asked first; else what stands anyway.")
@@ -27,7 +27,7 @@ async def briefing(
         made = await briefings.make(asked, run.caller)
     finally:
         await briefings.close()
-    sources = [each.id for each in (*made.memories, *made.turns)]
+    sources = [memory.id for memory in (*made.memories, *made.turns)]
     run.screen.document(
         {"agent_id": run.service.agent_id, "text": made.text, "tokens": made.tokens, "sources": sources}
     )

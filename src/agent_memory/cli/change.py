@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
-from agent_memory.cli.formats import Prose, read_yaml, to_yaml
+from agent_memory.cli.formats import BlockText, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
-from agent_memory.cli.runtime import Run, command, exit_code
+from agent_memory.cli.runtime import AgentContext, command, exit_code
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.memory.views import shorten_line, view_promotion, view_similar, view_suspects, view_trace
@@ -29,16 +29,16 @@ _LINE_CHARS: Final = 80
 
 
 @dataclass(frozen=True, kw_only=True)
-class New:
+class NewMemoryOptions:
     """Options that place a new memory."""
 
     project: Annotated[str, typer.Option("--project", metavar="NAME", help="To which project it belongs.")] = ""
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
 
 
-@command(New, Offered, may_be_new=True)
+@command(NewMemoryOptions, Offered, may_be_new=True)
 async def store(
-    run: Run,
+    run: AgentContext,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
     category: NewCategory = "note",
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
@@ -54,15 +54,15 @@ async def store(
         "tags": tags_of(tag),
         "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
         "expires_at": moment_of(expires, "--expires", end=True, is_ahead=True),
-        "pinned": run.given(New).pin,
-        "project": run.given(New).project,
+        "pinned": run.given(NewMemoryOptions).pin,
+        "project": run.given(NewMemoryOptions).project,
         "source": {"kind": "user", "detail": "command line"},
         "trust": "high" if sys.stdin.isatty() else "medium",
     }
     await _show_stored(run, await run.service.store(values, run.caller))
 
 
-async def _show_stored(run: Run, stored: "Stored") -> None:
+async def _show_stored(run: AgentContext, stored: "Stored") -> None:
     """Report what was stored, and what to compare it with."""
     memory = stored.memory
     run.screen.document(
@@ -97,7 +97,7 @@ async def _show_stored(run: Run, stored: "Stored") -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class ChangeOptions:
     """Options of `update`."""
 
     content: Annotated[
@@ -116,10 +116,10 @@ class Changes:
     unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False
 
 
-@command(Changes, Offered)
-async def update(run: Run, memory_id: MemoryId) -> None:
+@command(ChangeOptions, Offered)
+async def update(run: AgentContext, memory_id: MemoryId) -> None:
     """Change fields of a memory; the other fields stay."""
-    new = run.given(Changes)
+    new = run.given(ChangeOptions)
     if new.pin and new.unpin:
         raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
     (memory_id,) = await resolved(run.service, [memory_id])
@@ -130,7 +130,7 @@ async def update(run: Run, memory_id: MemoryId) -> None:
         changes["category"] = await run.category(new.category)
     if new.tag or new.untag:
         before, gone = (await run.service.get(memory_id)).tags, set(tags_of(new.untag))
-        changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(new.tag)]) if each not in gone]
+        changes["tags"] = [tag for tag in dict.fromkeys([*before, *tags_of(new.tag)]) if tag not in gone]
     if new.expires is not None:
         changes["expires_at"] = (
             None if new.expires == "never" else moment_of(new.expires, "--expires", end=True, is_ahead=True)
@@ -148,7 +148,7 @@ async def update(run: Run, memory_id: MemoryId) -> None:
     show_updated(run, await run.service.update(memory_id, changes, run.caller))
 
 
-def show_updated(run: Run, updated: "Updated") -> None:
+def show_updated(run: AgentContext, updated: "Updated") -> None:
     """Print what an update changed."""
     memory_id, what = updated.memory.id, ", ".join(updated.fields)
     document = {"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)}
@@ -162,7 +162,7 @@ def show_updated(run: Run, updated: "Updated") -> None:
         run.hint_undo(memory_id)
 
 
-def _note_memories_to_compare(run: Run, written: "Stored | Updated") -> None:
+def _note_memories_to_compare(run: AgentContext, written: "Stored | Updated") -> None:
     """Print older memories to compare with a written one, conflicts first."""
     conflicts = [conflict.older for conflict in written.suspects]
     conflict_ids = {memory.id for memory in conflicts}
@@ -176,7 +176,7 @@ def _note_memories_to_compare(run: Run, written: "Stored | Updated") -> None:
         run.screen.hint("Decide with `agent-memory conflicts`.")
 
 
-async def _promote(run: Run, memory_id: str) -> None:
+async def _promote(run: AgentContext, memory_id: str) -> None:
     promoted = await run.service.promote(memory_id, run.caller)
     run.screen.document(view_promotion(promoted))
     what = "is in the scratchpad now" if promoted.promoted else "was in the scratchpad already"
@@ -187,7 +187,7 @@ async def _promote(run: Run, memory_id: str) -> None:
 
 
 async def pin(
-    run: Run,
+    run: AgentContext,
     memory_id: MemoryIds,
     *,
     remove: Annotated[bool, typer.Option("--remove", help="No longer keep them at the top.")] = False,
@@ -212,7 +212,7 @@ async def pin(
             )
 
 
-async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memory]":
+async def _set_pinned(run: AgentContext, words: list[str], *, pinned: bool) -> "list[Memory]":
     memories, documents = [], []
     state = "pinned" if pinned else "not pinned"
     for memory_id in await resolved(run.service, words):
@@ -227,7 +227,7 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
     return memories
 
 
-def note_redacted(run: Run, kinds: tuple[str, ...]) -> None:
+def note_redacted(run: AgentContext, kinds: tuple[str, ...]) -> None:
     """Report removed secrets, if any."""
     if kinds:
         run.screen.note(f"A secret was removed ({', '.join(kinds)}); secrets are never stored.")
@@ -249,7 +249,7 @@ _HEADER: Final = (
 _HEADER_WIDTH: Final = 78
 
 
-async def edit(run: Run, memory_id: MemoryId) -> None:
+async def edit(run: AgentContext, memory_id: MemoryId) -> None:
     """Change a memory in $VISUAL or $EDITOR, as YAML."""
     check_terminal()
     (memory_id,) = await resolved(run.service, [memory_id])
@@ -271,7 +271,7 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
     show_updated(run, updated)
 
 
-def _ask_again(run: Run, error: AgentMemoryError, path: Path, original: str) -> None:
+def _ask_again(run: AgentContext, error: AgentMemoryError, path: Path, original: str) -> None:
     """Ask whether to edit a refused draft again.
 
     After a no, its text is printed, since no file keeps it.
@@ -294,10 +294,10 @@ def render(memory: "Memory") -> str:
     """Return a memory for the editor, without fields at their default."""
     record = {**{name: getattr(memory, name) for name in _ALWAYS_SHOWN}, **memory.to_record()}
     shown: dict[str, Any] = {name: record[name] for name in _EDITABLE if name in record}
-    others = ", ".join(name for name in _EDITABLE if name not in shown) or "none"
-    header = _HEADER.format(id=memory.id, stored=minute(memory.timestamp), others=others)
+    omitted = ", ".join(name for name in _EDITABLE if name not in shown) or "none"
+    header = _HEADER.format(id=memory.id, stored=minute(memory.timestamp), others=omitted)
     comment = textwrap.fill(header, _HEADER_WIDTH, initial_indent="# ", subsequent_indent="# ")
-    return f"{comment}\n{to_yaml({**shown, 'content': Prose(memory.content)})}"
+    return f"{comment}\n{to_yaml({**shown, 'content': BlockText(memory.content)})}"
 
 
 def difference(original: str, edited: str) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from rich.text import Text
 
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.options import Yes, complete_id, resolved
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.memory.views import view_pair
 
 if TYPE_CHECKING:
-    from agent_memory.cli.screen import Screen
+    from agent_memory.cli.screen import OutputScreen
     from agent_memory.memory import Suspect
     from agent_memory.memory.conflict_review import Decision
 
@@ -51,7 +51,7 @@ class DecisionOptions:
 
 @command(DecisionOptions, rows=True)
 async def conflicts(
-    run: Run,
+    run: AgentContext,
     memory_id: _Id = None,
     other_id: _Other = None,
     *,
@@ -85,20 +85,20 @@ async def conflicts(
         await _list(run, has_looked=look, every=every)
 
 
-async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision") -> None:
+async def _settle(run: AgentContext, memory_id: str, other_id: str, decision: "Decision") -> None:
     await run.service.writer.conflicts.decide(memory_id, other_id, decision, run.caller)
     run.screen.document({"id": memory_id, "other": other_id, "decision": decision})
-    said = {
+    fields = {
         "replace": f"{memory_id} replaces {other_id} now. `agent-memory undo {other_id}` takes it back.",
         "keep": f"{memory_id} and {other_id} both hold.",
         "not_same": f"{memory_id} and {other_id} do not speak of the same matter.",
     }
-    run.screen.show(run.screen.complete(said[decision]))
+    run.screen.show(run.screen.complete(fields[decision]))
     if decision != "replace":
         run.hint_undo()
 
 
-async def _settle_all(run: Run, decision: "Decision", *, yes: bool) -> None:
+async def _settle_all(run: AgentContext, decision: "Decision", *, yes: bool) -> None:
     """Settle all pairs alike, the latest first.
 
     At a terminal they are shown, and one question is asked. Those that an earlier replacement settles are skipped.
@@ -122,7 +122,7 @@ async def _settle_all(run: Run, decision: "Decision", *, yes: bool) -> None:
         run.hint_undo()
 
 
-async def _list(run: Run, *, has_looked: bool, every: bool) -> None:
+async def _list(run: AgentContext, *, has_looked: bool, every: bool) -> None:
     conflicts = await run.service.suspects()
     rows = [view_pair(conflict) for conflict in conflicts]
     run.screen.rows({"agent_id": run.service.agent_id, "suspects": rows}, "suspects", _COLUMNS)
@@ -136,7 +136,7 @@ async def _list(run: Run, *, has_looked: bool, every: bool) -> None:
         run.screen.hint("Settle one by `agent-memory conflicts ID OTHER` with --replace, --keep or --not-same.")
 
 
-def build_conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
+def build_conflict_item(run: AgentContext, conflict: "Suspect") -> ReviewItem:
     """Return a conflict as an item of a walk."""
     newer_id, older_id = conflict.newer.id, conflict.older.id
     outcomes = {**_OUTCOMES, "replace": "the first replaces the second"}
@@ -158,7 +158,7 @@ def build_conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
     return ReviewItem(show, acts, memory_ids=(newer_id, older_id), replaced_by_key={"n": older_id, "o": newer_id})
 
 
-def show_conflict(screen: "Screen", conflict: "Suspect") -> None:
+def show_conflict(screen: "OutputScreen", conflict: "Suspect") -> None:
     """Print a pair that may be in conflict, the newer memory first."""
     newer, older = conflict.newer, conflict.older
     for which, memory in (("newer", newer), ("older", older)):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from agent_memory.cli.options import Anyone, choose_agent
+from agent_memory.cli.options import OptionalAgentOption, choose_agent
 from agent_memory.cli.render import row
-from agent_memory.cli.runtime import CommandPlace, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.layout import agents_under, find_project_root, folder_of
 from agent_memory.files.names import CONSENT
@@ -24,7 +24,7 @@ from agent_memory.memory.consent import (
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:
-    from agent_memory.cli.screen import Screen
+    from agent_memory.cli.screen import OutputScreen
 
 _LIMITS: Final[dict[str, dict[str, Any]]] = {
     "off": {"enabled": False},
@@ -43,10 +43,10 @@ _Limit = Annotated[
 ]
 
 
-@command(Anyone)
-async def consent(place: CommandPlace, limit: _Limit = None) -> None:
+@command(OptionalAgentOption)
+async def consent(place: CommandContext, limit: _Limit = None) -> None:
     """Show or limit what may be stored."""
-    named = place.given(Anyone).agent
+    named = place.given(OptionalAgentOption).agent
     agent = None if named is None else choose_agent(named, place.root, may_be_new=False)
     if limit is not None:
         _write_limit(place.root if agent is None else folder_of(agent, place.root).path, limit)
@@ -88,7 +88,7 @@ def consent_document(state: ConsentState) -> dict[str, Any]:
     }
 
 
-def show_consent(screen: "Screen", state: ConsentState) -> None:
+def show_consent(screen: "OutputScreen", state: ConsentState) -> None:
     """Print a consent, its deciding source and its warnings."""
     answer = consent_document(state)
     what = f"mode {answer['mode']}" if state.is_enabled else "off in sessions"

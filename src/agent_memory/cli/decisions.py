@@ -10,7 +10,7 @@ import typer
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
-    from agent_memory.cli.runtime import Run
+    from agent_memory.cli.runtime import AgentContext
 
 Act = Callable[[], Awaitable[None]]
 _SKIP, _UNDO = "s", "u"
@@ -51,7 +51,7 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def read_key(run: "Run", question: str) -> str:
+def read_key(run: "AgentContext", question: str) -> str:
     """Print a question and return the key pressed, in lower case.
 
     Raises:
@@ -69,7 +69,7 @@ def read_key(run: "Run", question: str) -> str:
     return key.lower()
 
 
-async def walk(run: "Run", items: list[ReviewItem]) -> None:
+async def walk(run: "AgentContext", items: list[ReviewItem]) -> None:
     """Show each item and apply decisions one key later.
 
     Pairs that an earlier decision settled are skipped. Ctrl-C drops the decision that waits for the next key.
@@ -107,8 +107,10 @@ async def walk(run: "Run", items: list[ReviewItem]) -> None:
         decided.add(pending[0])
     elif pending:
         replaced.pop(pending[0], None)
-    left = sum(place not in decided and not item.is_settled(replaced) for place, item in enumerate(items))
-    run.screen.note(f"{counted(len(decided), 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
+    open_count = sum(place not in decided and not item.is_settled(replaced) for place, item in enumerate(items))
+    run.screen.note(
+        f"{counted(len(decided), 'decision')} made; {open_count:,} {'is' if open_count == 1 else 'are'} left."
+    )
 
 
 def _describe_stop(decisions: int, *, is_dropped: bool) -> str:
@@ -123,12 +125,12 @@ def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str],
     return position
 
 
-def _ask(run: "Run", item: ReviewItem) -> str:
+def _ask(run: "AgentContext", item: ReviewItem) -> str:
     while True:
         key = read_key(run, item.question)
         if key in item.acts or key in _QUIT or key in {_SKIP, _UNDO}:
             return key
 
 
-def _confirms_last(run: "Run") -> bool:
+def _confirms_last(run: "AgentContext") -> bool:
     return read_key(run, "[u]ndo the last decision, any other key ends: ") != _UNDO

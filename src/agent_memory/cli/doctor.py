@@ -19,10 +19,10 @@ from agent_memory.care.checks import (
     repair_all,
 )
 from agent_memory.cli.formats import encode
-from agent_memory.cli.options import Anyone, choose_agent
+from agent_memory.cli.options import OptionalAgentOption, choose_agent
 from agent_memory.cli.render import show_beside
-from agent_memory.cli.runtime import FAILED, CommandPlace, command
-from agent_memory.cli.screen import Screen
+from agent_memory.cli.runtime import FAILED, CommandContext, command
+from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.text import for_shell, one_line, plain
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, format_size
@@ -36,9 +36,9 @@ _WORTH_SHOWING: Final = 10 * _MEGABYTE
 _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
 
 
-@command(Anyone)
+@command(OptionalAgentOption)
 async def doctor(
-    place: CommandPlace,
+    place: CommandContext,
     *,
     repair: Annotated[
         bool, typer.Option("--repair", help="Mend what can be mended; the journal only after a copy of it.")
@@ -58,14 +58,14 @@ async def doctor(
 
     Exits with 1 if a finding needs attention.
     """
-    agent = place.given(Anyone).agent
+    agent = place.given(OptionalAgentOption).agent
     if salvage is not None:
         _salvage(place.screen, place.root, agent, salvage)
     elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):
         raise typer.Exit(FAILED)
 
 
-def _consult(place: CommandPlace, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
+def _consult(place: CommandContext, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
     """Examine, repair and tell; returns whether all is well now."""
     screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]
@@ -87,7 +87,7 @@ def _consult(place: CommandPlace, agent: str | None, *, repair: bool, dry_run: b
     return report.healthy and all(action.done for action in actions)
 
 
-def _examined(screen: Screen, home: Path, names: list[str] | None) -> HomeReport:
+def _examined(screen: OutputScreen, home: Path, names: list[str] | None) -> HomeReport:
     """Examine, with a progress bar for each agent with much to read."""
     with screen.progress() as progress:
         bars: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def _known(agent: str, home: Path) -> str:
 # -- for people -----------------------------------------------------------------------------------------------------
 
 
-def _show(screen: Screen, report: HomeReport, *, verbose: bool) -> None:
+def _show(screen: OutputScreen, report: HomeReport, *, verbose: bool) -> None:
     screen.show(Text(plain(str(report.root)), style="bold"))
     _rows(screen, report.findings)
     brief = len(report.agents) > 1 and not verbose
@@ -132,7 +132,7 @@ def _show(screen: Screen, report: HomeReport, *, verbose: bool) -> None:
     _conclude(screen, report)
 
 
-def _rows(screen: Screen, findings: Any) -> None:
+def _rows(screen: OutputScreen, findings: Any) -> None:
     indent = " " * (2 + _MARK_WIDTH + _AREA_WIDTH)
     for finding in findings:
         mark = finding.severity.name
@@ -148,8 +148,8 @@ def _rows(screen: Screen, findings: Any) -> None:
 
 def _verdict(findings: Any) -> Any:
     names = [finding.severity.name for finding in findings]
-    found = [(name, number) for name in ("PROBLEM", "WARNING") if (number := names.count(name))]
-    parts = [Text(counted(number, name.lower()), _STYLES[name]) for name, number in found]
+    tally = [(name, number) for name in ("PROBLEM", "WARNING") if (number := names.count(name))]
+    parts = [Text(counted(number, name.lower()), _STYLES[name]) for name, number in tally]
     return Text(", ").join(parts or [Text("healthy", "green")])
 
 
@@ -158,7 +158,7 @@ def _figures(agent: AgentReport) -> tuple[str, str]:
     return f"{memories} · {format_size(agent.size)}", "dim"
 
 
-def _conclude(screen: Screen, report: HomeReport) -> None:
+def _conclude(screen: OutputScreen, report: HomeReport) -> None:
     open_ones = [finding for _, finding in report.every if finding.severity >= Severity.WARNING]
     if not open_ones:
         screen.show("Nothing wants your attention.", style="green")
@@ -172,7 +172,7 @@ def _conclude(screen: Screen, report: HomeReport) -> None:
     screen.show(screen.complete(f"{words}."), style="bold")
 
 
-def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, str]]) -> None:
+def _show_marked(screen: OutputScreen, rows: list[tuple[tuple[str, str], str | None, str]]) -> None:
     """Print repairs with a mark, its style, the agent and a sentence."""
     if not rows:
         screen.show("Nothing to repair.")
@@ -215,7 +215,7 @@ def _planned(report: HomeReport) -> list[dict[str, Any]]:
     ]
 
 
-def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
+def _salvage(screen: OutputScreen, home: Path, agent: str | None, file: str) -> None:
     """Print records of a journal copy that the journal lacks, as JSON lines.
 
     Raises:
@@ -226,12 +226,12 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
     path = Path(file)
     if not path.exists() and (folder.path / file).exists():
         path = folder.path / file  # as the findings name it
-    found = 0
+    count = 0
     for memory in find_salvageable(path, folder):
         screen.raw(encode(memory, "jsonl"))
-        found += 1
+        count += 1
     screen.hint(
-        f"{counted(found, 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
+        f"{counted(count, 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
         + (
             f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}"
             if screen.out.is_terminal

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.cli.runtime import Run
+from agent_memory.cli.runtime import AgentContext
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import make_draft_folder, open_private, translated, unlock_and_close
 from agent_memory.files.layout import folder_of
@@ -58,7 +58,7 @@ def check_terminal() -> None:
         )
 
 
-async def edited_text(run: Run, name: str, text: str) -> str:
+async def edited_text(run: AgentContext, name: str, text: str) -> str:
     """Return a text after a person changed it in an editor.
 
     Args:

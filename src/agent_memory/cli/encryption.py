@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agent_memory.cli.options import Yes
-from agent_memory.cli.runtime import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.errors import UnsupportedError
 from agent_memory.files.wording import counted
 from agent_memory.settings import EncryptionSettings
@@ -22,7 +22,7 @@ _SHOWN: Final = 10
 
 
 @command()
-async def encrypt(run: Run, *, yes: Yes = False) -> None:
+async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
     """Encrypt an agent and its backups with a key.
 
     The key is what AGENT_MEMORY_KEY holds: 32 bytes in hexadecimal or base64, or a passphrase of 12 characters or more.
@@ -45,7 +45,7 @@ async def encrypt(run: Run, *, yes: Yes = False) -> None:
 
 
 @command()
-async def decrypt(run: Run, *, yes: Yes = False) -> None:
+async def decrypt(run: AgentContext, *, yes: Yes = False) -> None:
     """Decrypt the files of an agent; its backups stay encrypted."""
     from agent_memory.care.privacy import decrypt as decrypt_folder
 
@@ -63,7 +63,7 @@ async def decrypt(run: Run, *, yes: Yes = False) -> None:
 
 @command()
 async def rekey(
-    run: Run,
+    run: AgentContext,
     *,
     variable: Annotated[
         str, typer.Option("--new-variable", metavar="NAME", help="The environment variable with the new key.")
@@ -90,7 +90,7 @@ async def rekey(
     run.screen.note("Backups that were made before open with the key of then: keep it as long as you keep them.")
 
 
-def _folder(run: Run) -> "AgentFolder":
+def _folder(run: AgentContext) -> "AgentFolder":
     folder = run.service.folder
     if folder is None:
         raise UnsupportedError(
@@ -100,11 +100,11 @@ def _folder(run: Run) -> "AgentFolder":
     return folder
 
 
-def _progress(run: Run) -> "Callable[[str], None]":
+def _progress(run: AgentContext) -> "Callable[[str], None]":
     return lambda name: run.screen.note(f"{name} …", style="dim")
 
 
-def _show(run: Run, done: "EncryptionResult") -> None:
+def _show(run: AgentContext, done: "EncryptionResult") -> None:
     from agent_memory.care.privacy import BEYOND_ENCRYPTION
 
     if done.packed:

@@ -8,7 +8,7 @@ import typer
 
 from agent_memory.cli.knowledge import opened_knowledge, resource_of
 from agent_memory.cli.options import moment_of
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -33,7 +33,7 @@ _GroupOption = Annotated[
 
 @command(rows=True)
 async def entities(
-    run: Run,
+    run: AgentContext,
     *,
     kind: Annotated[
         str | None, typer.Option("--type", help=f"One of {', '.join(get_args(EntityType))}.", metavar="TYPE")
@@ -47,32 +47,32 @@ async def entities(
         raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
     async with opened_knowledge(run) as knowledge:
         everything = await EntityReader(knowledge, group).all()
-    names = {each.entity.id: each.entity.name for each in everything}
-    of_kind = [each for each in everything if kind in {None, each.entity.entity_type}]
-    found = [each for each in of_kind if each.maybe or not maybe]
-    shown = found if every else found[:_SHOWN]
-    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(found)}
-    run.screen.rows({**head, "entities": [_document(each) for each in shown]}, "entities", _COLUMNS)
-    for each in shown:
-        also = _also(each.names[1:])
-        run.screen.show(visible(f"{each.entity.name}{also}"))
-        told = f"{each.entity.entity_type} · {counted(each.mentions, 'text')} · {each.entity.id}"
-        run.screen.show(told, indent=2, style="dim")
-        if each.maybe:
-            others = ", ".join(names.get(one, one) for one in each.maybe)
-            run.screen.show(visible(f"maybe the same as {others}"), indent=2, style="yellow")
-    if not found:
+    names = {known.entity.id: known.entity.name for known in everything}
+    of_kind = [known for known in everything if kind in {None, known.entity.entity_type}]
+    matching = [known for known in of_kind if known.maybe or not maybe]
+    shown = matching if every else matching[:_SHOWN]
+    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(matching)}
+    run.screen.rows({**head, "entities": [_document(known) for known in shown]}, "entities", _COLUMNS)
+    for known in shown:
+        also = _also(known.names[1:])
+        run.screen.show(visible(f"{known.entity.name}{also}"))
+        details = f"{known.entity.entity_type} · {counted(known.mentions, 'text')} · {known.entity.id}"
+        run.screen.show(details, indent=2, style="dim")
+        if known.maybe:
+            similar = ", ".join(names.get(entity_id, entity_id) for entity_id in known.maybe)
+            run.screen.show(visible(f"maybe the same as {similar}"), indent=2, style="yellow")
+    if not matching:
         run.screen.hint(
             f"{run.service.agent_id} knows no {'such ' if kind or maybe else ''}entities"
             f"{f' in {group}' if group else ''}. `agent-memory ingest FILE` draws them from what it is given."
         )
-    elif len(found) > len(shown):
-        run.screen.note(f"{len(shown):,} of {len(found):,}; --all shows more.", style="dim")
+    elif len(matching) > len(shown):
+        run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
 
 
 @command()
 async def entity(  # noqa: PLR0913 - the options of a command
-    run: Run,
+    run: AgentContext,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, one of its other names, or its id.")],
     *,
     as_of: Annotated[
@@ -93,26 +93,26 @@ async def entity(  # noqa: PLR0913 - the options of a command
     if (merge is not None) + split + forget > 1:
         raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
     async with opened_knowledge(run) as knowledge:
-        known = EntityReader(knowledge, group)
-        found = await _find(run, known, name)
+        reader = EntityReader(knowledge, group)
+        shown = await _find(run, reader, name)
         if forget:
-            await _forget(run, known, found, yes=yes)
+            await _forget(run, reader, shown, yes=yes)
             return
         if merge is not None:
-            other = await known.get(merge)
-            await known.merge(other, found)
-            run.screen.note(visible(f"{other.entity.name} is the same as {found.entity.name} now. --split undoes it."))
+            merged = await reader.get(merge)
+            await reader.merge(merged, shown)
+            run.screen.note(visible(f"{merged.entity.name} is the same as {shown.entity.name} now. --split undoes it."))
         elif split:
-            apart = await known.split(found)
-            told = ", ".join(each.name for each in apart)
-            run.screen.note(visible(f"Apart again: {told}." if apart else "Nothing was merged into it."))
-        found = await known.get(found.entity.id)
-        moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True, is_ahead=None))
-        names = {each.entity.id: each.entity.name for each in await known.all()}
-    _show(run, found, moments, names, every=every)
+            apart = await reader.split(shown)
+            names_apart = ", ".join(entity_known.name for entity_known in apart)
+            run.screen.note(visible(f"Apart again: {names_apart}." if apart else "Nothing was merged into it."))
+        shown = await reader.get(shown.entity.id)
+        moments = await reader.timeline(shown, moment_of(as_of, "--as-of", end=True, is_ahead=None))
+        names = {entity_known.entity.id: entity_known.entity.name for entity_known in await reader.all()}
+    _show(run, shown, moments, names, every=every)
 
 
-async def _find(run: Run, known: EntityReader, name: str) -> MergedEntity:
+async def _find(run: AgentContext, reader: EntityReader, name: str) -> MergedEntity:
     """Return the entity of a name.
 
     Raises:
@@ -120,9 +120,9 @@ async def _find(run: Run, known: EntityReader, name: str) -> MergedEntity:
         StorageError: The entities cannot be read.
     """
     try:
-        return await known.get(name)
+        return await reader.get(name)
     except UnknownIdError as error:
-        passages = await count_passages(run.service, name, known.group or None)
+        passages = await count_passages(run.service, name, reader.group or None)
         if error.code != "unknown_entity" or not passages:
             raise
         message = f"{error.message} {describe_passages(passages)}"
@@ -130,15 +130,15 @@ async def _find(run: Run, known: EntityReader, name: str) -> MergedEntity:
         raise UnknownIdError(message, code=error.code, recovery=recovery) from None
 
 
-async def _forget(run: Run, known: EntityReader, found: MergedEntity, *, yes: bool) -> None:
-    name = visible(found.entity.name)
+async def _forget(run: AgentContext, reader: EntityReader, shown: MergedEntity, *, yes: bool) -> None:
+    name = visible(shown.entity.name)
     if not yes:
-        named = counted(found.mentions, "text")
+        named = counted(shown.mentions, "text")
         run.confirm(
             f"Forget {name}, which {named} name, and how it stands to others, for good?", "Nothing was forgotten."
         )
-    gone = await known.forget(found)
-    run.screen.document({"forgotten": found.entity.id, "name": found.entity.name, **asdict(gone)})
+    gone = await reader.forget(shown)
+    run.screen.document({"forgotten": shown.entity.id, "name": shown.entity.name, **asdict(gone)})
     run.screen.hint(
         f"{name} is forgotten, with {counted(gone.relations, 'relation')}. The texts stay as they are; none makes it "
         "known again. To forget what they say: `agent-memory forget --matching`."
@@ -147,7 +147,7 @@ async def _forget(run: Run, known: EntityReader, found: MergedEntity, *, yes: bo
 
 @command(rows=True)
 async def episodes(
-    run: Run,
+    run: AgentContext,
     conversation: Annotated[
         str | None,
         typer.Argument(
@@ -162,41 +162,43 @@ async def episodes(
     async with opened_knowledge(run) as knowledge:
         if conversation is not None:
             talk = await resource_of(knowledge, conversation)
-            found = sorted(await knowledge.episodes.linked_to(talk.id), key=lambda each: each.order)
+            turns = sorted(await knowledge.episodes.linked_to(talk.id), key=lambda turn: turn.order)
         else:
-            found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
-            found = sorted(found, key=lambda each: (each.moment, each.order), reverse=True)
-        found[:] = await ForgottenTexts(knowledge, run.service).filter_turns(found)
-    total = len(found)
-    shown = found if every or conversation is not None else found[:_SHOWN]
+            turns = [turn for turn in await knowledge.episodes.valid() if turn.group == group or not group]
+            turns = sorted(turns, key=lambda turn: (turn.moment, turn.order), reverse=True)
+        turns[:] = await ForgottenTexts(knowledge, run.service).filter_turns(turns)
+    total = len(turns)
+    shown = turns if every or conversation is not None else turns[:_SHOWN]
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}
-    run.screen.rows({**head, "episodes": [_episode(each) for each in shown]}, "episodes", _EPISODE_COLUMNS)
-    for each in shown:
-        who = each.speaker or (each.event_type or each.role)
-        run.screen.show(visible(f"{each.id} · {minute(each.moment)} · {who}"), style="dim")
-        run.screen.show(visible(each.content), indent=2, max_lines=2)
+    run.screen.rows({**head, "episodes": [_episode(turn) for turn in shown]}, "episodes", _EPISODE_COLUMNS)
+    for turn in shown:
+        who = turn.speaker or (turn.event_type or turn.role)
+        run.screen.show(visible(f"{turn.id} · {minute(turn.moment)} · {who}"), style="dim")
+        run.screen.show(visible(turn.content), indent=2, max_lines=2)
     if not total:
         run.screen.hint("Nothing was said there. `agent-memory knowledge resources` lists conversations.")
     elif total > len(shown):
         run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 
 
-def _show(run: Run, found: MergedEntity, moments: list[TimelineEntry], names: dict[str, str], *, every: bool) -> None:
-    run.screen.document({**_document(found), "timeline": [_moment(each) for each in moments]})
-    run.screen.show(visible(found.entity.name))
-    also = _also(found.names[1:])
-    told = f"{found.entity.entity_type}{also} · {counted(found.mentions, 'text')} · {found.entity.id}"
-    run.screen.show(visible(told), indent=2, style="dim")
-    for key, value in found.entity.attributes.items():
+def _show(
+    run: AgentContext, shown: MergedEntity, moments: list[TimelineEntry], names: dict[str, str], *, every: bool
+) -> None:
+    run.screen.document({**_document(shown), "timeline": [_moment(item) for item in moments]})
+    run.screen.show(visible(shown.entity.name))
+    also = _also(shown.names[1:])
+    details = f"{shown.entity.entity_type}{also} · {counted(shown.mentions, 'text')} · {shown.entity.id}"
+    run.screen.show(visible(details), indent=2, style="dim")
+    for key, value in shown.entity.attributes.items():
         run.screen.show(visible(f"{key}: {value}"), indent=2)
-    for each in found.merged:
-        run.screen.show(visible(f"same as {each.name}{_why(each.metadata.get('merge'))}"), indent=2, style="dim")
-    for one in found.maybe:
-        other = names.get(one, one)
-        told = f"maybe the same as {other}; if it is, say --merge {shlex.quote(other)}"
-        run.screen.show(visible(told), indent=2, style="yellow")
+    for item in shown.merged:
+        run.screen.show(visible(f"same as {item.name}{_why(item.metadata.get('merge'))}"), indent=2, style="dim")
+    for similar_id in shown.maybe:
+        similar = names.get(similar_id, similar_id)
+        details = f"maybe the same as {similar}; if it is, say --merge {shlex.quote(similar)}"
+        run.screen.show(visible(details), indent=2, style="yellow")
     for moment in moments if every else moments[-_SHOWN:]:
-        run.screen.show(visible(_line(moment, found.entity.name)), indent=2, max_lines=2)
+        run.screen.show(visible(_line(moment, shown.entity.name)), indent=2, max_lines=2)
     if not every and len(moments) > _SHOWN:
         run.screen.note(f"The last {_SHOWN} of {len(moments):,}; --all shows more.", style="dim")
     if not moments:
@@ -210,8 +212,8 @@ def _also(names: tuple[str, ...]) -> str:
 def _why(merge: object) -> str:
     """Return why two entities were merged, and how to split them."""
     evidence = merge.get("evidence") if isinstance(merge, dict) else None
-    told = ", ".join(map(str, evidence)) if isinstance(evidence, list) else ""
-    return f": {told}; --split takes them apart" if told else "; --split takes them apart"
+    reasons = ", ".join(map(str, evidence)) if isinstance(evidence, list) else ""
+    return f": {reasons}; --split takes them apart" if reasons else "; --split takes them apart"
 
 
 def _line(moment: TimelineEntry, name: str) -> str:
@@ -226,22 +228,25 @@ def _line(moment: TimelineEntry, name: str) -> str:
     relation = moment.what.replace("_", " ")
     if moment.until == moment.at:
         until, relation = "", f"no longer {relation}"
-    told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} {name}"
-    return f"{day(moment.at)}{until}  {told}: “{words}” · {source}"
+    sentence = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} {name}"
+    return f"{day(moment.at)}{until}  {sentence}: “{words}” · {source}"
 
 
-def _document(known: MergedEntity) -> dict[str, Any]:
+def _document(entity_known: MergedEntity) -> dict[str, Any]:
     return {
-        "id": known.entity.id,
-        "name": known.entity.name,
-        "entity_type": known.entity.entity_type,
-        "also": list(known.names[1:]),
-        "mentions": known.mentions,
-        "attributes": dict(known.entity.attributes),
-        "trust": known.entity.trust,
-        "group": known.entity.group,
-        "merged": [{"id": each.id, "name": each.name, "why": each.metadata.get("merge")} for each in known.merged],
-        "maybe": list(known.maybe),
+        "id": entity_known.entity.id,
+        "name": entity_known.entity.name,
+        "entity_type": entity_known.entity.entity_type,
+        "also": list(entity_known.names[1:]),
+        "mentions": entity_known.mentions,
+        "attributes": dict(entity_known.entity.attributes),
+        "trust": entity_known.entity.trust,
+        "group": entity_known.entity.group,
+        "merged": [
+            {"id": merged.id, "name": merged.name, "why": merged.metadata.get("merge")}
+            for merged in entity_known.merged
+        ],
+        "maybe": list(entity_known.maybe),
     }
 
 

@@ -1,18 +1,18 @@
 """Filters of searches and lists from options."""
 
-from agent_memory.cli.options import Filters, OfferedFilters, tags_of
-from agent_memory.cli.runtime import Run
+from agent_memory.cli.options import FilterOptions, OfferedFilters, tags_of
+from agent_memory.cli.runtime import AgentContext
 from agent_memory.models import SearchFilters, filters_of
 
 
-async def filters_given(run: Run) -> SearchFilters:
+async def filters_given(run: AgentContext) -> SearchFilters:
     """Return the conditions that the command line names.
 
     Raises:
         ValidationError: There is no such category, or the time ends before it begins.
         typer.BadParameter: A date or a tag is none.
     """
-    where = run.given(Filters)
+    where = run.given(FilterOptions)
     named = {
         "date_range": where.bounds(),
         "all_tags": tags_of(where.tag),

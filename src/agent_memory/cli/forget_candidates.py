@@ -8,7 +8,7 @@ import typer
 
 from agent_memory.cli.archive import has_archive, opened_archive
 from agent_memory.cli.options import OTHER_ID, resolved
-from agent_memory.cli.runtime import FAILED, Run
+from agent_memory.cli.runtime import FAILED, AgentContext
 from agent_memory.cli.screen import typed
 from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
@@ -29,7 +29,7 @@ _NUMBERS: Final = re.compile(r"[\s,]+")
 _RULE: Final = "--yes needs exactly one strong match that has all your words and the owner you name."
 
 
-async def are_words(run: Run, named: list[str]) -> bool:
+async def are_words(run: AgentContext, named: list[str]) -> bool:
     """Return True if arguments of `forget` describe memories instead of naming IDs.
 
     Args:
@@ -49,7 +49,9 @@ async def are_words(run: Run, named: list[str]) -> bool:
     return False
 
 
-async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
+async def forget_matching(
+    run: AgentContext, words: str, *, reason: str, yes: bool, now: bool
+) -> "tuple[str, datetime | None]":
     """List candidates, ask for a choice, forget it.
 
     Returns:
@@ -96,7 +98,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     return outcome.memories[0].id, until
 
 
-def _show_candidates(run: Run, candidates: "ForgetCandidates") -> None:
+def _show_candidates(run: AgentContext, candidates: "ForgetCandidates") -> None:
     """Print a numbered list, next to JSON on stderr."""
     for number, candidate in enumerate(candidates.listed, start=1):
         memory, owner = candidate.memory, candidate.ownership.owner
@@ -109,7 +111,7 @@ def _show_candidates(run: Run, candidates: "ForgetCandidates") -> None:
             run.screen.note(f"{head}\n   {brief(memory.content)}", style="")
 
 
-def _choose(run: Run, candidates: "ForgetCandidates", *, yes: bool, now: bool) -> "list[Memory]":
+def _choose(run: AgentContext, candidates: "ForgetCandidates", *, yes: bool, now: bool) -> "list[Memory]":
     """Return the chosen memories; with `--yes` the only certain one."""
     if yes:
         only = candidates.get_only_match()
@@ -146,7 +148,7 @@ def _describe_doubt(candidates: "ForgetCandidates") -> str:
     return "the strong match lacks some of your words"
 
 
-async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
+async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
     """Show how much all memories are, ask, and forget them.
 
     Returns:
@@ -176,7 +178,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
     return preview.memories[0].id, until
 
 
-async def _archived(run: Run, words: str) -> dict[str, list[str]]:
+async def _archived(run: AgentContext, words: str) -> dict[str, list[str]]:
     """List matching archived memories, which stay."""
     if not has_archive(run):
         return {}
@@ -192,7 +194,7 @@ async def _archived(run: Run, words: str) -> dict[str, list[str]]:
     return {"archived": [match.id for match in matches]}
 
 
-async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
+async def _waiting(run: AgentContext, words: str) -> dict[str, list[str]]:
     """List matching inbox candidates, which stay."""
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return {}

@@ -67,13 +67,13 @@ class ImportedLine:
     candidate: Candidate | None = None
 
 
-class Prose(str):
+class BlockText(str):
     """Text that is always written as a block."""
 
     __slots__ = ()
 
 
-class _Dumper(yaml.SafeDumper):
+class _BlockDumper(yaml.SafeDumper):
     """Writes text of several lines as a block."""
 
     @override
@@ -83,17 +83,17 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         """Represent text as a block, plain, or quoted if it needs escapes."""
-        block = "|" if "\n" in text or isinstance(text, Prose) else None
+        block = "|" if "\n" in text or isinstance(text, BlockText) else None
         return self.represent_scalar(_STR, str(text), style='"' if has_steering(text) else block)
 
 
-_Dumper.add_representer(str, _Dumper.represent_text)
-_Dumper.add_representer(Prose, _Dumper.represent_text)
+_BlockDumper.add_representer(str, _BlockDumper.represent_text)
+_BlockDumper.add_representer(BlockText, _BlockDumper.represent_text)
 
 
 def to_yaml(values: dict[str, Any]) -> str:
     """Return `values` as block YAML in their order, emoji and all."""
-    text = str(yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100))
+    text = str(yaml.dump(values, Dumper=_BlockDumper, allow_unicode=True, sort_keys=False, width=100))
     return escape_in_quotes(text)
 
 
@@ -171,20 +171,20 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
 
 def _aside_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
     model = ArchivedMemory if item["kind"] == ARCHIVED.name else Candidate
-    known = {str(key): value for key, value in item.items() if key in model.model_fields}
+    fields = {str(key): value for key, value in item.items() if key in model.model_fields}
     try:
-        found = model.model_validate({**known, "agent_id": agent_id})
+        record = model.model_validate({**fields, "agent_id": agent_id})
     except pydantic.ValidationError as error:
         return ImportedLine(line, problem=describe(error))
-    if isinstance(found, Candidate):
-        return ImportedLine(line, candidate=found)
-    return ImportedLine(line, archived=found)
+    if isinstance(record, Candidate):
+        return ImportedLine(line, candidate=record)
+    return ImportedLine(line, archived=record)
 
 
 def _trace_of(line: int, item: dict[str, Any]) -> ImportedLine:
     record_id, said = item.get("id"), item[_RELEASED]
-    known = isinstance(record_id, str) and is_memory_id(record_id) and isinstance(said, dict)
-    trace = Trace.from_json(record_id, said) if known and isinstance(record_id, str) else None
+    is_trace = isinstance(record_id, str) and is_memory_id(record_id) and isinstance(said, dict)
+    trace = Trace.from_json(record_id, said) if is_trace and isinstance(record_id, str) else None
     return ImportedLine(line, trace=trace, problem="" if trace else "not the trace of a memory that was released")
 
 

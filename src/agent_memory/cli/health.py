@@ -7,10 +7,10 @@ from rich.text import Text
 
 from agent_memory.care.checks import AgentHealth, Check, Severity, by_gravity, examine, health_of, worst
 from agent_memory.care.checks.health_checks import report_unreadable
-from agent_memory.cli.options import Anyone, choose_agent, opened
+from agent_memory.cli.options import OptionalAgentOption, choose_agent, opened
 from agent_memory.cli.render import show_beside
-from agent_memory.cli.runtime import Watch, command
-from agent_memory.cli.screen import Screen
+from agent_memory.cli.runtime import MonitorContext, command
+from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.text import one_line, plain
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under
@@ -23,9 +23,9 @@ _CODE_WIDTH: Final = 10
 _STYLES: Final = {"ok": "green", "warning": "bold yellow", "critical": "bold red", "unknown": "bold cyan"}
 
 
-@command(Anyone)
+@command(OptionalAgentOption)
 async def health(
-    watch: Watch,
+    watch: MonitorContext,
     *,
     deep: Annotated[bool, typer.Option("--deep", help="Also read every file, as the doctor does.")] = False,
     limit: Annotated[
@@ -39,7 +39,7 @@ async def health(
     Exit codes: 0 all is well, 1 warning, 2 critical, 3 it could not be seen.
     """
     settings = _settings(limit or [])
-    agent = watch.given(Anyone).agent
+    agent = watch.given(OptionalAgentOption).agent
     names = agents_under(watch.root) if agent is None else [choose_agent(agent, watch.root, may_be_new=False)]
     if not names:
         raise IdentityError(
@@ -47,22 +47,22 @@ async def health(
             code="no_agents",
             recovery="Check --root, and whether its disk is there.",
         )
-    found = [await _looked_at(watch, name, settings, deep=deep) for name in names]
-    level = worst(each.level for each in found)
-    agents = [each.as_dict() for each in found]
+    reports = [await _looked_at(watch, name, settings, deep=deep) for name in names]
+    level = worst(report.level for report in reports)
+    agents = [report.as_dict() for report in reports]
     watch.screen.document({"root": str(watch.root), "level": level.name.lower(), "code": int(level), "agents": agents})
-    _show(watch.screen, found, brief=len(found) > 1 and not verbose)
+    _show(watch.screen, reports, brief=len(reports) > 1 and not verbose)
     watch.verdict = int(level)
 
 
-async def _looked_at(watch: Watch, name: str, settings: HealthSettings, *, deep: bool) -> AgentHealth:
+async def _looked_at(watch: MonitorContext, name: str, settings: HealthSettings, *, deep: bool) -> AgentHealth:
     """Return the health of an agent; critical if it cannot be opened."""
     try:
         async with opened(name, watch.root) as service:
-            each = await health_of(service, settings, utc_now())
+            report = await health_of(service, settings, utc_now())
     except AgentMemoryError as error:
         return AgentHealth(name, watch.root / name, (report_unreadable(error.message, error.recovery),))
-    return _deepened(watch, each) if deep else each
+    return _deepened(watch, report) if deep else report
 
 
 def _settings(limits: list[str]) -> HealthSettings:
@@ -85,37 +85,37 @@ def _limit(text: str) -> tuple[str, str]:
     """
     key, sign, value = text.partition("=")
     if not sign or key.strip() not in HealthSettings.model_fields:
-        known = ", ".join(HealthSettings.model_fields)
-        raise typer.BadParameter(f"{text!r} is no KEY=VALUE; the keys are: {known}", param_hint="--limit")
+        names = ", ".join(HealthSettings.model_fields)
+        raise typer.BadParameter(f"{text!r} is no KEY=VALUE; the keys are: {names}", param_hint="--limit")
     return key.strip(), value.strip()
 
 
-def _deepened(watch: Watch, health: AgentHealth) -> AgentHealth:
+def _deepened(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
     """Return a health report extended by the doctor's findings."""
     (report,) = examine(watch.root, [health.agent_id], now=utc_now()).agents
-    bad = [each for each in report.findings if each.severity >= Severity.WARNING]
-    said, advice = "Every file was read, and is as it should be.", ""
+    bad = [finding for finding in report.findings if finding.severity >= Severity.WARNING]
+    sentence, advice = "Every file was read, and is as it should be.", ""
     if bad:
         gravest = max(bad, key=lambda each: each.severity)
-        said = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
+        sentence = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
         advice = "`agent-memory doctor` tells of each what to do."
-    check = Check("doctor", report.severity.level, said, advice, len(bad), "findings")
+    check = Check("doctor", report.severity.level, sentence, advice, len(bad), "findings")
     return AgentHealth(health.agent_id, health.folder, by_gravity([*health.checks, check]))
 
 
-def _show(screen: Screen, found: list[AgentHealth], *, brief: bool) -> None:
-    for place, each in enumerate(found):
-        rows = [check for check in each.checks if check.level or not brief]
+def _show(screen: OutputScreen, reports: list[AgentHealth], *, brief: bool) -> None:
+    for place, report in enumerate(reports):
+        rows = [check for check in report.checks if check.level or not brief]
         if place and (rows or not brief):
             screen.show()
-        name, bad = each.level.name.lower(), sum(check.level > 0 for check in each.checks)
-        words = "all is well" if not bad else f"{name}: {bad} of {counted(len(each.checks), 'check')}"
-        screen.show(Text.assemble((plain(each.agent_id), "bold"), "  ", (words, _STYLES[name])))
+        name, bad = report.level.name.lower(), sum(check.level > 0 for check in report.checks)
+        words = "all is well" if not bad else f"{name}: {bad} of {counted(len(report.checks), 'check')}"
+        screen.show(Text.assemble((plain(report.agent_id), "bold"), "  ", (words, _STYLES[name])))
         for check in rows:
             _row(screen, check)
 
 
-def _row(screen: Screen, check: Check) -> None:
+def _row(screen: OutputScreen, check: Check) -> None:
     name = check.level.name.lower()
     marked: Any = (f"{name:<{_MARK_WIDTH}}", _STYLES[name])
     show_beside(screen, Text.assemble("  ", marked, (f"{check.code:<{_CODE_WIDTH}}", "dim")), one_line(check.sentence))

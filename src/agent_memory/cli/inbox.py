@@ -9,7 +9,7 @@ from rich.text import Text
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.options import build_ambiguous, check_beginning
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day, plain
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -29,7 +29,7 @@ _ID: Final = "ID"
 
 @command(rows=True)
 async def inbox(
-    run: Run,
+    run: AgentContext,
     *,
     accept: Annotated[_Ids, typer.Option("--accept", metavar=_ID, help="Remember this; repeatable.")] = None,
     reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Never; repeatable.")] = None,
@@ -58,7 +58,7 @@ async def inbox(
 
 
 async def _decide(
-    run: Run, opened: "Inbox", accepted: list[str], rejected: list[str], edited: str | None, text: str | None
+    run: AgentContext, opened: "Inbox", accepted: list[str], rejected: list[str], edited: str | None, text: str | None
 ) -> None:
     waiting = [*await opened.waiting(), *await opened.archived()]
     if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
@@ -70,11 +70,11 @@ async def _decide(
     run.screen.document(done)
     if chosen is not None:
         await edit_candidate(run, opened, chosen, text, done)
-    for each in yes:
-        await _accept(run, opened, each, {}, done)
-    for each in await opened.reject([each.id for each in no], run.caller):
-        done["rejected"].append(each.id)
-        run.screen.show(f"Rejected {each.id}; it is not offered again.")
+    for candidate in yes:
+        await _accept(run, opened, candidate, {}, done)
+    for candidate in await opened.reject([candidate.id for candidate in no], run.caller):
+        done["rejected"].append(candidate.id)
+        run.screen.show(f"Rejected {candidate.id}; it is not offered again.")
 
 
 def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = False) -> "Candidate":
@@ -91,8 +91,8 @@ def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = Fa
     """
     check_beginning(word)
     beginning = f"cnd-{word.strip().removeprefix('cnd-')}"
-    found = [each for each in waiting if each.id.startswith(beginning)]
-    if not found or beginning == "cnd-":
+    matches = [candidate for candidate in waiting if candidate.id.startswith(beginning)]
+    if not matches or beginning == "cnd-":
         if archived:
             raise UnknownIdError(
                 f"{quoted(word)} is not an archived note; nothing was restored.",
@@ -102,13 +102,13 @@ def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = Fa
             f"{quoted(word)} does not wait in the inbox; nothing was decided.",
             recovery="Run `agent-memory inbox` to list what waits.",
         )
-    if len(found) > 1:
-        raise build_ambiguous(word, len(found), f" {', '.join(each.id for each in found)}.")
-    return found[0]
+    if len(matches) > 1:
+        raise build_ambiguous(word, len(matches), f" {', '.join(candidate.id for candidate in matches)}.")
+    return matches[0]
 
 
 async def _accept(
-    run: Run, opened: "Inbox", candidate: "Candidate", changes: dict[str, Any], done: dict[str, Any]
+    run: AgentContext, opened: "Inbox", candidate: "Candidate", changes: dict[str, Any], done: dict[str, Any]
 ) -> None:
     stored = await opened.accept(candidate.id, run.caller, changes)
     done["accepted"].append({"id": candidate.id, "memory_id": stored.memory.id, "duplicate": stored.duplicate})
@@ -119,7 +119,7 @@ async def _accept(
 
 
 async def edit_candidate(
-    run: Run, opened: "Inbox", candidate: "Candidate", text: str | None, done: dict[str, Any]
+    run: AgentContext, opened: "Inbox", candidate: "Candidate", text: str | None, done: dict[str, Any]
 ) -> None:
     """Store a candidate with a new text.
 
@@ -141,59 +141,72 @@ async def edit_candidate(
     await _accept(run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done)
 
 
-def _row(opened: "Inbox", each: "Candidate") -> dict[str, Any]:
+def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
     return {
-        "id": each.id,
-        "content": each.content,
-        "category": each.category,
-        "project": each.project,
-        "tags": list(each.tags),
-        "trust": each.trust,
-        "source": each.source.kind,
-        "via": each.via,
-        "replaces": each.replaces,
-        "is_note": each.is_note,
-        "timestamp": to_text(each.timestamp),
-        "until": opened.ends_at(each),
+        "id": candidate.id,
+        "content": candidate.content,
+        "category": candidate.category,
+        "project": candidate.project,
+        "tags": list(candidate.tags),
+        "trust": candidate.trust,
+        "source": candidate.source.kind,
+        "via": candidate.via,
+        "replaces": candidate.replaces,
+        "is_note": candidate.is_note,
+        "timestamp": to_text(candidate.timestamp),
+        "until": opened.ends_at(candidate),
     }
 
 
-async def list_candidates(run: Run, opened: "Inbox", waiting: "Sequence[Candidate]", nothing: str) -> None:
+async def list_candidates(run: AgentContext, opened: "Inbox", waiting: "Sequence[Candidate]", nothing: str) -> None:
     """Print candidates, or a note where there are none."""
-    rows = [_row(opened, each) for each in waiting]
+    rows = [_row(opened, candidate) for candidate in waiting]
     run.screen.rows({"agent_id": run.service.agent_id, "waiting": rows}, "waiting", _COLUMNS)
-    for each in waiting:
-        show_candidate(run, each)
+    for candidate in waiting:
+        show_candidate(run, candidate)
     if not waiting:
         run.screen.note(nothing)
     else:
         run.screen.hint("Run `agent-memory review` to decide, or `agent-memory inbox --accept ID` or --reject ID.")
 
 
-def show_candidate(run: Run, each: "Candidate") -> None:
+def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
     """Print one candidate: who said it when, and its text."""
-    whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(each.source.kind, "")
-    doubt = "a stranger's text was in the conversation" if each.trust == "low" else ""
-    head = [day(each.timestamp), each.category, *([each.project] if each.project else []), whose, doubt]
-    run.screen.show(Text.assemble((each.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
-    run.screen.show(each.content, indent=2)
-    if each.replaces:
-        run.screen.show(f"would replace {each.replaces}", indent=2, style="dim")
+    whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(
+        candidate.source.kind, ""
+    )
+    doubt = "a stranger's text was in the conversation" if candidate.trust == "low" else ""
+    head = [
+        day(candidate.timestamp),
+        candidate.category,
+        *([candidate.project] if candidate.project else []),
+        whose,
+        doubt,
+    ]
+    run.screen.show(Text.assemble((candidate.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
+    run.screen.show(candidate.content, indent=2)
+    if candidate.replaces:
+        run.screen.show(f"would replace {candidate.replaces}", indent=2, style="dim")
 
 
-async def write_waiting(run: Run, form: Format, write: "Callable[[str], object]") -> int:
+async def write_waiting(run: AgentContext, form: Format, write: "Callable[[str], object]") -> int:
     """Write what waits, as a part of an export; return how much."""
     from agent_memory.care.privacy import inbox_exists, opened_inbox
 
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return 0
     async with opened_inbox(run.service) as opened:
-        every = [*await opened.waiting(), *await opened.archived()]
-    write("".join(encode_entry({"kind": CANDIDATE.name, "id": each.id, **each.to_record()}, form) for each in every))
-    return len(every)
+        candidates = [*await opened.waiting(), *await opened.archived()]
+    write(
+        "".join(
+            encode_entry({"kind": CANDIDATE.name, "id": candidate.id, **candidate.to_record()}, form)
+            for candidate in candidates
+        )
+    )
+    return len(candidates)
 
 
-async def bring_waiting(run: Run, candidates: "Sequence[Candidate]", *, trusted: bool, dry_run: bool) -> None:
+async def bring_waiting(run: AgentContext, candidates: "Sequence[Candidate]", *, trusted: bool, dry_run: bool) -> None:
     """Store the waiting notes of a trusted export, and report them."""
     if not candidates:
         return

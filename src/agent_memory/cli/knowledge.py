@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Yes
-from agent_memory.cli.runtime import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
@@ -57,7 +57,7 @@ _WHY: Final = {
 
 @command(may_be_new=True)
 async def ingest(
-    run: Run,
+    run: AgentContext,
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -114,7 +114,7 @@ async def ingest(
 
 @command(rows=True)
 async def resources(
-    run: Run,
+    run: AgentContext,
     resource_id: Annotated[
         str | None,
         typer.Argument(
@@ -130,23 +130,29 @@ async def resources(
             await _show(run, knowledge, resource_id)
             return
         total = len(await knowledge.resources.valid())
-        found = await knowledge.resources.list_recent(total if every else _SHOWN) if total else []
-        head = {"agent_id": run.service.agent_id, "count": len(found), "total": total}
-        run.screen.rows({**head, "resources": [_document(each) for each in found]}, "resources", _COLUMNS)
-        for each in found:
-            size = "" if each.resource_type == "conversation" and not each.chars else f" · {each.chars:,} characters"
-            size += f" · group {each.group}" if each.group else ""
-            size += "".join(f" · {words}" for words in _describe_file(each))
-            run.screen.show(visible(f"{each.id} · {each.resource_type} · {minute(each.timestamp)}{size}"), style="dim")
-            run.screen.show(each.title or each.content, indent=2, max_lines=1)
+        shown = await knowledge.resources.list_recent(total if every else _SHOWN) if total else []
+        head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}
+        run.screen.rows({**head, "resources": [_document(resource) for resource in shown]}, "resources", _COLUMNS)
+        for resource in shown:
+            size = (
+                ""
+                if resource.resource_type == "conversation" and not resource.chars
+                else f" · {resource.chars:,} characters"
+            )
+            size += f" · group {resource.group}" if resource.group else ""
+            size += "".join(f" · {words}" for words in _describe_file(resource))
+            run.screen.show(
+                visible(f"{resource.id} · {resource.resource_type} · {minute(resource.timestamp)}{size}"), style="dim"
+            )
+            run.screen.show(resource.title or resource.content, indent=2, max_lines=1)
         if not total:
             run.screen.hint(f"{run.service.agent_id} was given nothing yet. `agent-memory ingest FILE` does that.")
-        elif total > len(found):
-            run.screen.note(f"{len(found):,} of {total:,}; --all shows more.", style="dim")
+        elif total > len(shown):
+            run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 
 
 @asynccontextmanager
-async def opened_knowledge(run: Run) -> AsyncIterator[Knowledge]:
+async def opened_knowledge(run: AgentContext) -> AsyncIterator[Knowledge]:
     """Open what the agent was given for the length of the block."""
     knowledge = Knowledge(run.service.agent_id, run.service.settings)
     try:
@@ -162,25 +168,27 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
         UnknownIdError: There is none, or there are several.
         StorageError: They cannot be read.
     """
-    known = await knowledge.resources.get(word) if _ID.fullmatch(word) else None
-    if known is not None:
-        return known
+    resource = await knowledge.resources.get(word) if _ID.fullmatch(word) else None
+    if resource is not None:
+        return resource
     start = word if word.startswith("res-") else f"res-{word}"
-    every = await knowledge.resources.valid()
-    found = [each for each in every if each.id.startswith(start)] or [each for each in every if each.title == word]
-    if len(found) == 1:
-        return found[0]
-    some = ", ".join(each.id for each in found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
+    resources = await knowledge.resources.valid()
+    matches = [match for match in resources if match.id.startswith(start)] or [
+        match for match in resources if match.title == word
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    names = ", ".join(match.id for match in matches[:_NAMED]) + (" …" if len(matches) > _NAMED else "")
     raise UnknownIdError(
-        f"{len(found)} resources are called {quoted(word)}: {some}."
-        if found
+        f"{len(matches)} resources are called {quoted(word)}: {names}."
+        if matches
         else f"There is no resource {quoted(word)}.",
-        code="ambiguous_id" if found else "unknown_id",
+        code="ambiguous_id" if matches else "unknown_id",
         recovery="`agent-memory knowledge resources` lists what there is.",
     )
 
 
-async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
+async def _ingest(run: AgentContext, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
     files, folders, links, memories = await _expand_all(run, knowledge, words)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
     unknown = dict[str, AgentMemoryError]()
@@ -220,14 +228,14 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         raise typer.Exit(FAILED)
 
 
-def _note_nothing(run: Run, words: list[str]) -> None:
+def _note_nothing(run: AgentContext, words: list[str]) -> None:
     """Print that there was no file to ingest."""
     named = ", ".join(map(quoted, words))
     run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
     run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
 
 
-def _note_unknown(run: Run, errors: dict[str, AgentMemoryError]) -> None:
+def _note_unknown(run: AgentContext, errors: dict[str, AgentMemoryError]) -> None:
     """Print files of no known form, and the known forms."""
     if errors:
         error = next(iter(errors.values()))
@@ -236,7 +244,7 @@ def _note_unknown(run: Run, errors: dict[str, AgentMemoryError]) -> None:
         run.screen.note(f"{error.message if len(errors) == 1 else count} {error.recovery}")
 
 
-def _note_left_out(run: Run, links: list[str], memories: list[str]) -> None:
+def _note_left_out(run: AgentContext, links: list[str], memories: list[str]) -> None:
     """Print which links and memories of the folders were not ingested."""
     if memories:
         verbs = ("holds", "was") if len(memories) == 1 else ("hold", "were")
@@ -250,7 +258,7 @@ def _note_left_out(run: Run, links: list[str], memories: list[str]) -> None:
         run.screen.hint("To ingest one, name it: `agent-memory ingest FILE`.")
 
 
-async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, prune: bool) -> dict[str, Any]:
+async def _note_missing(run: AgentContext, knowledge: Knowledge, folders: list[Path], *, prune: bool) -> dict[str, Any]:
     """List documents whose files are missing; withdraw them if `prune`."""
     records = {record.id: record for folder in folders for record in await note_missing(knowledge, folder)}
     if not records:
@@ -279,7 +287,7 @@ def _get_since(record: Resource) -> dict[str, Any]:
     return {"missing_since": record.metadata.get(MISSING_SINCE)}
 
 
-async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[str, Any]], drawn: int) -> None:
+async def _show_passages(run: AgentContext, knowledge: Knowledge, documents: list[dict[str, Any]], drawn: int) -> None:
     """Print how many passages the files have, and which older ones stayed."""
     ids = [resource_id for document in documents for resource_id in document.get("resources", ())]
     records = await knowledge.resources.valid_among(ids)
@@ -291,8 +299,8 @@ async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[st
         name = f"the {Path(texts[0].title).stem}" if len(records) == len(texts) == 1 else "what was ingested"
         run.screen.show(f'{counted(count, "passage")}. Ask "digest {one_line(name)}" for statements and pages.')
     older = [record.supersedes for record in texts if record.supersedes]
-    kept = [item for resource_id in older for item in await run.service.storage.linked_to(resource_id)]
-    touched = [item.id for item in kept if PROPOSED in item.metadata]
+    passages = [item for resource_id in older for item in await run.service.storage.linked_to(resource_id)]
+    touched = [item.id for item in passages if PROPOSED in item.metadata]
     if touched:
         verb = "is" if len(touched) == 1 else "are"
         run.screen.hint(
@@ -301,7 +309,7 @@ async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[st
         )
 
 
-async def _retry(run: Run, knowledge: Knowledge, ids: list[str]) -> None:
+async def _retry(run: AgentContext, knowledge: Knowledge, ids: list[str]) -> None:
     """Work on failed records again."""
     runner = runner_of(knowledge, run.service, run.caller, at_once=True)
     failed = await _failures(knowledge)
@@ -329,7 +337,7 @@ async def _failures(knowledge: Knowledge) -> dict[str, str]:
     return {failure.id: failure.code for mark in await knowledge.marks.valid() for failure in mark.failures}
 
 
-async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
+async def work(run: AgentContext, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
     """Do the background work that is due, and return its counts.
 
     Args:
@@ -356,7 +364,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     return {"items": drawn, "due": left, **await _count_all(run, knowledge, is_shown=is_shown)}
 
 
-async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
+async def _work_again(run: AgentContext, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
     """Restore withdrawn items of resources, then do the background work."""
     restored = await restore_withdrawn(knowledge, run.service, resources, run.caller)
     worked = await work(run, knowledge, is_shown=False)
@@ -364,7 +372,7 @@ async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> d
     return worked
 
 
-async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
+async def _count_all(run: AgentContext, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
     """Return counts of items and pages; print them if `is_shown`."""
     topics = await Pages(knowledge, run.service).list_shown()
     items, unfiled = (await run.service.storage.tally()).items, await count_unfiled(run.service, topics)
@@ -375,7 +383,7 @@ async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[
     return counts
 
 
-def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None:
+def _show_counts(run: AgentContext, knowledge: Knowledge, counts: dict[str, Any]) -> None:
     """Print how many items and pages there are."""
     pages = counts["pages"]
     where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
@@ -383,7 +391,7 @@ def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None
     run.screen.show(f"{items}; {counted(pages, 'page')}{where}.")
 
 
-async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) -> None:
+async def _note_forgotten(run: AgentContext, knowledge: Knowledge, resources: list[str]) -> None:
     """Print how many items of some resources stay forgotten."""
     items = await find_forgotten(knowledge, run.service, resources)
     if items:
@@ -393,7 +401,7 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
 
 
 async def _expand_all(
-    run: Run, knowledge: Knowledge, words: list[str]
+    run: AgentContext, knowledge: Knowledge, words: list[str]
 ) -> tuple[list[str], list[Path], list[str], list[str]]:
     """Expand a command line; removed folders of documents are folders."""
     root = resolve_root(run.service.settings.storage_root)
@@ -437,14 +445,14 @@ def _existing(file: str) -> Path:
     return path
 
 
-def _say_when_stopped(run: Run, name: str, left: int) -> None:
+def _say_when_stopped(run: AgentContext, name: str, left: int) -> None:
     rest = f" {counted(left, 'file')} not begun." if left else ""
     what = f"Stopped in {name}.{rest} What was taken in is kept; the same command goes on from there."
     run.screen.last_words = lambda: what
 
 
 @contextmanager
-def _progress(run: Run, name: str) -> "Iterator[Callable[[FileIngested], object]]":
+def _progress(run: AgentContext, name: str) -> "Iterator[Callable[[FileIngested], object]]":
     """Yield a callback that shows progress on a terminal."""
     with run.screen.progress() as bar:
         task = bar.add_task(f"Taking in {name}", total=None)
@@ -467,7 +475,7 @@ def _build_row(file: str, done: FileIngested) -> dict[str, Any]:
     }
 
 
-def _say(run: Run, done: FileIngested) -> None:
+def _say(run: AgentContext, done: FileIngested) -> None:
     known_count = f", {done.known:,} there already" if done.known else ""
     version = f" A new version of {done.replaced}." if done.replaced else ""
     version += f" A copy of {done.copy_of}." if done.copy_of else ""
@@ -492,21 +500,21 @@ def _say(run: Run, done: FileIngested) -> None:
         run.screen.note(f"Not ingested: {reasons}{more}.{rest} Correct that, then ingest the file again.")
 
 
-async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:
-    found: dict[str, Resource] = {}
+async def _undo(run: AgentContext, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:
+    taken: dict[str, Resource] = {}
     for word in words:
-        found |= {record.id: record for record in await _find_taken(knowledge, word)}
+        taken |= {record.id: record for record in await _find_taken(knowledge, word)}
     if not yes:
         run.need_terminal("Nothing was changed.")
-        whose = ("its", "it") if len(found) == 1 else ("their", "them")
-        for each in found.values():
+        whose = ("its", "it") if len(taken) == 1 else ("their", "them")
+        for each in taken.values():
             run.screen.note(f"{each.id} {each.title or each.content}", style="")
         run.confirm(
-            f"Forget {counted(len(found), 'resource')}, with {whose[0]} turns and what was drawn from {whose[1]}?",
+            f"Forget {counted(len(taken), 'resource')}, with {whose[0]} turns and what was drawn from {whose[1]}?",
             "Nothing was changed.",
         )
-    done = await undo(knowledge, run.service, found, run.caller)
-    run.screen.document({"forgotten": list(found), "turns": done.episodes, "items": done.items, "pinned": done.pinned})
+    done = await undo(knowledge, run.service, taken, run.caller)
+    run.screen.document({"forgotten": list(taken), "turns": done.episodes, "items": done.items, "pinned": done.pinned})
     stayed = f" {counted(done.pinned, 'pinned item')} stayed." if done.pinned else ""
     run.screen.show(
         f"Forgot {counted(done.resources, 'resource')}, {counted(done.episodes, 'turn')} and "
@@ -524,8 +532,8 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
     path = Path(word)
     real_path, folder = await asyncio.to_thread(lambda: (_get_real_path(word), path.resolve()))
     if _ID.fullmatch(word):
-        known = await knowledge.resources.get(word)
-        records = [known] if known is not None else []
+        resource = await knowledge.resources.get(word)
+        records = [resource] if resource is not None else []
     else:
         records = await find_ingested(knowledge, path.name, real_path)
     records = records or await list_below(knowledge, folder, is_current=False)
@@ -542,7 +550,7 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
     return records
 
 
-async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
+async def _show(run: AgentContext, knowledge: Knowledge, resource_id: str) -> None:
     resource = await resource_of(knowledge, resource_id)
     forgotten = ForgottenTexts(knowledge, run.service)
     text = await forgotten.remove_forgotten(await knowledge.text_of(resource))
@@ -550,14 +558,14 @@ async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
         text = await forgotten.read_document(resource, text)
     turns = await forgotten.filter_turns(await knowledge.episodes.linked_to(resource.id))
     turns = sorted(turns, key=lambda each: each.order)
-    said = [{"id": each.id, "speaker": each.speaker or each.role, "content": each.content} for each in turns]
-    run.screen.rows({"resources": [{**_document(resource), "content": text, "turns": said}]}, "resources", _COLUMNS)
+    lines = [{"id": turn.id, "speaker": turn.speaker or turn.role, "content": turn.content} for turn in turns]
+    run.screen.rows({"resources": [{**_document(resource), "content": text, "turns": lines}]}, "resources", _COLUMNS)
     run.screen.show(f"{resource.id} · {resource.resource_type} · {minute(resource.timestamp)}", style="dim")
     if resource.title and resource.title != text:
         run.screen.show(resource.title)
     run.screen.show(text)
-    for each in turns:
-        run.screen.show(f"{each.speaker or each.role}: {each.content}", indent=2)
+    for turn in turns:
+        run.screen.show(f"{turn.speaker or turn.role}: {turn.content}", indent=2)
 
 
 def _describe_file(resource: Resource) -> list[str]:

@@ -67,8 +67,8 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         root = root_given(ctx)
         async with opened(choose_agent(given(ctx, "agent"), root, may_be_new=False), root) as service:
             listing = Listing(filters=EVERYTHING, states=ANY_STATE, beginning=incomplete, limit=_COMPLETED)
-            found = (await service.storage.browse(listing)).records
-        return [(memory.id, one_line(memory.content)[:60]) for memory in found]
+            records = (await service.storage.browse(listing)).records
+        return [(memory.id, one_line(memory.content)[:60]) for memory in records]
 
     with contextlib.suppress(AgentMemoryError):
         return asyncio.run(ids())
@@ -100,7 +100,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common:
+class CommonOptions:
     """Options of every command."""
 
     root: Annotated[str | None, typer.Option("--root", envvar="AGENT_MEMORY_ROOT", **_ROOT)] = None
@@ -108,21 +108,21 @@ class Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whose:
+class AgentOption:
     """Option that names the agent."""
 
     agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anyone:
+class OptionalAgentOption:
     """Option that names the agent; all agents if left out."""
 
     agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE_OR_ALL, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class RowOptions:
     """Options for the form of printed rows."""
 
     output: Annotated[
@@ -136,7 +136,7 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters:
+class FilterOptions:
     """Filters of memories by kind and day."""
 
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None
@@ -179,12 +179,12 @@ OfferedFilters: Final = _options_of(SearchFilters)
 
 def parameters_of(*groups: type) -> list[Any]:
     """Return the parameters that the fields of `groups` stand for."""
-    found = []
+    parameters = []
     for group in groups:
         app = typer.Typer(add_completion=False)
         app.command()(group)
-        found += get_command(app).params
-    return found
+        parameters += get_command(app).params
+    return parameters
 
 
 # -- what is said in them ---------------------------------------------------------------------------------------------
@@ -197,12 +197,12 @@ def root_given(ctx: typer.Context) -> Path:
 
 def given(ctx: typer.Context, name: str) -> Any:
     """Return an option from after the command, before it, or the environment."""
-    at: Any = ctx
-    while at is not None:
-        source = at.get_parameter_source(name)
+    context: Any = ctx
+    while context is not None:
+        source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            return said_at(at)[name]
-        at = at.parent
+            return said_at(context)[name]
+        context = context.parent
     return said_at(ctx).get(name)
 
 
@@ -224,33 +224,33 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         ValidationError: The name cannot name an agent.
         StorageError: The folders cannot be read.
     """
-    known = agents_under(root)
+    agents = agents_under(root)
     if name is not None:
         folder = folder_of(name, root)
         if may_be_new or folder.path.exists():
             return folder.agent_id
         raise IdentityError(
-            f"There is no agent {name!r} under {root}." + (f" There are: {_listed(known)}." if known else ""),
+            f"There is no agent {name!r} under {root}." + (f" There are: {_listed(agents)}." if agents else ""),
             code="unknown_agent",
             recovery=f"Check the name and --root; `agent-memory store --agent {name} TEXT` would begin its memory.",
         )
-    if not known:
+    if not agents:
         raise IdentityError(
             f"There are no agents under {root} yet.",
             code="no_agents",
             recovery="Begin one with `agent-memory store TEXT` or `agent-memory ingest FILE`, or name their folder "
             "with --root.",
         )
-    if (used := read_used_agent(root)) in known:
+    if (used := read_used_agent(root)) in agents:
         return used
-    if len(known) > 1:
+    if len(agents) > 1:
         raise IdentityError(
-            f"There are {len(known)} agents under {root}: {_listed(known)}.",
+            f"There are {len(agents)} agents under {root}: {_listed(agents)}.",
             code="which_agent",
             recovery="Say which one with --agent NAME or the environment variable AGENT_MEMORY_AGENT, or choose one "
             "for all commands with `agent-memory use NAME`.",
         )
-    return known[0]
+    return agents[0]
 
 
 def read_used_agent(root: Path) -> str:
@@ -329,10 +329,14 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
     listed, texts, total = f"mem-{beginning[1]}" if beginning else "", dict[str, str](), 0
     if listed:
         listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=listed, limit=_IDS_LISTED)
-        known = await service.storage.browse(listing)
-        texts = {memory.id: memory.content for memory in known.records}
-        more = {one: text for one, text in gone.items() if one.startswith(listed) and one not in texts}
-        texts, total = texts | more, known.total + len(more)
+        page = await service.storage.browse(listing)
+        texts = {memory.id: memory.content for memory in page.records}
+        more = {
+            memory_id: text
+            for memory_id, text in gone.items()
+            if memory_id.startswith(listed) and memory_id not in texts
+        }
+        texts, total = texts | more, page.total + len(more)
     if not total:
         from agent_memory.redaction import quoted  # its patterns load only for this error
 
@@ -340,7 +344,7 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
         raise UnknownIdError(f"There is no memory {quoted(word)}.", recovery=hint)
     if total == 1:
         return next(iter(texts))
-    lines = [f"  {each}  {one_line(text)[:_TEXT_CHARS]}" for each, text in list(texts.items())[:_IDS_LISTED]]
+    lines = [f"  {listed_id}  {one_line(text)[:_TEXT_CHARS]}" for listed_id, text in list(texts.items())[:_IDS_LISTED]]
     lines += [f"  … and {total - _IDS_LISTED} more"] if total > _IDS_LISTED else []
     raise build_ambiguous(word, total, "\n".join(["", *lines]))
 

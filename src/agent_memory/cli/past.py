@@ -10,7 +10,7 @@ from agent_memory.cli.archive import bring_back, compact_archive, forget_archive
 from agent_memory.cli.forget_candidates import are_words, forget_all, forget_matching
 from agent_memory.cli.options import MemoryId, Yes, complete_id, resolved
 from agent_memory.cli.render import show_forgotten, show_traces, show_versions
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
@@ -33,7 +33,7 @@ _NAMED: Final = 3
 
 
 @command(rows=True)
-async def history(run: Run, memory_id: MemoryId) -> None:
+async def history(run: AgentContext, memory_id: MemoryId) -> None:
     """Show the earlier versions of a memory, oldest first.
 
     As far as the files still know: 30 days at least. Also of one that was forgotten.
@@ -49,7 +49,7 @@ async def history(run: Run, memory_id: MemoryId) -> None:
 
 @command(rows=True)
 async def restore(
-    run: Run,
+    run: AgentContext,
     memory_id: Annotated[
         str | None,
         typer.Argument(
@@ -92,17 +92,17 @@ async def restore(
         run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}{linked}.")
 
 
-async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
+async def _with_it(run: AgentContext, memory_id: str, restored: list[str]) -> str:
     """Return records restored together with a memory."""
     versions = set(await run.service.storage.older_versions(memory_id))
-    more = [one for one in others if one not in versions]
-    parts = [counted(len(others) - len(more), "older version")] if len(others) > len(more) else []
+    more = [one for one in restored if one not in versions]
+    parts = [counted(len(restored) - len(more), "older version")] if len(restored) > len(more) else []
     parts += [", ".join(more)] if len(more) <= _NAMED and more else []
     parts += [f"{len(more)} others"] if len(more) > _NAMED else []
     return f", and {' and '.join(parts)} with it" if parts else ""
 
 
-async def _confirm_older(run: Run, memory_id: str) -> None:
+async def _confirm_older(run: AgentContext, memory_id: str) -> None:
     """Ask before undoing a text change older than the last forget.
 
     Raises:
@@ -120,7 +120,7 @@ async def _confirm_older(run: Run, memory_id: str) -> None:
     run.confirm(f"Make it what it was then (version {older.seq})?", "Nothing was changed.")
 
 
-async def _list_forgotten(run: Run) -> None:
+async def _list_forgotten(run: AgentContext) -> None:
     past = run.service.history
     traces = {trace.id: trace for trace in await past.traces()}
     try:
@@ -130,11 +130,11 @@ async def _list_forgotten(run: Run) -> None:
             raise
         gone = []
     rows: list[dict[str, Any]] = []
-    for memory, at in gone:
+    for memory, moment in gone:
         left = traces.pop(memory.id, None)
         why = {} if left is None else {"reason": left.reason}
-        rows.append({**view_whole_memory(memory), "forgotten_at": to_text(at), **why})
-    rows += [{"id": each.id, "forgotten_at": to_text(each.at), "reason": each.reason} for each in traces.values()]
+        rows.append({**view_whole_memory(memory), "forgotten_at": to_text(moment), **why})
+    rows += [{"id": entry.id, "forgotten_at": to_text(entry.at), "reason": entry.reason} for entry in traces.values()]
     run.screen.rows({"agent_id": run.service.agent_id, "forgotten": rows}, "forgotten", _GONE_COLUMNS)
     reasons = {row["id"]: str(row["reason"]) for row in rows if "reason" in row}
     show_forgotten(run.screen, gone[:_SHOWN], reasons)
@@ -175,7 +175,7 @@ _FOR_GOOD = "Nothing that was forgotten or changed, lately or now, can be brough
 
 
 async def forget(
-    run: Run,
+    run: AgentContext,
     memory_id: Annotated[
         list[str] | None,
         typer.Argument(metavar="ID|WORDS", help='IDs, or words such as "Ann\'s badge".', autocompletion=complete_id),
@@ -218,13 +218,13 @@ async def forget(
 
 
 async def _forget_named(
-    run: Run, named: list[str], *, reason: str, yes: bool, now: bool
+    run: AgentContext, named: list[str], *, reason: str, yes: bool, now: bool
 ) -> tuple[str, datetime | None]:
     named = await forget_archived(run, named, reason=reason, yes=yes, now=now)
     if not named:
         return "", None
     wanted = await resolved(run.service, named)
-    memories = [await run.service.get(each) for each in wanted]
+    memories = [await run.service.get(memory_id) for memory_id in wanted]
     if not yes:
         await _confirm(run, memories, now=now)
     older = {memory.id: list(await run.service.storage.older_versions(memory.id)) for memory in memories}
@@ -255,7 +255,7 @@ async def _forget_named(
 
 
 async def compact(
-    run: Run,
+    run: AgentContext,
     *,
     now: Annotated[
         bool, typer.Option("--now", help="Also what was forgotten or changed a moment ago: no restore.")
@@ -280,7 +280,7 @@ async def compact(
     run.screen.show(f"{journal.name}: {counted(before, 'byte')} before, {counted(after, 'byte')} now.")
 
 
-async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
+async def _compact_knowledge(run: AgentContext, grace: timedelta | None) -> None:
     """Delete unneeded records and long texts of knowledge from its files."""
     if run.service.settings.backend == "server" or not _was_given(run):
         return
@@ -292,13 +292,13 @@ async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
         await knowledge.close()
 
 
-def _was_given(run: Run) -> bool:
+def _was_given(run: AgentContext) -> bool:
     """Return True if there is anything but memories."""
     folder = folder_of(run.service.agent_id, run.root)
     return folder.blobs.exists() or any((folder.path / kind.journal).exists() for kind in (TOPIC, EPISODE))
 
 
-async def _fold_all(run: Run) -> None:
+async def _fold_all(run: AgentContext) -> None:
     """Compact all journals; return names of files that were skipped."""
     await run.service.settle()
     await run.service.writer.compact(timedelta(0))
@@ -318,7 +318,7 @@ def _copies(folder: Path) -> list[str]:
     return [*(name for name in names if classify_name(name) != "ours"), *pages]
 
 
-async def _confirm(run: Run, memories: list[Memory], *, now: bool) -> None:
+async def _confirm(run: AgentContext, memories: list[Memory], *, now: bool) -> None:
     run.need_terminal("Nothing was forgotten.", "Forgetting")
     for memory in memories:
         older = await run.service.storage.older_versions(memory.id)

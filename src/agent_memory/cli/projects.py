@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from agent_memory.cli.options import Yes
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.models import ANY_STATE, PROJECT, Listing, SearchFilters
@@ -16,7 +16,7 @@ _COLUMNS: Final = ("project", "memories")
 
 @command(rows=True)
 async def projects(
-    run: Run,
+    run: AgentContext,
     *,
     move: Annotated[
         tuple[str, str] | None,
@@ -33,8 +33,8 @@ async def projects(
     without = tally.records + tally.items - known.total()
     counts = sorted(known.items(), key=lambda one: (-one[1], one[0]))
     rows = [{"project": name, "memories": count} for name, count in counts]
-    told = {"agent_id": run.service.agent_id, "count": len(rows), "without": without, "projects": rows}
-    run.screen.rows(told, "projects", _COLUMNS)
+    document = {"agent_id": run.service.agent_id, "count": len(rows), "without": without, "projects": rows}
+    run.screen.rows(document, "projects", _COLUMNS)
     for name, count in counts:
         run.screen.show(f"{name}  {counted(count, 'memory', 'memories')}")
     if not rows:
@@ -43,7 +43,7 @@ async def projects(
         run.screen.note(f"{counted(without, 'memory belongs', 'memories belong')} to none.")
 
 
-async def _move(run: Run, old: str, new: str, *, yes: bool) -> None:
+async def _move(run: AgentContext, old: str, new: str, *, yes: bool) -> None:
     """Give what belongs to one project to another.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Yes, complete_id, resolved
-from agent_memory.cli.runtime import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
@@ -24,7 +24,7 @@ _COLUMNS: Final = ("purge_id", "at", "records", "state")
 
 @command(rows=True)
 async def purge(
-    run: Run,
+    run: AgentContext,
     record_ids: Annotated[
         list[str] | None,
         typer.Argument(metavar="ID", help="Memories, or records of any other kind.", autocompletion=complete_id),
@@ -49,7 +49,7 @@ async def purge(
         raise ValidationError(
             "--verify and --secrets take no ID and exclude each other; --text needs --verify.", code="usage"
         )
-    if any(not each.strip() for each in text or []):
+    if any(not words.strip() for words in text or []):
         raise ValidationError("--text needs words to look for; nothing was searched.", code="usage")
     from agent_memory.care.privacy import Purging
 
@@ -64,7 +64,7 @@ async def purge(
         await _list(run, purging)
 
 
-async def _purge(run: Run, purging: "Purging", words: list[str], *, yes: bool) -> None:
+async def _purge(run: AgentContext, purging: "Purging", words: list[str], *, yes: bool) -> None:
     plan = await purging.plan([await _whole(run, word) for word in words])
     if not yes:
         _confirm(run, plan)
@@ -75,7 +75,7 @@ async def _purge(run: Run, purging: "Purging", words: list[str], *, yes: bool) -
         raise typer.Exit(FAILED)
 
 
-async def _purge_secrets(run: Run, purging: "Purging", *, yes: bool) -> None:
+async def _purge_secrets(run: AgentContext, purging: "Purging", *, yes: bool) -> None:
     """Show records with secrets, and purge them after a yes."""
     from agent_memory.care.privacy import find_stored_secrets
 
@@ -103,7 +103,7 @@ async def _purge_secrets(run: Run, purging: "Purging", *, yes: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-async def _whole(run: Run, word: str) -> str:
+async def _whole(run: AgentContext, word: str) -> str:
     """Return the full ID for the beginning of one.
 
     The `mem-` of a memory's ID may be left out.
@@ -114,7 +114,7 @@ async def _whole(run: Run, word: str) -> str:
     return memory_id
 
 
-def _confirm(run: Run, plan: "PurgePlan") -> None:
+def _confirm(run: AgentContext, plan: "PurgePlan") -> None:
     run.need_terminal("Nothing was purged.", "Purging")
     for text in plan.texts[:_SHOWN]:
         run.screen.note(text, style="")
@@ -126,7 +126,7 @@ def _confirm(run: Run, plan: "PurgePlan") -> None:
     run.confirm(f"Purge {counted(len(plan.ids), 'record')}?", "Nothing was purged.")
 
 
-def _show(run: Run, receipt: "PurgeReceipt", count: int) -> None:
+def _show(run: AgentContext, receipt: "PurgeReceipt", count: int) -> None:
     run.screen.show(
         f"Purged {counted(count, 'record')}. Made anew or removed: {', '.join(receipt.files) or 'nothing'}."
     )
@@ -141,37 +141,38 @@ def _show(run: Run, receipt: "PurgeReceipt", count: int) -> None:
     elif not receipt.failed and receipt.searched:
         run.screen.show("Every byte of every file was searched: nothing of it is left.")
     if receipt.unsearched:
-        some = counted(receipt.unsearched, "text is", "texts are")
-        run.screen.hint(f"{some} too short to be told from others: look for it with `agent-memory search`.")
+        texts = counted(receipt.unsearched, "text is", "texts are")
+        run.screen.hint(f"{texts} too short to be told from others: look for it with `agent-memory search`.")
     run.screen.note(f"Not reached: {'; '.join(receipt.beyond)}.", style="dim")
 
 
-async def _verify(run: Run, purging: "Purging", texts: list[str]) -> None:
-    found = await purging.verify(texts)
+async def _verify(run: AgentContext, purging: "Purging", texts: list[str]) -> None:
+    matches = await purging.verify(texts)
     rows: list[dict[str, Any]] = [
-        {"file": str(each.path), "member": each.member, "count": each.count} for each in found
+        {"file": str(match.path), "member": match.member, "count": match.count} for match in matches
     ]
     run.screen.rows({"agent_id": run.service.agent_id, "found": rows}, "found", ("file", "member", "count"))
-    for each in found:
-        inside = f" ({each.member})" if each.member else ""
-        run.screen.show(f"{each.path.name}{inside}: {counted(each.count, 'time')}.", style="red")
-    if found:
+    for match in matches:
+        inside = f" ({match.member})" if match.member else ""
+        run.screen.show(f"{match.path.name}{inside}: {counted(match.count, 'time')}.", style="red")
+    if matches:
         raise typer.Exit(FAILED)
     also = " Nor are the words of --text." if texts else ""
     run.screen.show(f"Nothing of what was purged is in any file.{also}")
 
 
-async def _list(run: Run, purging: "Purging") -> None:
+async def _list(run: AgentContext, purging: "Purging") -> None:
     for receipt in await purging.finish(run.caller):
         run.screen.note(f"Finished a purge that was interrupted: {counted(len(receipt.records['ids']), 'record')}.")
     purges = await asyncio.to_thread(purging.list.purges)
     rows: list[dict[str, Any]] = [
-        {"purge_id": each.id, "at": each.at, "records": len(each.ids), "state": _state(each.receipt)} for each in purges
+        {"purge_id": entry.id, "at": entry.at, "records": len(entry.ids), "state": _state(entry.receipt)}
+        for entry in purges
     ]
     run.screen.rows({"agent_id": run.service.agent_id, "purges": rows}, "purges", _COLUMNS)
     for row in rows:
-        at = minute(datetime.fromisoformat(row["at"]))
-        run.screen.show(f"{at}  {counted(row['records'], 'record')}, {row['state']}")
+        moment = minute(datetime.fromisoformat(row["at"]))
+        run.screen.show(f"{moment}  {counted(row['records'], 'record')}, {row['state']}")
     if not rows:
         run.screen.note("Nothing was purged so far.")
 

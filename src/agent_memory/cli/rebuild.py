@@ -5,7 +5,7 @@ from typing import Final
 import typer
 
 from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.runtime import FAILED, QUIET, Command, Group, Run, command
+from agent_memory.cli.runtime import FAILED, QUIET, AgentCommand, AgentContext, CommandGroup, command
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import rebuild as read_again
@@ -13,7 +13,7 @@ from agent_memory.knowledge.pipeline.background_work import runner_of
 
 
 @command()
-async def rebuild(run: Run) -> None:
+async def rebuild(run: AgentContext) -> None:
     """Read stored documents and conversations again, by the rules of this version.
 
     Nothing is deleted, and what you edited, pinned or forgot stays so.
@@ -43,8 +43,8 @@ async def rebuild(run: Run) -> None:
 
 
 _HELP: Final = "Show documents, conversations, one topic or entity; rebuild."
-knowledge = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
-knowledge.command("rebuild", cls=Command)(rebuild)
+knowledge = typer.Typer(cls=CommandGroup, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
+knowledge.command("rebuild", cls=AgentCommand)(rebuild)
 
 
 @knowledge.callback(help=_HELP)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.care.agents import AgentSummary
-    from agent_memory.cli.screen import Screen
+    from agent_memory.cli.screen import OutputScreen
     from agent_memory.memory import Status
     from agent_memory.models import Memory, MemorySearchResult, Surroundings, Trace
 
@@ -36,14 +36,20 @@ REASONS: Final = {
 }
 
 
-def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
+def show_memories(screen: OutputScreen, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
     """Print a list of memories; `replaced` maps newer to older ones."""
     for position, memory in enumerate(memories):
         _item(screen, position, memory, _summary(memory, replaced.get(memory.id)))
 
 
 def show_hit(
-    screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None, full: bool = False
+    screen: OutputScreen,
+    rank: int,
+    hit: MemorySearchResult,
+    *,
+    explain: bool,
+    superseded_by: str | None,
+    full: bool = False,
 ) -> None:
     """Print a hit with its excerpt, or its whole text if `full`."""
     score = f"{hit.relevance_score:.2f} {hit.match_type}{_DOT}" if explain else ""
@@ -57,17 +63,17 @@ def show_hit(
         screen.show(_parts(hit.parts), indent=2, style="cyan")
 
 
-def show_overview(screen: Screen, counts: Mapping[str, Any]) -> None:
+def show_overview(screen: OutputScreen, counts: Mapping[str, Any]) -> None:
     """Print the counts of an overview, a row each."""
     for name, value in counts.items():
-        left = counts["memories"] - sum(value.values()) if name == "by_category" else 0
+        uncounted = counts["memories"] - sum(value.values()) if name == "by_category" else 0
         text = _tally(value) if isinstance(value, dict) else ", ".join(value) if isinstance(value, list) else str(value)
-        text += f" and {left:,} more" if left > 0 else ""
+        text += f" and {uncounted:,} more" if uncounted > 0 else ""
         row(screen, name.removeprefix("by_").replace("_", " "), text)
     screen.show()
 
 
-def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: int, *, reasons: str) -> None:
+def show_left_out(screen: OutputScreen, rejected: list[tuple[str, str, str]], total: int, *, reasons: str) -> None:
     """Print what a search looked at and left out.
 
     Args:
@@ -88,7 +94,7 @@ def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: i
 
 
 def show_memory(
-    screen: Screen, memory: Memory, superseded_by: str | None, surroundings: Surroundings, disputes: Sequence[str]
+    screen: OutputScreen, memory: Memory, superseded_by: str | None, surroundings: Surroundings, disputes: Sequence[str]
 ) -> None:
     """Print all fields of a memory and its text."""
     pinned = [("pinned", "bold yellow")] if memory.pinned else []
@@ -102,15 +108,17 @@ def show_memory(
         row(screen, "disputes", f"{', '.join(disputes)}, which is older; {hint}", style="yellow")
     for label, value in _details(memory, superseded_by):
         row(screen, label, value)
-    told = {link.id for link in surroundings.links if not link.is_incoming}
-    untold = [LinkedRecord(link.rel, link.id, "") for link in memory.links if link.id not in told and is_told(link.rel)]
+    linked_ids = {link.id for link in surroundings.links if not link.is_incoming}
+    untold = [
+        LinkedRecord(link.rel, link.id, "") for link in memory.links if link.id not in linked_ids and is_told(link.rel)
+    ]
     for position, link in enumerate((*surroundings.links, *untold)):
         row(screen, "" if position else "links", _linked(link, get_title(link.text)))
     screen.show()
     screen.show(memory.content)
 
 
-def show_status(screen: Screen, status: Status, folder: Path) -> None:
+def show_status(screen: OutputScreen, status: Status, folder: Path) -> None:
     """Print the state of one agent's memory."""
     counts = status.counts
     screen.show(Text.assemble((plain(status.agent_id), "bold"), (f"  {plain(str(folder))}", "dim")))
@@ -134,7 +142,7 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
         row(screen, "suggestion", screen.complete(suggestion))
 
 
-def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
+def show_versions(screen: OutputScreen, memory_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Print what became of a memory, a paragraph for each version."""
     screen.show(Text(memory_id, style="bold"))
     for row in rows:
@@ -146,31 +154,32 @@ def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, An
             screen.show(row["content"], indent=8, max_lines=_PREVIEW_LINES)
 
 
-def show_forgotten(screen: Screen, gone: Iterable[tuple[Memory, datetime]], reasons: Mapping[str, str]) -> None:
+def show_forgotten(screen: OutputScreen, gone: Iterable[tuple[Memory, datetime]], reasons: Mapping[str, str]) -> None:
     """Print what was forgotten, when and why, as lists look."""
-    for position, (memory, at) in enumerate(gone):
+    for position, (memory, moment) in enumerate(gone):
         why = f": {reasons[memory.id]}" if memory.id in reasons else ""
-        parts = [(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(at)}{why}", "red")]
+        parts = [(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(moment)}{why}", "red")]
         _item(screen, position, memory, _join(parts))
 
 
-def show_traces(screen: Screen, traces: Iterable[Trace]) -> None:
+def show_traces(screen: OutputScreen, traces: Iterable[Trace]) -> None:
     """Print what stays of memories whose text is gone."""
     for trace in traces:
         screen.show(f"{trace.id}  forgotten {minute(trace.at)}: {trace.reason}; its text is gone", style="dim")
 
 
-def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
+def show_agents(screen: OutputScreen, summaries: Iterable[AgentSummary]) -> None:
     """Print a line for each agent, and its folder below it."""
-    for each in summaries:
-        memories = "unreadable" if each.memories is None else counted(each.memories, "memory", "memories")
-        used = f", last used {minute(each.last_used)}" if each.last_used else ""
+    for summary in summaries:
+        memories = "unreadable" if summary.memories is None else counted(summary.memories, "memory", "memories")
+        used = f", last used {minute(summary.last_used)}" if summary.last_used else ""
         screen.show(
             Text.assemble(
-                (plain(each.agent_id), "bold"), f"  {memories}{others_of(each)}, {format_size(each.size)}{used}"
+                (plain(summary.agent_id), "bold"),
+                f"  {memories}{others_of(summary)}, {format_size(summary.size)}{used}",
             )
         )
-        screen.show(each.problem or str(each.folder), indent=2, style="red" if each.problem else "dim")
+        screen.show(summary.problem or str(summary.folder), indent=2, style="red" if summary.problem else "dim")
 
 
 _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
@@ -193,7 +202,7 @@ def others_of(summary: AgentSummary) -> str:
     return items + "".join(f", {counted(count, *words)}" for count, words in counts if words)
 
 
-def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
+def _item(screen: OutputScreen, position: int, memory: Memory, summary: Text) -> None:
     """Print one memory of a list, the first at position 0."""
     if position:
         screen.show()
@@ -201,7 +210,7 @@ def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
     screen.show(summary, indent=2)
 
 
-def _show_text(screen: Screen, text: str, max_lines: int | None = None) -> None:
+def _show_text(screen: OutputScreen, text: str, max_lines: int | None = None) -> None:
     """Print a text of a list.
 
     Later lines are indented more than its summary, which they cannot imitate.
@@ -238,7 +247,7 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
     return _join(parts)
 
 
-def _around(screen: Screen, around: Surroundings, links: Iterable[LinkedRecord]) -> None:
+def _around(screen: OutputScreen, around: Surroundings, links: Iterable[LinkedRecord]) -> None:
     """Print why a hit may be outdated, and its links."""
     if around.doubt:
         screen.show(f"doubtful: {around.doubt}", indent=2, style="red")
@@ -254,7 +263,7 @@ def _linked(link: LinkedRecord, title: str) -> str:
 
 
 def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]:
-    said = memory.source.kind + (f" ({memory.source.detail})" if memory.source.detail else "")
+    source = memory.source.kind + (f" ({memory.source.detail})" if memory.source.detail else "")
     session = f", session {memory.created_by_session}" if memory.created_by_session else ""
     accessed = counted(memory.access_count, "time") + (
         f", last {minute(memory.last_accessed)}" if memory.last_accessed else ""
@@ -263,7 +272,7 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
     moments = [("observed", memory.observed_at), ("expires", memory.expires_at), ("promoted", memory.promoted_at)]
     shares = [("confidence", memory.confidence), ("importance", memory.importance)]
     rows = [
-        ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
+        ("stored", f"{minute(memory.timestamp)}, by {source}{session}"),
         ("said", said_day),
         ("trust", memory.trust),
         ("project", memory.project),
@@ -286,7 +295,7 @@ def _parts(parts: dict[str, float]) -> str:
     return _DOT.join([product, *rest] if product else rest)
 
 
-def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
+def _embedder(screen: OutputScreen, embedder: dict[str, Any]) -> None:
     pending = f", {embedder['pending']:,} memories still to be read" if embedder.get("pending") else ""
     status = embedder.get("status")
     state = "model found; the first search loads it" if status == "found" else status
@@ -296,7 +305,7 @@ def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
             row(screen, "", str(embedder[why]))
 
 
-def _health(screen: Screen, health: dict[str, Any]) -> None:
+def _health(screen: OutputScreen, health: dict[str, Any]) -> None:
     status = str(health.get("status", "unknown"))
     good = status == "ok"
     number = f", {counted(int(health['problems']), 'problem')}" if health.get("problems") else ""
@@ -306,7 +315,7 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
             row(screen, "", screen.complete(str(line)))
 
 
-def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
+def show_beside(screen: OutputScreen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
     """Print `text` next to `head`, wrapped in its own column.
 
     A `tail` comes dim behind the last line or, where it does not fit, below it.
@@ -325,7 +334,7 @@ def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail:
         screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
 
 
-def row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
+def row(screen: OutputScreen, label: str, value: str, *, style: str = "") -> None:
     """Print a label with what it is about beside it."""
     show_beside(screen, Text(f"  {label:<{_LABEL_WIDTH - 3}} ", "dim"), one_line(value), style)
 

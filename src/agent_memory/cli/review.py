@@ -8,7 +8,7 @@ import typer
 from agent_memory.cli.conflicts import build_conflict_item
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.inbox import edit_candidate, find_candidate, list_candidates, show_candidate
-from agent_memory.cli.runtime import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _ID: Final = "ID"
 
 @command(rows=True)
 async def review(
-    run: Run,
+    run: AgentContext,
     *,
     archived: Annotated[bool, typer.Option("--archived", help="List notes that waited too long.")] = False,
     restore: Annotated[
@@ -50,7 +50,7 @@ async def review(
                 await walk(run, [*items, *(build_conflict_item(run, conflict) for conflict in conflicts)])
 
 
-async def _restore(run: Run, inbox: "Inbox", words: list[str]) -> None:
+async def _restore(run: AgentContext, inbox: "Inbox", words: list[str]) -> None:
     archived = await inbox.archived()
     notes = await inbox.restore([find_candidate(archived, word, archived=True).id for word in words])
     run.screen.document({"restored": [note.id for note in notes]})
@@ -58,7 +58,7 @@ async def _restore(run: Run, inbox: "Inbox", words: list[str]) -> None:
         run.screen.show(f"{note.id} waits again.")
 
 
-async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts: "list[Suspect]") -> None:
+async def _list(run: AgentContext, inbox: "Inbox", waiting: "list[Candidate]", conflicts: "list[Suspect]") -> None:
     """List what waits.
 
     Raises:
@@ -71,7 +71,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
         raise typer.Exit(FAILED)
 
 
-def _note_item(run: Run, inbox: "Inbox", candidate: "Candidate") -> ReviewItem:
+def _note_item(run: AgentContext, inbox: "Inbox", candidate: "Candidate") -> ReviewItem:
     async def keep() -> None:
         stored = await inbox.accept(candidate.id, run.caller)
         run.screen.show(f"Kept {stored.memory.id}.")

@@ -20,8 +20,17 @@ import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
-from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
-from agent_memory.cli.screen import Form, Screen, raise_interrupt
+from agent_memory.cli.options import (
+    AgentOption,
+    CommonOptions,
+    RowOptions,
+    choose_agent,
+    given,
+    opened,
+    parameters_of,
+    root_given,
+)
+from agent_memory.cli.screen import Form, OutputScreen, raise_interrupt
 from agent_memory.errors import (
     AgentMemoryError,
     BusyError,
@@ -46,7 +55,7 @@ USAGE: Final = 2
 NOT_FOUND: Final = 3
 BUSY: Final = 4
 UNKNOWN: Final = 3
-"""Of commands that monitors call, see `Monitor`: what they are to tell could not be seen."""
+"""Of commands that monitors call, see `MonitorCommand`: what they are to tell could not be seen."""
 STOPPED: Final = 130
 """As shells count a process that SIGINT ends: 128 + 2."""
 SESSION_ID: Final = "cli"
@@ -76,7 +85,7 @@ Body = TypeVar("Body", bound="Callable[..., Any]")
 # -- what a command works with ----------------------------------------------------------------------------------------
 
 
-class CommandPlace(typer.Context):
+class CommandContext(typer.Context):
     """Context of a command without an agent.
 
     Attributes:
@@ -85,15 +94,15 @@ class CommandPlace(typer.Context):
         taken: Values of the parameters that are options of groups, by name.
     """
 
-    screen: Screen
+    screen: OutputScreen
     root: Path
     taken: dict[str, Any]
     _given: dict[type, Any]
 
     def given(self, group: type[T]) -> T:
         """Return the values of an option group."""
-        found: T = self._given[group]
-        return found
+        values: T = self._given[group]
+        return values
 
     def values(self, group: type) -> dict[str, Any]:
         """Return the options of a group that are given, by name."""
@@ -129,20 +138,20 @@ class CommandPlace(typer.Context):
         Raises:
             typer.BadParameter: Two of them ask for different forms of output.
         """
-        self.taken = {own.name: self.params.pop(own.name) for each in groups for own in fields(each)}
-        self._given = {each: each(**{own.name: given(self, own.name) for own in fields(each)}) for each in groups}
-        as_json = self.given(Common).as_json
-        shape = self._given.get(Shape, Shape())
+        self.taken = {own.name: self.params.pop(own.name) for group in groups for own in fields(group)}
+        self._given = {group: group(**{own.name: given(self, own.name) for own in fields(group)}) for group in groups}
+        as_json = self.given(CommonOptions).as_json
+        shape = self._given.get(RowOptions, RowOptions())
         if as_json and shape.output not in {None, "json"}:
             raise typer.BadParameter(f"--json and --format {shape.output} cannot both be", param_hint="--format")
         named = [name.strip() for name in shape.fields.split(",") if name.strip()] if shape.fields else None
         form: Form = "json" if as_json else shape.output or ("table" if named else "text")
-        self.screen = Screen(form=form, fields=named)
+        self.screen = OutputScreen(form=form, fields=named)
         values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in _NEEDED]
         self.screen.options = {option: value for option, value, usual in values if value not in {None, usual}}
 
 
-class Run(CommandPlace):
+class AgentContext(CommandContext):
     """Context of a command about one agent."""
 
     service: MemoryService
@@ -192,7 +201,7 @@ class Run(CommandPlace):
         return " ".join(["agent-memory undo", *([what] if what else []), *named])
 
 
-class Plain(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose help says nothing of typer itself."""
 
     def __init__(self, *args: Any, help: str | None = None, **further: Any) -> None:  # noqa: A002 - typer's name
@@ -207,8 +216,8 @@ class Plain(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:
-            said = error.message.replace("Input should be", "it must be").replace("Value error, ", "")
-            error.message = re.sub(r", unable to .*", "", said)
+            message = error.message.replace("Input should be", "it must be").replace("Value error, ", "")
+            error.message = re.sub(r", unable to .*", "", message)
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -222,8 +231,8 @@ def command(
     """Declare option groups and properties of a command.
 
     Args:
-        groups: Groups of options, which the body finds by `CommandPlace.given`.
-        rows: Whether it prints rows, which can be a table, CSV or JSON lines (`Screen.rows`).
+        groups: Groups of options, which the body finds by `CommandContext.given`.
+        rows: Whether it prints rows, which can be a table, CSV or JSON lines (`OutputScreen.rows`).
         may_be_new: Whether it may begin the memory of an agent that does not exist yet.
         may_be_none: Whether it answers, as `agents` does, where there is no agent at all.
     """
@@ -235,7 +244,7 @@ def command(
     return mark
 
 
-def show_none(place: CommandPlace) -> None:
+def show_none(place: CommandContext) -> None:
     """Print that no agents exist."""
     place.screen.document({"root": str(place.root), "agents": []})
     place.screen.hint(
@@ -244,19 +253,19 @@ def show_none(place: CommandPlace) -> None:
     )
 
 
-class PlaceCommand(Plain):
+class PlaceCommand(PlainCommand):
     """Command without an agent; its errors become exit codes.
 
     Attributes:
         common: Options that every command of this kind takes.
     """
 
-    context_class = CommandPlace
-    common: ClassVar[tuple[type, ...]] = (Common,)
+    context_class = CommandContext
+    common: ClassVar[tuple[type, ...]] = (CommonOptions,)
 
     def __init__(self, *args: Any, params: list[Any], callback: Any, **further: Any) -> None:
         groups, rows, self._may_be_new, self._may_be_none = vars(callback).get("takes", ((), False, False, False))
-        last = ((Shape,) if rows else ()) + self.common
+        last = ((RowOptions,) if rows else ()) + self.common
         self._groups = groups + last
         params = [*parameters_of(*groups), *params, *parameters_of(*last)]
         super().__init__(*args, params=params, callback=callback, **further)
@@ -270,20 +279,20 @@ class PlaceCommand(Plain):
         await super().invoke(ctx)
 
 
-class Command(PlaceCommand):
-    """A command about one agent: its body is handed a `Run`."""
+class AgentCommand(PlaceCommand):
+    """A command about one agent: its body is handed a `AgentContext`."""
 
-    context_class = Run
-    common = (Whose, Common)
+    context_class = AgentContext
+    common = (AgentOption, CommonOptions)
 
     async def _run(self, ctx: Any) -> None:
         from agent_memory.memory import Caller
 
-        agent = ctx.given(Whose).agent
+        agent = ctx.given(AgentOption).agent
         if agent is None and self._may_be_none and not agents_under(ctx.root):
             show_none(ctx)
             return
-        if agent is None and (self._may_be_new or Shape in self._groups) and not agents_under(ctx.root):
+        if agent is None and (self._may_be_new or RowOptions in self._groups) and not agents_under(ctx.root):
             name = DEFAULT_AGENT  # other commands, such as `export`, need an agent that exists
             if self._may_be_new:
                 ctx.screen.hint(f"This is the default agent, {name}.")
@@ -297,7 +306,7 @@ class Command(PlaceCommand):
             await super()._run(ctx)
 
 
-class RestoreCommand(Command):
+class RestoreCommand(AgentCommand):
     """`restore` of a memory by ID, or of an agent's newest backup."""
 
     async def _run(self, ctx: Any) -> None:
@@ -315,7 +324,7 @@ def _names_agent(word: str, root: Path) -> bool:
     return folder_of(word, root).path.exists() or newest_backup(root / word) is not None
 
 
-class Watch(CommandPlace):
+class MonitorContext(CommandContext):
     """Context of a command for monitors.
 
     Attributes:
@@ -325,10 +334,10 @@ class Watch(CommandPlace):
     verdict: int = 0
 
 
-class Monitor(PlaceCommand):
+class MonitorCommand(PlaceCommand):
     """Command whose exit code is its verdict, or `UNKNOWN`."""
 
-    context_class = Watch
+    context_class = MonitorContext
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; a wrong one is no verdict either."""
@@ -354,7 +363,7 @@ class Monitor(PlaceCommand):
         raise typer.Exit(ctx.verdict)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands, with help that says nothing of typer itself."""
 
     _offered: Mapping[str, str] = {}
@@ -376,7 +385,7 @@ class Group(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, or a placeholder with its help line."""
         if cmd_name in self._offered:
-            return Plain(cmd_name, help=self._offered[cmd_name])
+            return PlainCommand(cmd_name, help=self._offered[cmd_name])
         return super().get_command(ctx, cmd_name)
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -392,26 +401,26 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that `args` begin with, or suggest one."""
-        name, known = args[0], self.list_commands(ctx)
+        name, names = args[0], self.list_commands(ctx)
         if name in self._offered:
             return name, self._load_offered(name), args[1:]
-        if name in known or ctx.resilient_parsing:
+        if name in names or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        begins = [each for each in known if name in _BEGINNINGS and each in _BEGINNINGS]
-        near = next(iter([*begins, *get_close_matches(name, known, 1, _ALIKE)]), None)
-        hint = f" Did you mean `{ctx.command_path} {near}`?" if near else f" There are: {', '.join(known)}."
+        begins = [beginning for beginning in names if name in _BEGINNINGS and beginning in _BEGINNINGS]
+        near = next(iter([*begins, *get_close_matches(name, names, 1, _ALIKE)]), None)
+        hint = f" Did you mean `{ctx.command_path} {near}`?" if near else f" There are: {', '.join(names)}."
         raise USAGE_ERROR(f"There is no command {name!r} in `{ctx.command_path}`.{hint}", ctx)
 
 
-class ListingGroup(Group):
+class ListingGroup(CommandGroup):
     """A group that lists if no command of it is named.
 
     Attributes:
         options: Groups of options of the list.
     """
 
-    context_class = CommandPlace
-    options: ClassVar[tuple[type, ...]] = (Shape, Common)
+    context_class = CommandContext
+    options: ClassVar[tuple[type, ...]] = (RowOptions, CommonOptions)
 
     def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
         super().__init__(*args, params=[*params, *parameters_of(*self.options)], **further)
@@ -422,10 +431,10 @@ class ListingGroup(Group):
         return super().invoke(ctx)
 
 
-def build_callback(list_all: Callable[[CommandPlace], Coroutine[Any, Any, None]]) -> Callable[[CommandPlace], None]:
+def build_callback(list_all: Callable[[CommandContext], Coroutine[Any, Any, None]]) -> Callable[[CommandContext], None]:
     """Return the callback of a group that lists."""
 
-    def list_if_alone(place: CommandPlace) -> None:
+    def list_if_alone(place: CommandContext) -> None:
         if place.invoked_subcommand is None:
             perform(place, lambda: list_all(place))
 
@@ -440,15 +449,15 @@ def _flow(text: str) -> str:
 
 def _plain_params(params: list[Any]) -> list[Any]:
     """Remove typer's type names of switches and arguments from the help."""
-    for each in params:
-        if getattr(each, "is_flag", False) and each.metavar is None:
-            each.metavar = ""
-        if each.param_type_name == "argument":
-            vars(each)["display_type_rich"] = lambda **_: None
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+        if param.param_type_name == "argument":
+            vars(param)["display_type_rich"] = lambda **_: None
     return params
 
 
-def perform(place: CommandPlace, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def perform(place: CommandContext, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a body: errors become exit codes, library warnings sentences.
 
     An error of ours becomes its two sentences on stderr, or JSON.
@@ -456,7 +465,7 @@ def perform(place: CommandPlace, body: Callable[[], Coroutine[Any, Any, None]]) 
     Raises:
         typer.Exit: With the code of an error.
     """
-    screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _Warnings(place.screen)
+    screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _WarningHandler(place.screen)
     logger.addHandler(warnings)
     try:
         with raise_interrupt():
@@ -493,8 +502,8 @@ def wants_json(args: Sequence[str] | None) -> bool:
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
-class _Warnings(logging.Handler):
-    def __init__(self, screen: Screen) -> None:
+class _WarningHandler(logging.Handler):
+    def __init__(self, screen: OutputScreen) -> None:
         super().__init__(logging.WARNING)
         self._screen = screen
 

@@ -44,7 +44,7 @@ Form = Literal["text", "table", "csv", "jsonl", "json"]
 """What results look like: prose, or columns, for people; the others for programs."""
 
 
-class Screen:
+class OutputScreen:
     """Output streams of a command.
 
     Args:
@@ -234,7 +234,7 @@ def raise_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def typed(screen: Screen, question: str) -> str | None:
+def typed(screen: OutputScreen, question: str) -> str | None:
     """Return a line typed at the terminal, or None at its end.
 
     Raises:
@@ -285,13 +285,13 @@ def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
     """
     if fields is None:
         return list(rows)
-    known = dict.fromkeys(name for row in rows for name in row)
-    unknown = [name for name in fields if rows and name not in known]
+    names = dict.fromkeys(name for row in rows for name in row)
+    unknown = [name for name in fields if rows and name not in names]
     if unknown:
         raise ValidationError(
             f"There is no field {unknown[0]!r}.",
             code="usage",
-            recovery=f"There are: {', '.join(known)}.",
+            recovery=f"There are: {', '.join(names)}.",
         )
     return [{name: row.get(name) for name in fields} for row in rows]
 
@@ -327,7 +327,7 @@ def _as_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return ", ".join(value)
     return value if isinstance(value, str) else to_json(value)
 

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, statistics_of
 from agent_memory.cli.render import row
-from agent_memory.cli.runtime import Run, command
-from agent_memory.cli.screen import Screen
+from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.text import brief, plain
 from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.wording import format_size
@@ -21,7 +21,7 @@ _LAST_WEEKS: Final = 8
 
 @command()
 async def stats(
-    run: Run,
+    run: AgentContext,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="With --plot: write the picture there, as SVG.")
     ] = None,
@@ -33,15 +33,15 @@ async def stats(
         raise typer.BadParameter("it is written as SVG, so its name ends in .svg", param_hint="FILE")
     if file is not None and not plot:
         raise typer.BadParameter("a file is written with --plot", param_hint="FILE")
-    found = await statistics_of(run.service, utc_now())
-    run.screen.document({**found.as_dict(), "plot": None if file is None else str(file)})
+    statistics = await statistics_of(run.service, utc_now())
+    run.screen.document({**statistics.as_dict(), "plot": None if file is None else str(file)})
     if file is not None:
-        _write(file, as_svg(found))
+        _write(file, as_svg(statistics))
         run.screen.show(f"Drew growth and use into {file}.")
     elif plot:
-        run.screen.show("\n".join(as_text(found, run.screen.width or _PIPE_WIDTH)))
+        run.screen.show("\n".join(as_text(statistics, run.screen.width or _PIPE_WIDTH)))
     else:
-        _show(run.screen, found)
+        _show(run.screen, statistics)
 
 
 def _write(file: Path, svg: str) -> None:
@@ -57,52 +57,61 @@ def _write(file: Path, svg: str) -> None:
             replace_file(file, svg.encode(), durable=False)
 
 
-def _show(screen: Screen, found: MemoryStatistics) -> None:
-    every = found.memories + found.items
-    screen.show(Text(plain(found.agent_id), style="bold"))
-    among = ", ".join(f"{getattr(found, name):,} {name}" for name in ("pinned", "superseded", "expired"))
-    row(screen, "memories", f"{found.memories:,} ({among})")
-    if found.items:
-        row(screen, "items", f"{found.items:,}, drawn from documents and talks")
+def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
+    total = statistics.memories + statistics.items
+    screen.show(Text(plain(statistics.agent_id), style="bold"))
+    among = ", ".join(f"{getattr(statistics, name):,} {name}" for name in ("pinned", "superseded", "expired"))
+    row(screen, "memories", f"{statistics.memories:,} ({among})")
+    if statistics.items:
+        row(screen, "items", f"{statistics.items:,}, drawn from documents and talks")
     for label, counts in (
-        ("categories", found.by_category),
-        ("trust", found.by_trust),
-        ("said by", found.by_source),
-        ("projects", found.by_project),
-        ("groups", found.by_group),
-        ("besides", found.others),
+        ("categories", statistics.by_category),
+        ("trust", statistics.by_trust),
+        ("said by", statistics.by_source),
+        ("projects", statistics.by_project),
+        ("groups", statistics.by_group),
+        ("besides", statistics.others),
     ):
         if counts:
             row(screen, label, _tally(counts))
-    if every:
-        used = f"{found.accesses:,} times; {found.never_used:,} of {every:,} never ({_percent(found.never_used_share)})"
+    if total:
+        unused = _percent(statistics.never_used_share)
+        used = f"{statistics.accesses:,} times; {statistics.never_used:,} of {total:,} never ({unused})"
         row(screen, "used", used)
-        share = found.embedded.share
-        row(screen, "embedded", f"{found.embedded.found:,} of {found.embedded.texts:,} texts ({_percent(share)})")
-    captures = found.captures
+        share = statistics.embedded.share
+        row(
+            screen,
+            "embedded",
+            f"{statistics.embedded.found:,} of {statistics.embedded.texts:,} texts ({_percent(share)})",
+        )
+    captures = statistics.captures
     if captures.captured:
         fate = f"{captures.kept:,} kept, {captures.forgotten:,} forgotten"
         row(screen, "captured", f"{captures.captured:,} as far as the log goes back: {fate}")
-    row(screen, "on disk", " · ".join(f"{part} {format_size(size)}" for part, size in found.sizes.items()) or "nothing")
-    _show_weeks(screen, found)
-    if found.most_used:
+    row(
+        screen,
+        "on disk",
+        " · ".join(f"{part} {format_size(size)}" for part, size in statistics.sizes.items()) or "nothing",
+    )
+    _show_weeks(screen, statistics)
+    if statistics.most_used:
         screen.show()
         screen.show("Used most", style="bold")
-        for each in found.most_used:
-            head = Text.assemble((f"{each.accesses:>6,}  ", "cyan"), (f"{each.id}  ", "dim"))
-            screen.show(head + Text(brief(each.content)), max_lines=1)
+        for memory in statistics.most_used:
+            head = Text.assemble((f"{memory.accesses:>6,}  ", "cyan"), (f"{memory.id}  ", "dim"))
+            screen.show(head + Text(brief(memory.content)), max_lines=1)
 
 
-def _show_weeks(screen: Screen, found: MemoryStatistics) -> None:
-    if not found.weeks:
+def _show_weeks(screen: OutputScreen, statistics: MemoryStatistics) -> None:
+    if not statistics.weeks:
         return
     screen.show()
     screen.show(Text(f"{'week of':<12}{'stored':>8}{'total':>8}{'used':>8}{'forgotten':>11}", style="bold"))
-    for week in found.weeks[-_LAST_WEEKS:]:
+    for week in statistics.weeks[-_LAST_WEEKS:]:
         screen.show(f"{week.begin:%Y-%m-%d}  {week.stored:>8,}{week.total:>8,}{week.used:>8,}{week.forgotten:>11,}")
-    if len(found.weeks) > _LAST_WEEKS:
+    if len(statistics.weeks) > _LAST_WEEKS:
         screen.show(
-            f"… {len(found.weeks) - _LAST_WEEKS:,} weeks before; --plot draws all, --json has all.", style="dim"
+            f"… {len(statistics.weeks) - _LAST_WEEKS:,} weeks before; --plot draws all, --json has all.", style="dim"
         )
 
 

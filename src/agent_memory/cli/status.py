@@ -9,7 +9,7 @@ from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.cli.archive import count_archived
 from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
 from agent_memory.cli.render import row, show_status
-from agent_memory.cli.runtime import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 @command(may_be_none=True)
-async def status(run: Run) -> None:
+async def status(run: AgentContext) -> None:
     """Show how many memories there are, and problems."""
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root)
     background, trouble = await _background(run)
-    background_fields = {"background": [_backlog_fields(each) for each in background]} | (
+    background_fields = {"background": [_backlog_fields(stage) for stage in background]} | (
         {"background_error": trouble} if trouble else {}
     )
     archived = await count_archived(run)
@@ -57,9 +57,9 @@ async def status(run: Run) -> None:
         row(run.screen, "passages", f"{counted(passages['total'], 'passage')}, {passages['digested']:,} digested")
         row(run.screen, "model", _describe_use(use))
         row(run.screen, "", run.screen.complete(_describe_yes(use, estimate, state.agent_id)))
-    for each in background:
-        row(run.screen, "background", _sentence(each))
-        for record in each.quarantined:
+    for stage in background:
+        row(run.screen, "background", _sentence(stage))
+        for record in stage.quarantined:
             row(run.screen, "quarantined", f"{_describe(record)} {run.screen.complete(_hint_retry(record))}")
     if trouble:
         row(run.screen, "background", trouble)
@@ -67,7 +67,7 @@ async def status(run: Run) -> None:
         raise typer.Exit(FAILED)
 
 
-async def _background(run: Run) -> "tuple[list[Backlog], str]":
+async def _background(run: AgentContext) -> "tuple[list[Backlog], str]":
     """Return counts of waiting and failed background work."""
     try:
         return await list_backlog(run.service), ""
@@ -75,7 +75,7 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
         return [], error.message
 
 
-async def _count_passages(run: Run) -> tuple[dict[str, int], ModelEstimate]:
+async def _count_passages(run: AgentContext) -> tuple[dict[str, int], ModelEstimate]:
     """Return counts of passages and the estimate of those due.
 
     Nothing is counted if they cannot be read.

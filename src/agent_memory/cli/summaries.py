@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.knowledge import opened_knowledge, resource_of
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.files.wording import counted
 from agent_memory.models import PART_OF, Summary, to_text, visible
@@ -16,7 +16,7 @@ _SHOWN: Final = 10
 
 @command(rows=True)
 async def summaries(
-    run: Run,
+    run: AgentContext,
     conversation: Annotated[
         str | None,
         typer.Argument(metavar="ID", help="Those of one conversation: its id, or its title.", show_default=False),
@@ -27,25 +27,25 @@ async def summaries(
     """List summaries of conversations, the newest first; or those of one."""
     async with opened_knowledge(run) as knowledge:
         if conversation is None:
-            found = list(await knowledge.summaries.valid())
+            matching = list(await knowledge.summaries.valid())
         else:
-            found = await knowledge.summaries.linked_to((await resource_of(knowledge, conversation)).id)
-        found.sort(key=lambda each: (each.moment, each.level, each.id), reverse=True)
-        shown = found if every else found[:_SHOWN]
-        talks = await knowledge.resources.valid_among([_talk_of(each) for each in shown])
-    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(found)}
-    run.screen.rows({**head, "summaries": [_document(each) for each in shown]}, "summaries", _COLUMNS)
-    for position, each in enumerate(shown):
+            matching = await knowledge.summaries.linked_to((await resource_of(knowledge, conversation)).id)
+        matching.sort(key=lambda summary: (summary.moment, summary.level, summary.id), reverse=True)
+        shown = matching if every else matching[:_SHOWN]
+        talks = await knowledge.resources.valid_among([_talk_of(summary) for summary in shown])
+    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(matching)}
+    run.screen.rows({**head, "summaries": [_document(summary) for summary in shown]}, "summaries", _COLUMNS)
+    for position, summary in enumerate(shown):
         if position:
             run.screen.show()
-        talk = talks.get(_talk_of(each))
-        name = (talk.title or talk.content) if talk is not None else _talk_of(each)
-        run.screen.show(visible(f"{name} · {_covered(each)} · {each.id}"), style="dim")
-        run.screen.show(visible(each.content), indent=2)
-    if not found:
+        talk = talks.get(_talk_of(summary))
+        name = (talk.title or talk.content) if talk is not None else _talk_of(summary)
+        run.screen.show(visible(f"{name} · {_covered(summary)} · {summary.id}"), style="dim")
+        run.screen.show(visible(summary.content), indent=2)
+    if not matching:
         run.screen.note("There is no summary yet: twenty turns of a conversation make one.")
-    elif len(found) > len(shown):
-        run.screen.note(f"{len(shown):,} of {len(found):,}; --all shows more.", style="dim")
+    elif len(matching) > len(shown):
+        run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
 
 
 def _covered(summary: Summary) -> str:

@@ -115,5 +115,5 @@ def minute(moment: datetime) -> str:
 
 def _escape(character: str, forms: Iterable[tuple[str, int]] = (("x", 2), ("u", 4), ("U", 8))) -> str:
     code = ord(character)
-    letter, digits = next(each for each in forms if code < 16 ** each[1])
+    letter, digits = next(form for form in forms if code < 16 ** form[1])
     return f"\\{letter}{code:0{digits}x}"

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agent_memory.cli.archive import opened_archive
 from agent_memory.cli.formats import read_yaml
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
@@ -35,7 +35,7 @@ _WORDS: Final = {"archive": "archive", "merge": "archive", "expire": "archive", 
 
 @command(rows=True)
 async def tidy(  # noqa: PLR0913 - each an option of the command
-    run: Run,
+    run: AgentContext,
     run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With --undo: which run; the last one.")] = None,
     *,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, it is only shown.")] = False,
@@ -90,8 +90,8 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
         return None
     from agent_memory.care.tidying import LifecycleSettings
 
-    said = _read(path)
-    section = said.get("lifecycle", said) if isinstance(said, dict) else said
+    rules = _read(path)
+    section = rules.get("lifecycle", rules) if isinstance(rules, dict) else rules
     if section is not None and not isinstance(section, dict):
         raise ValidationError(
             f"{path} holds no rules: a mapping of keys to values is expected.",
@@ -130,15 +130,15 @@ def _row(suggestion: "TidySuggestion") -> dict[str, Any]:
         "rule": suggestion.rule,
         "why": suggestion.why,
         "importance": round(suggestion.importance, 3),
-        "older_versions": [each.id for each in suggestion.older],
+        "older_versions": [version.id for version in suggestion.older],
         "into": suggestion.into.id if suggestion.into is not None else None,
         "content": suggestion.memory.content,
     }
 
 
-def _show(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
+def _show(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
     suggested = plan.suggestions if done is None else done.done
-    rows = [_row(each) for each in suggested]
+    rows = [_row(suggestion) for suggestion in suggested]
     document: dict[str, Any] = {
         "agent_id": run.service.agent_id,
         "applied": done is not None,
@@ -147,14 +147,16 @@ def _show(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
         "waiting": plan.waiting,
         "memories": plan.memories,
         "archived": plan.archived,
-        "left_out": [{"id": each.id, "why": each.why} for each in done.left_out] if done is not None else [],
+        "left_out": [{"id": suggestion.id, "why": suggestion.why} for suggestion in done.left_out]
+        if done is not None
+        else [],
     }
     run.screen.rows({**document, "suggestions": rows}, "suggestions", _COLUMNS)
-    for each in suggested[:_SHOWN]:
-        older = f", with {counted(len(each.older), 'older version')}" if each.older else ""
-        line = Text.assemble((f"{each.memory.id} ", "bold"), (_WORDS[each.action], "yellow"))
-        run.screen.show(line + Text(f"  {each.why}{older}", style="dim"))
-        run.screen.show(each.memory.content, indent=2, max_lines=1)
+    for suggestion in suggested[:_SHOWN]:
+        older = f", with {counted(len(suggestion.older), 'older version')}" if suggestion.older else ""
+        line = Text.assemble((f"{suggestion.memory.id} ", "bold"), (_WORDS[suggestion.action], "yellow"))
+        run.screen.show(line + Text(f"  {suggestion.why}{older}", style="dim"))
+        run.screen.show(suggestion.memory.content, indent=2, max_lines=1)
     if len(suggested) > _SHOWN and run.screen.form == "text":
         run.screen.note(f"… and {len(suggested) - _SHOWN} more; --format table lists them all.")
     if run.screen.form in {"text", "table"}:
@@ -165,11 +167,11 @@ def _counted(plan: "TidyingPlan") -> str:
     return counted(plan.memories, "memory", "memories")
 
 
-def _conclude(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
+def _conclude(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
     say = run.screen.hint
     if done is not None:
-        for left in done.left_out:
-            say(f"{left.id} stays: {left.why}.")
+        for omission in done.left_out:
+            say(f"{omission.id} stays: {omission.why}.")
         if done.run is None:
             why = "" if plan.suggestions else f" There is nothing to tidy among {_counted(plan)}."
             say(f"Nothing was done.{why}")
@@ -179,9 +181,9 @@ def _conclude(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
     elif not plan.suggestions:
         say(f"Nothing to tidy among {_counted(plan)}.")
     else:
-        going = sum(each.size for each in plan.suggestions if each.action != "delete")
+        going = sum(suggestion.size for suggestion in plan.suggestions if suggestion.action != "delete")
         say(f"{going} of {counted(plan.memories, 'memory', 'memories')} would be archived; nothing was done.")
-        proposed = sum(each.size for each in plan.suggestions if each.action == "delete")
+        proposed = sum(suggestion.size for suggestion in plan.suggestions if suggestion.action == "delete")
         if proposed:
             say(f"{counted(proposed, 'archived memory', 'archived memories')} would be deleted: --apply --delete.")
         say("`agent-memory archive tidy --apply` does it, `agent-memory archive tidy --undo` takes that back.")
@@ -189,26 +191,27 @@ def _conclude(run: Run, plan: "TidyingPlan", done: "AppliedRun | None") -> None:
         say(f"{plan.waiting} more wait for another run: at most {plan.budget.most} move at once (--budget).")
 
 
-async def _list_runs(run: Run, tidying: "Tidying") -> None:
-    known = await tidying.runs()
+async def _list_runs(run: AgentContext, tidying: "Tidying") -> None:
+    runs = await tidying.runs()
     rows = [
-        {"id": each.id, "timestamp": to_text(each.timestamp), "state": each.state, "said": each.said} for each in known
+        {"id": tidy_run.id, "timestamp": to_text(tidy_run.timestamp), "state": tidy_run.state, "said": tidy_run.said}
+        for tidy_run in runs
     ]
     run.screen.rows({"agent_id": run.service.agent_id, "runs": rows}, "runs", _RUN_COLUMNS)
-    for each in known:
-        run.screen.show(f"{each.id}  {minute(each.timestamp)}  {each.state}: {each.said}")
-    if not known:
+    for tidy_run in runs:
+        run.screen.show(f"{tidy_run.id}  {minute(tidy_run.timestamp)}  {tidy_run.state}: {tidy_run.said}")
+    if not runs:
         run.screen.note("Nothing was tidied yet.")
 
 
-def _show_undone(run: Run, undone: "RestoredRun") -> None:
-    left = [{"id": each.id, "why": each.why} for each in undone.left_out]
-    restored = [each.id for each in undone.restored]
+def _show_undone(run: AgentContext, undone: "RestoredRun") -> None:
+    omitted = [{"id": record.id, "why": record.why} for record in undone.left_out]
+    restored = [record.id for record in undone.restored]
     run.screen.document(
-        {"run": undone.run.id, "restored": restored, "undeleted": list(undone.undeleted), "left_out": left}
+        {"run": undone.run.id, "restored": restored, "undeleted": list(undone.undeleted), "left_out": omitted}
     )
     run.screen.show(f"{counted(len(restored), 'memory is', 'memories are')} back as they were.")
     if undone.undeleted:
         run.screen.show(f"{counted(len(undone.undeleted), 'memory is', 'memories are')} in the archive again.")
-    for each in undone.left_out:
-        run.screen.note(f"{each.id} did not come back: {each.why}.")
+    for record in undone.left_out:
+        run.screen.note(f"{record.id} did not come back: {record.why}.")

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.knowledge import opened_knowledge, work
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -40,32 +40,32 @@ _MOST: Final = 500
 
 
 @command(rows=True)
-async def topics(run: Run) -> None:
+async def topics(run: AgentContext) -> None:
     """List topics, and how many items are on no page."""
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
-        found = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
-        unfiled = await count_unfiled(run.service, found)
-        kept = [await pages.get_files(topic) for topic in found]
-    rows = [_document(topic, own) for topic, own in zip(found, kept, strict=True)]
+        shown = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
+        unfiled = await count_unfiled(run.service, shown)
+        pages_kept = [await pages.get_files(topic) for topic in shown]
+    rows = [_document(topic, page_kept) for topic, page_kept in zip(shown, pages_kept, strict=True)]
     head = {"agent_id": run.service.agent_id, "count": len(rows), "unfiled": unfiled}
     run.screen.rows({**head, "topics": rows}, "topics", _COLUMNS)
-    for topic, own in zip(found, kept, strict=True):
-        run.screen.show(f"{topic.name} · {counted(len(topic.item_ids), 'item')}{_state(topic, own)}", style="dim")
+    for topic, page_kept in zip(shown, pages_kept, strict=True):
+        run.screen.show(f"{topic.name} · {counted(len(topic.item_ids), 'item')}{_state(topic, page_kept)}", style="dim")
         run.screen.show(topic.description, indent=2, max_lines=2)
-    if not found:
+    if not shown:
         run.screen.hint(
             f"{run.service.agent_id} has no topics yet. Run `agent-memory ingest FILE` for pages of documents, "
             "conversations and people, or `agent-memory knowledge topic NAME --declare TEXT` for a topic of your own."
         )
     if unfiled:
-        told = f"{counted(unfiled, 'item')} on no page; `agent-memory search` finds them, too."
-        run.screen.show(told, style="dim")
+        sentence = f"{counted(unfiled, 'item')} on no page; `agent-memory search` finds them, too."
+        run.screen.show(sentence, style="dim")
 
 
 @command()
 async def topic(
-    run: Run,
+    run: AgentContext,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it; or its title or file.")],
     *,
     declare: Annotated[
@@ -82,18 +82,18 @@ async def topic(
         matches = await pages.find(name)
         if len(matches) != 1:
             raise _build_ambiguous(name, matches) if matches else await _build_unknown(run, pages, name)
-        [known] = matches
-        page, kept = await pages.get_text(known), await pages.get_files(known)
-    run.screen.document({**_document(known, kept), "page": page})
+        [chosen] = matches
+        page, page_kept = await pages.get_text(chosen), await pages.get_files(chosen)
+    run.screen.document({**_document(chosen, page_kept), "page": page})
     if run.screen.out.is_terminal:
         _show_page(run, page)
     else:
         for line in page.splitlines():
             run.screen.show(visible(line))
     if not page:
-        run.screen.note(f"{known.name} has no page yet: nothing is filed there.")
-    elif kept.proposed is not None:
-        proposal = f"The new page is in {kept.proposed.name}. Move it over the page to accept it."
+        run.screen.note(f"{chosen.name} has no page yet: nothing is filed there.")
+    elif page_kept.proposed is not None:
+        proposal = f"The new page is in {page_kept.proposed.name}. Move it over the page to accept it."
         run.screen.note(f"This page was changed by hand. {proposal}")
 
 
@@ -107,7 +107,7 @@ def _build_ambiguous(name: str, topics: list[Topic]) -> UnknownIdError:
     )
 
 
-def _show_page(run: Run, page: str) -> None:
+def _show_page(run: AgentContext, page: str) -> None:
     """Print a page without the escapes of Markdown.
 
     A claim shows its day of saying if its words depend on that.
@@ -126,7 +126,7 @@ def _show_page(run: Run, page: str) -> None:
             run.screen.show(Text("  " if position else bullet) + part)
 
 
-async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:
+async def _build_unknown(run: AgentContext, pages: Pages, name: str) -> UnknownIdError:
     """Return the error for a name that has no page."""
     passages = await count_passages(run.service, name)
     word = shlex.quote(one_line(name))
@@ -138,7 +138,7 @@ async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:
     return UnknownIdError(describe_missing_page(one_line(name), passages), recovery=recovery)
 
 
-async def _declare(run: Run, knowledge: Knowledge, pages: Pages, title: str, description: str) -> None:
+async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title: str, description: str) -> None:
     """Store a topic that a person declares, and file similar items there."""
     name = build_name(title)
     if not name:
@@ -163,7 +163,7 @@ async def _declare(run: Run, knowledge: Knowledge, pages: Pages, title: str, des
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
 
 
-def _document(topic: Topic, kept: "PageFiles") -> dict[str, Any]:
+def _document(topic: Topic, page: "PageFiles") -> dict[str, Any]:
     return {
         "id": topic.id,
         "name": topic.name,
@@ -173,14 +173,14 @@ def _document(topic: Topic, kept: "PageFiles") -> dict[str, Any]:
         "declared": not is_derived(topic),
         "trust": topic.trust,
         "consolidated_at": None if topic.consolidated_at is None else to_text(topic.consolidated_at),
-        "edited": kept.is_edited or bool(topic.edited_by),
-        "proposed": None if kept.proposed is None else str(kept.proposed),
-        "files": [str(path) for path in kept.files],
+        "edited": page.is_edited or bool(topic.edited_by),
+        "proposed": None if page.proposed is None else str(page.proposed),
+        "files": [str(path) for path in page.files],
     }
 
 
-def _state(topic: Topic, kept: "PageFiles") -> str:
-    said = f" · {minute(topic.consolidated_at)}" if topic.consolidated_at is not None else " · no page yet"
-    edited = " · changed by hand" if kept.is_edited or topic.edited_by else ""
+def _state(topic: Topic, page: "PageFiles") -> str:
+    state = f" · {minute(topic.consolidated_at)}" if topic.consolidated_at is not None else " · no page yet"
+    edited = " · changed by hand" if page.is_edited or topic.edited_by else ""
     untrusted = " · low trust" if topic.trust == "low" else ""
-    return f"{said}{untrusted}{edited}{' · a proposal exists' if kept.proposed else ''}"
+    return f"{state}{untrusted}{edited}{' · a proposal exists' if page.proposed else ''}"

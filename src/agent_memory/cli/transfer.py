@@ -15,8 +15,8 @@ from agent_memory.cli.archive import bring_archived, write_archived
 from agent_memory.cli.formats import Format, ImportedLine, decode, encode, encode_entry, encode_trace
 from agent_memory.cli.inbox import bring_waiting, write_waiting
 from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.runtime import FAILED, Run, command
-from agent_memory.cli.screen import Screen
+from agent_memory.cli.runtime import FAILED, AgentContext, command
+from agent_memory.cli.screen import OutputScreen
 from agent_memory.errors import ConfigurationError, UnsupportedError, ValidationError
 from agent_memory.files.atomic import remove_leftovers, replace_file, translated
 from agent_memory.files.layout import folder_of
@@ -75,7 +75,7 @@ class TransferTally:
         given: What became of records of other kinds; None where there were none.
     """
 
-    def __init__(self, screen: Screen, done: str, labels: Sequence[dict[str, Any]], there: str = "here") -> None:
+    def __init__(self, screen: OutputScreen, done: str, labels: Sequence[dict[str, Any]], there: str = "here") -> None:
         self._screen = screen
         self.done, self._there = done, there
         self._labels = labels
@@ -157,12 +157,12 @@ class TransferTally:
                 "replaces or what is suspect counts only with --trusted. If the file is your own, say the same again "
                 "with it."
             )
-        there = self.counts["present"] + self.counts["differs"]
-        beside = said_of(self.given.stored) if self.given is not None else ""
+        present = self.counts["present"] + self.counts["differs"]
+        also = said_of(self.given.stored) if self.given is not None else ""
         memories = counted(self.counts["stored"], "memory", "memories")
-        parts = [f"{self.done} {memories}{' with ' if beside else ''}{beside}"]
+        parts = [f"{self.done} {memories}{' with ' if also else ''}{also}"]
         raised, forgotten, refused = (self.counts[name] for name in ("raised", "forgotten", "refused"))
-        parts += [f"skipped {there:,} that were there"] if there else []
+        parts += [f"skipped {present:,} that were there"] if present else []
         parts += [f"raised {raised:,} of them to what the file claims"] if raised else []
         parts += [f"left {forgotten:,} forgotten"] if forgotten else []
         parts += [f"refused {refused:,}"] if refused else []
@@ -172,7 +172,7 @@ class TransferTally:
 
 
 async def export(
-    run: Run,
+    run: AgentContext,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Where to; '-' is stdout.")] = "-",
     form: FormatName = None,
     *,
@@ -202,16 +202,16 @@ async def export(
         await _write_all(run, chosen, run.screen.raw)
     else:
         with translated(path, "write"):
-            exported, given = await _write_file(run, chosen, path)
-        run.screen.document({"exported": exported, "given": dict(given), "file": file, "format": chosen})
-        beside = f" with {said_of(given)}" if said_of(given) else ""
-        run.screen.show(f"Exported {counted(exported, 'memory', 'memories')}{beside} to {file}.")
+            exported, knowledge_counts = await _write_file(run, chosen, path)
+        run.screen.document({"exported": exported, "given": dict(knowledge_counts), "file": file, "format": chosen})
+        also = f" with {said_of(knowledge_counts)}" if said_of(knowledge_counts) else ""
+        run.screen.show(f"Exported {counted(exported, 'memory', 'memories')}{also} to {file}.")
     await _note_damage(run)
 
 
 @command(may_be_new=True)
 async def import_(
-    run: Run,
+    run: AgentContext,
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; '-' is stdin.")],
     form: FormatName = None,
     *,
@@ -297,9 +297,9 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
 
 
-async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
+async def _write_all(run: AgentContext, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
     """Write all memories and knowledge in batches; return their numbers."""
-    given = await write_given(run, form, write)
+    knowledge_counts = await write_given(run, form, write)
     storage, done, texts = run.service.storage, 0, list[str]()
     with run.screen.progress() as progress:
         bar = progress.add_task("Exporting", total=await storage.count())
@@ -312,14 +312,14 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
                 texts.clear()
         write("".join(texts))
     if archived := await write_archived(run, form, write):
-        given[ARCHIVED.name] = archived
+        knowledge_counts[ARCHIVED.name] = archived
     if waiting := await write_waiting(run, form, write):
-        given[CANDIDATE.name] = waiting
+        knowledge_counts[CANDIDATE.name] = waiting
     write("".join([encode_trace(trace, form) for trace in await run.service.history.traces()]))
-    return done + len(texts), given
+    return done + len(texts), knowledge_counts
 
 
-async def _write_file(run: Run, form: Format, path: Path) -> tuple[int, Counter[str]]:
+async def _write_file(run: AgentContext, form: Format, path: Path) -> tuple[int, Counter[str]]:
     """Write an export to a file atomically; return the numbers."""
     if path.exists() and not path.is_file():  # noqa: ASYNC240 - a command runs nothing else
         with path.open("w", encoding="utf-8", newline="") as target:
@@ -339,7 +339,7 @@ def _read(file: str) -> bytes:
         return sys.stdin.buffer.read() if file == "-" else read_lost(Path(file).absolute())
 
 
-async def _note_damage(run: Run) -> None:
+async def _note_damage(run: AgentContext) -> None:
     health = await run.service.storage.health()
     if health.get("problems"):
         run.screen.hint(
@@ -363,7 +363,7 @@ Embedder = Annotated[
 
 
 async def push(
-    run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
+    run: AgentContext, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
 ) -> None:
     """Copy to the server what is missing there; nothing there is changed.
 
@@ -377,7 +377,9 @@ async def push(
 
 
 @command(may_be_new=True)
-async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
+async def pull(
+    run: AgentContext, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none"
+) -> None:
     """Copy from the server what is missing here; nothing here is changed.
 
     An interrupted copy continues when it is repeated.
@@ -388,18 +390,22 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     report.end()
 
 
-async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> TransferTally:
+async def _transfer(
+    run: AgentContext, doing: str, memories: list[Memory], target: "MemoryStorage | None"
+) -> TransferTally:
     """Copy missing memories to another storage and report each outcome."""
-    there = "here" if target is None else "there"
-    report = TransferTally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there)
+    place = "here" if target is None else "there"
+    report = TransferTally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], place)
     report.counts["forgotten"] = 0
-    with report.counting(f"{doing}ing") as each:
-        await run.service.writer.transfer(memories, each, run.caller, to=target)
+    with report.counting(f"{doing}ing") as report_outcome:
+        await run.service.writer.transfer(memories, report_outcome, run.caller, to=target)
     return report
 
 
 @contextlib.asynccontextmanager
-async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
+async def _server(
+    run: AgentContext, url: str | None, collection: str, embedder: str
+) -> "AsyncIterator[QdrantServerStorage]":
     from agent_memory.engines.server_storage import QdrantServerStorage
 
     if url is None:
@@ -412,8 +418,8 @@ async def _server(run: Run, url: str | None, collection: str, embedder: str) -> 
     settings = build_settings("agent-memory", ServiceSettings, values)
     # What was embedded for the files need not be embedded again for the server.
     cache = folder_of(run.service.agent_id, run.root).vectors
-    kept = cache if cache.exists() else None
-    server = QdrantServerStorage(run.service.agent_id, settings=settings, cache=kept)
+    existing = cache if cache.exists() else None
+    server = QdrantServerStorage(run.service.agent_id, settings=settings, cache=existing)
     try:
         yield server
     finally:
@@ -424,7 +430,7 @@ ZIP: Final = ".zip"
 _AT_ONCE: Final = 1 << 20
 
 
-async def export_account(run: Run, path: Path, about: str | None) -> None:
+async def export_account(run: AgentContext, path: Path, about: str | None) -> None:
     """Write an account to a zip file and print its contents."""
     folder = run.service.folder
     if folder is None:
@@ -454,10 +460,10 @@ def _write(folder: "AgentFolder", path: Path, about: str | None) -> "AccountSumm
     names = None if about is None else find_known_names(about.strip(), list_held_records(folder))
     with translated(path, "write"):
         remove_leftovers(path.parent, of=path.name)  # of an export that was killed
-        with tempfile.TemporaryFile(dir=path.parent) as whole:
-            account = write_account(folder, whole, to_text(utc_now()), names)
-            whole.seek(0)
-            replace_file(path, _pieces(whole), durable=True)
+        with tempfile.TemporaryFile(dir=path.parent) as buffer:
+            account = write_account(folder, buffer, to_text(utc_now()), names)
+            buffer.seek(0)
+            replace_file(path, _pieces(buffer), durable=True)
     return account
 
 
@@ -479,7 +485,7 @@ _WORDS: Final = {
 """What is told; where entities are named comes with them."""
 
 
-def was_given(run: Run) -> bool:
+def was_given(run: AgentContext) -> bool:
     """Return True if the agent has anything but memories."""
     if run.service.settings.backend == "server":
         return False
@@ -487,7 +493,7 @@ def was_given(run: Run) -> bool:
     return any((folder / kind.journal).exists() for kind in (RESOURCE, EPISODE))
 
 
-async def write_given(run: Run, form: Format, write: Callable[[str], object]) -> Counter[str]:
+async def write_given(run: AgentContext, form: Format, write: Callable[[str], object]) -> Counter[str]:
     """Write documents, conversations and topics; return counts by kind."""
     from agent_memory.knowledge.intake.transfer import iter_entries
 
@@ -506,7 +512,7 @@ async def write_given(run: Run, form: Format, write: Callable[[str], object]) ->
 
 
 async def bring_given(
-    run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool
+    run: AgentContext, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool
 ) -> "EntryImport | None":
     """Store the documents and conversations of an export, or return None."""
     from agent_memory.knowledge.intake.transfer import store_entries
@@ -518,7 +524,7 @@ async def bring_given(
         return await store_entries(knowledge, entries, trusted=trusted, dry_run=dry_run)
 
 
-async def work(run: Run) -> None:
+async def work(run: AgentContext) -> None:
     """Run background stages, except for items that were imported."""
     async with opened_knowledge(run) as knowledge:
         await runner_of(knowledge, run.service, run.caller, at_once=True).run()

@@ -10,7 +10,7 @@ from agent_memory.cli.archive import in_archive
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.past import restore
-from agent_memory.cli.runtime import FAILED, Run, command
+from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -30,7 +30,7 @@ _CHANGE: Final = re.compile(r"#?(\d{1,15})")
 
 @command(rows=True)
 async def undo(
-    run: Run,
+    run: AgentContext,
     change: Annotated[
         str | None,
         typer.Argument(
@@ -79,7 +79,7 @@ async def undo(
     _show_outcome(run, undone)
 
 
-async def _take_back(run: Run, recent: History, change: MemoryChange) -> UndoneChange:
+async def _take_back(run: AgentContext, recent: History, change: MemoryChange) -> UndoneChange:
     """Take a change back, a new document version as a whole."""
     version = _find_version(change)
     is_forgotten = change.verb == "forgotten" and _has_document(change)
@@ -105,14 +105,14 @@ def _has_document(change: MemoryChange) -> bool:
     return any(part.before is not None and part.before.is_item for part in change.parts)
 
 
-async def _show_documents(run: Run) -> None:
+async def _show_documents(run: AgentContext) -> None:
     """Make withdrawn documents current whose passages were taken back."""
     async with opened_knowledge(run) as knowledge:
         if (knowledge.folder.path / RESOURCE.journal).exists():
             await show_documents(knowledge, run.service)
 
 
-def _check_named(run: Run, **values: str | None) -> None:
+def _check_named(run: AgentContext, **values: str | None) -> None:
     """Refuse an empty argument, such as an unset shell variable.
 
     Raises:
@@ -128,7 +128,7 @@ def _check_named(run: Run, **values: str | None) -> None:
             )
 
 
-async def _undo_memory(run: Run, recent: History, word: str) -> None:
+async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
     """Revert the last change of a memory.
 
     Unlike `restore`, this also reverts storing.
@@ -171,7 +171,7 @@ async def _find_changes(
     return changes
 
 
-async def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
+async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> None:
     files = await _name_versions(run, changes)
     changes = [change for change in changes if files.get(change.seq) != ""]
     rows = [
@@ -191,7 +191,7 @@ async def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
         run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
 
 
-async def _name_versions(run: Run, changes: "Sequence[MemoryChange]") -> dict[int, str]:
+async def _name_versions(run: AgentContext, changes: "Sequence[MemoryChange]") -> dict[int, str]:
     """Return document names by the numbers of version changes.
 
     The name is empty for a change of a document that cannot be taken back by itself.
@@ -207,7 +207,7 @@ async def _name_versions(run: Run, changes: "Sequence[MemoryChange]") -> dict[in
     return names | {seq: titles.get(version, "") for seq, version in versions.items()}
 
 
-def _show_outcome(run: Run, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
+def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
     """Print what was taken back and what was not.
 
     Args:

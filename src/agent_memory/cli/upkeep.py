@@ -21,10 +21,10 @@ from agent_memory.cli.options import USED_AGENT, Yes, choose_agent, complete_age
 from agent_memory.cli.render import others_of, show_agents
 from agent_memory.cli.runtime import (
     QUIET,
-    CommandPlace,
+    AgentContext,
+    CommandContext,
     ListingGroup,
     PlaceCommand,
-    Run,
     build_callback,
     command,
     show_none,
@@ -47,18 +47,18 @@ NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agen
 
 
 @command(rows=True)
-async def list_agents(place: CommandPlace) -> None:
+async def list_agents(place: CommandContext) -> None:
     """List all agents with their memories, size and last use."""
     _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]
-    rows = [_document(each) for each in summaries]
+    rows = [_document(summary) for summary in summaries]
     place.screen.rows({"root": str(place.root), "agents": rows}, "agents", _COLUMNS)
     show_agents(place.screen, summaries)
     if not summaries:
         show_none(place)
 
 
-async def rename(place: CommandPlace, old: Name, new: NewName, *, yes: Yes = False) -> None:
+async def rename(place: CommandContext, old: Name, new: NewName, *, yes: Yes = False) -> None:
     """Give an agent another name."""
     folder = _existing(place, old)
     new_folder(new, place.root, folder.agent_id)
@@ -68,7 +68,7 @@ async def rename(place: CommandPlace, old: Name, new: NewName, *, yes: Yes = Fal
     place.screen.show(f"{folder.agent_id} is {renamed.agent_id} now.")
 
 
-async def copy(place: CommandPlace, old: Name, new: NewName) -> None:
+async def copy(place: CommandContext, old: Name, new: NewName) -> None:
     """Begin a second agent with all that an agent remembers."""
     folder = _existing(place, old)
     copied = copy_agent(folder, new, place.root)
@@ -76,12 +76,16 @@ async def copy(place: CommandPlace, old: Name, new: NewName) -> None:
     place.screen.show(f"{copied.agent_id} knows what {folder.agent_id} knows. From now on each remembers for itself.")
 
 
-async def delete(place: CommandPlace, name: Name, *, yes: Yes = False) -> None:
+async def delete(place: CommandContext, name: Name, *, yes: Yes = False) -> None:
     """Delete an agent with everything it remembers. Cannot be undone."""
     folder = _existing(place, name)
     summary = summary_of(folder.agent_id, place.root)
-    memories, others = summary.memories, others_of(summary)
-    what = f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}{others}" if memories is not None else name
+    memories, other_records = summary.memories, others_of(summary)
+    what = (
+        f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}{other_records}"
+        if memories is not None
+        else name
+    )
     question = f"Delete {what} for good? `agent-memory export -a {folder.agent_id} FILE` would keep a copy."
     _ask(place, place.screen.complete(question), "Nothing was deleted.", folder.agent_id, yes=yes)
     delete_agent(folder)
@@ -89,7 +93,7 @@ async def delete(place: CommandPlace, name: Name, *, yes: Yes = False) -> None:
     place.screen.show(f"Deleted {what}.")
 
 
-async def reset(place: CommandPlace, name: Name, *, yes: Yes = False) -> None:
+async def reset(place: CommandContext, name: Name, *, yes: Yes = False) -> None:
     """Reset an agent; archive what is left among the backups."""
     folder = _existing(place, name)
     find_reset_files(folder)
@@ -100,12 +104,12 @@ async def reset(place: CommandPlace, name: Name, *, yes: Yes = False) -> None:
     place.screen.show(f"{folder.agent_id} starts again. What was left is in {moved}.")
 
 
-def _existing(place: CommandPlace, name: str) -> AgentFolder:
+def _existing(place: CommandContext, name: str) -> AgentFolder:
     _sweep(place)
     return folder_of(choose_agent(name, place.root, may_be_new=False), place.root)
 
 
-def _sweep(place: CommandPlace) -> None:
+def _sweep(place: CommandContext) -> None:
     """Delete leftovers of interrupted commands; ignore what cannot be deleted."""
     try:
         swept = sweep_agents(place.root)
@@ -118,7 +122,7 @@ def _sweep(place: CommandPlace) -> None:
             )
 
 
-def _ask(place: CommandPlace, question: str, otherwise: str, name: str, *, yes: bool) -> None:
+def _ask(place: CommandContext, question: str, otherwise: str, name: str, *, yes: bool) -> None:
     if not yes:
         place.need_terminal(otherwise)
         place.screen.note(_SESSIONS.format(name=name))
@@ -139,7 +143,7 @@ def _document(summary: AgentSummary) -> dict[str, Any]:
 
 
 async def use(
-    place: CommandPlace,
+    place: CommandContext,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -181,7 +185,7 @@ _STAGES: Final = {
 }
 
 
-async def migrate(run: Run) -> None:
+async def migrate(run: AgentContext) -> None:
     """Search with the vector engine: faster with many; the files stay the truth."""
     if run.service.storage.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
@@ -191,7 +195,7 @@ async def migrate(run: Run) -> None:
     await _build(run)
 
 
-async def reindex(run: Run) -> None:
+async def reindex(run: AgentContext) -> None:
     """Rebuild the vector engine's index from the files."""
     if run.service.storage.backend != "vector":
         raise ValidationError(
@@ -202,7 +206,7 @@ async def reindex(run: Run) -> None:
     await _build(run)
 
 
-async def rollback(run: Run) -> None:
+async def rollback(run: AgentContext) -> None:
     """Search the files alone again.
 
     Nothing stored since the migration is lost.
@@ -216,7 +220,7 @@ async def rollback(run: Run) -> None:
     )
 
 
-async def _build(run: Run) -> None:
+async def _build(run: AgentContext) -> None:
     begun = time.monotonic()
     built = await _watched(run)
     seconds = round(time.monotonic() - begun, 1)
@@ -224,7 +228,7 @@ async def _build(run: Run) -> None:
     run.screen.show(f"{counted(built.memories, 'memory', 'memories')} in the index, in {seconds} s. It is in use now.")
 
 
-async def _watched(run: Run) -> "Built":
+async def _watched(run: AgentContext) -> "Built":
     with run.screen.progress() as progress:
         bars: dict[str, Any] = {}
 

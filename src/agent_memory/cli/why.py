@@ -10,7 +10,7 @@ from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep,
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import build_ambiguous, resolved
 from agent_memory.cli.render import row
-from agent_memory.cli.runtime import Run, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Episode, Resource, Topic, to_text
@@ -26,7 +26,7 @@ _NOT_HERE: Final = frozenset({"replaced", "expired", "archived", "forgotten", "g
 
 @command()
 async def why(
-    run: Run,
+    run: AgentContext,
     record_id: Annotated[
         str,
         typer.Argument(
@@ -42,12 +42,12 @@ async def why(
         has_more = run.service.settings.backend != "server"  # a server keeps memories alone
         knowledge = await stack.enter_async_context(opened_knowledge(run)) if has_more else None
         sources = SourceLookup(run.service, knowledge)
-        found = await sources.of(await _id_of(run, sources, knowledge, record_id))
-    run.screen.document(_document(found))
-    _show(run, found)
+        provenance = await sources.of(await _id_of(run, sources, knowledge, record_id))
+    run.screen.document(_document(provenance))
+    _show(run, provenance)
 
 
-async def _id_of(run: Run, sources: SourceLookup, knowledge: "Knowledge | None", word: str) -> str:
+async def _id_of(run: AgentContext, sources: SourceLookup, knowledge: "Knowledge | None", word: str) -> str:
     """Return the id that a word means.
 
     Raises:
@@ -57,11 +57,11 @@ async def _id_of(run: Run, sources: SourceLookup, knowledge: "Knowledge | None",
     if _ID.fullmatch(word):
         return word
     if "-" in word and not word.startswith("mem-"):
-        known = await sources.meant(word)
-        if len(known) > 1:
-            raise build_ambiguous(word, len(known), f" {', '.join(known)}.")
-        if known:
-            return known[0]
+        matches = await sources.meant(word)
+        if len(matches) > 1:
+            raise build_ambiguous(word, len(matches), f" {', '.join(matches)}.")
+        if matches:
+            return matches[0]
     for topic in await knowledge.topics.valid() if knowledge is not None else ():
         if topic.name == word:
             return topic.id
@@ -74,12 +74,12 @@ async def _id_of(run: Run, sources: SourceLookup, knowledge: "Knowledge | None",
         ) from None
 
 
-def _show(run: Run, found: Provenance) -> None:
-    record, screen = found.record, run.screen
-    state = "" if found.state == "here" else f" · {found.state}"
-    screen.show(f"{record.id} · {found.kind}{state}", style="bold")
+def _show(run: AgentContext, provenance: Provenance) -> None:
+    record, screen = provenance.record, run.screen
+    state = "" if provenance.state == "here" else f" · {provenance.state}"
+    screen.show(f"{record.id} · {provenance.kind}{state}", style="bold")
     row(screen, "says", brief(_words(record)))
-    row(screen, "trust", f"{record.trust}: {found.why}", style="red" if record.trust == "low" else "")
+    row(screen, "trust", f"{record.trust}: {provenance.why}", style="red" if record.trust == "low" else "")
     detail = f" ({record.source.detail})" if record.source.detail else ""
     session = f", session {record.created_by_session}" if record.created_by_session else ""
     row(screen, "written", f"{minute(record.timestamp)}, by {record.source.kind}{detail}{session}")
@@ -89,18 +89,18 @@ def _show(run: Run, found: Provenance) -> None:
         row(screen, "speaker", record.speaker or record.role)
     if record.belongs_to:
         row(screen, "group", record.belongs_to)
-    for changed in found.changes[1:]:
+    for changed in provenance.changes[1:]:
         row(screen, changed.what, _change(changed))
-    _steps(run, "rests on", found.rests_on)
-    _steps(run, "replaces", found.replaces)
-    if found.replaced_by is not None:
-        row(screen, "replaced by", found.replaced_by)
-    _steps(run, "used by", found.used_by)
+    _steps(run, "rests on", provenance.rests_on)
+    _steps(run, "replaces", provenance.replaces)
+    if provenance.replaced_by is not None:
+        row(screen, "replaced by", provenance.replaced_by)
+    _steps(run, "used by", provenance.used_by)
 
 
-def _steps(run: Run, label: str, steps: tuple[ProvenanceStep, ...]) -> None:
-    for position, each in enumerate(steps[:_SHOWN]):
-        row(run.screen, "" if position else label, _step(each))
+def _steps(run: AgentContext, label: str, steps: tuple[ProvenanceStep, ...]) -> None:
+    for position, step in enumerate(steps[:_SHOWN]):
+        row(run.screen, "" if position else label, _step(step))
     if len(steps) > _SHOWN:
         more = "or more " if len(steps) >= MOST_LINKS else ""
         row(run.screen, "", f"… and {len(steps) - _SHOWN} {more}others; --json has them")
@@ -109,10 +109,10 @@ def _steps(run: Run, label: str, steps: tuple[ProvenanceStep, ...]) -> None:
 def _step(step: ProvenanceStep) -> str:
     """Return a record of a chain on one line, indented by distance."""
     where = step.detail if step.kind == "resource" and step.detail != step.text else ""
-    told = ", ".join(filter(None, (step.trust, where, step.state if step.state in _NOT_HERE else "")))
+    details = ", ".join(filter(None, (step.trust, where, step.state if step.state in _NOT_HERE else "")))
     away = "\N{BOX DRAWINGS LIGHT UP AND RIGHT} " * (step.depth > 1)
     text = f": {brief(step.text)}" if step.text else ""
-    return f"{away}{step.rel.replace('_', ' ')} {step.id} ({told}){text}"
+    return f"{away}{step.rel.replace('_', ' ')} {step.id} ({details}){text}"
 
 
 def _change(changed: RecordChange) -> str:
@@ -131,28 +131,28 @@ def _words(record: Any) -> str:
     return str(getattr(record, "content", "") or getattr(record, "name", ""))
 
 
-def _document(found: Provenance) -> dict[str, Any]:
-    record = found.record
+def _document(provenance: Provenance) -> dict[str, Any]:
+    record = provenance.record
     return {
         "id": record.id,
-        "kind": found.kind,
-        "state": found.state,
+        "kind": provenance.kind,
+        "state": provenance.state,
         "content": _words(record),
         "trust": record.trust,
-        "why": found.why,
+        "why": provenance.why,
         "source": record.source.model_dump(mode="json"),
         "session": record.created_by_session,
         "timestamp": to_text(record.timestamp),
         "observed_at": None if record.observed_at is None else to_text(record.observed_at),
         "group": record.belongs_to,
-        "rests_on": [_plain(each) for each in found.rests_on],
-        "replaces": [_plain(each) for each in found.replaces],
-        "replaced_by": found.replaced_by,
-        "used_by": [_plain(each) for each in found.used_by],
+        "rests_on": [_plain(each) for each in provenance.rests_on],
+        "replaces": [_plain(each) for each in provenance.replaces],
+        "replaced_by": provenance.replaced_by,
+        "used_by": [_plain(each) for each in provenance.used_by],
         "changes": [
-            {"at": to_text(each.at), "what": each.what, "session": each.session, "fields": list(each.fields)}
-            | ({} if each.trust is None else {"trust": each.trust})
-            for each in found.changes
+            {"at": to_text(change.at), "what": change.what, "session": change.session, "fields": list(change.fields)}
+            | ({} if change.trust is None else {"trust": change.trust})
+            for change in provenance.changes
         ],
     }
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import typer
 
-from agent_memory.cli.runtime import QUIET, Group, PlaceCommand
+from agent_memory.cli.runtime import QUIET, CommandGroup, PlaceCommand
 from agent_memory.cli.workspace.board import next_, status
 from agent_memory.cli.workspace.claims import claim
 from agent_memory.cli.workspace.row_input import save
@@ -32,6 +32,6 @@ _COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "import": import_,
 }
 
-workspace = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
+workspace = typer.Typer(cls=CommandGroup, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
 for name, body in _COMMANDS.items():
     workspace.command(name, cls=PlaceCommand)(body)

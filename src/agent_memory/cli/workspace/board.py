@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.runtime import CommandPlace, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
 from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
@@ -33,7 +33,7 @@ _CUT: Final = " …"
 
 
 @command(WorkspaceOptions)
-async def status(place: CommandPlace) -> None:
+async def status(place: CommandContext) -> None:
     """Show phases and rows with their claims, failures and open questions."""
     with opened_workspace(place) as workspace:
         steps = workspace.steps.all()
@@ -47,13 +47,13 @@ async def status(place: CommandPlace) -> None:
         "workspace": name,
         "folder": str(folder),
         "tables": rows,
-        "steps": [each.as_dict() for each in steps],
+        "steps": [step.as_dict() for step in steps],
         "proposals": proposals,
         "open_issues": issues,
-        "snapshots": [each.name for each in snapshots],
+        "snapshots": [snapshot.name for snapshot in snapshots],
         "owed": owed,
     })  # fmt: skip
-    done = sum(each.status == "done" for each in steps)
+    done = sum(step.status == "done" for step in steps)
     place.screen.show(f"{name}: {done} of {counted(len(steps), 'step')} done")
     _phases(place, steps)
     _board(place, steps)
@@ -67,7 +67,7 @@ async def status(place: CommandPlace) -> None:
 
 @command(WorkspaceOptions, rows=True)
 async def next_(
-    place: CommandPlace,
+    place: CommandContext,
     *,
     agent: Annotated[str | None, typer.Option("--agent", help="Of this agent alone.", metavar="NAME")] = None,
 ) -> None:
@@ -95,26 +95,26 @@ async def next_(
     _note_empty(place, empty, idle)
 
 
-def _note_empty(place: CommandPlace, tables: Sequence[str], phases: Sequence[str]) -> None:
+def _note_empty(place: CommandContext, tables: Sequence[str], phases: Sequence[str]) -> None:
     if tables:
         place.screen.note(f"No rows yet in {', '.join(tables)}, so nothing is to do in {', '.join(phases)}.")
 
 
-def _phases(place: CommandPlace, steps: Sequence[Step]) -> None:
+def _phases(place: CommandContext, steps: Sequence[Step]) -> None:
     by_phase: dict[str, list[Step]] = {}
-    for each in steps:
-        by_phase.setdefault(each.phase, []).append(each)
+    for step in steps:
+        by_phase.setdefault(step.phase, []).append(step)
     width = max((len(name) for name in by_phase), default=0)
-    for name, own in by_phase.items():
-        states: Counter[str] = Counter(each.status for each in own)
-        told = ", ".join(
+    for name, phase_steps in by_phase.items():
+        states: Counter[str] = Counter(step.status for step in phase_steps)
+        counts = ", ".join(
             f"{states[state]} {word}"
             for state, word in (("claimed", "at work"), ("ready", "can run"), ("failed", "failed"))
             if states[state]
         )
-        line = f"{name.ljust(width)}  {_bar(states['done'], len(own))} {states['done']}/{len(own)}"
-        style = "red" if states["failed"] else "green" if states["done"] == len(own) else ""
-        place.screen.show(f"{line}{'  ' + told if told else ''}", indent=2, style=style)
+        line = f"{name.ljust(width)}  {_bar(states['done'], len(phase_steps))} {states['done']}/{len(phase_steps)}"
+        style = "red" if states["failed"] else "green" if states["done"] == len(phase_steps) else ""
+        place.screen.show(f"{line}{'  ' + counts if counts else ''}", indent=2, style=style)
 
 
 def _bar(done: int, total: int) -> str:
@@ -122,18 +122,18 @@ def _bar(done: int, total: int) -> str:
     return "█" * full + "░" * (20 - full)
 
 
-def _board(place: CommandPlace, steps: Sequence[Step]) -> None:
+def _board(place: CommandContext, steps: Sequence[Step]) -> None:
     """Print each row in work on a line, with its steps."""
     by_row: dict[tuple[str, Any], list[Step]] = {}
-    for each in steps:
-        if each.table is not None:
-            by_row.setdefault((each.table, each.key), []).append(each)
+    for step in steps:
+        if step.table is not None:
+            by_row.setdefault((step.table, step.key), []).append(step)
     if not by_row:
         return
     place.screen.show()
     for table in dict.fromkeys(name for name, _ in by_row):
         place.screen.show(table, indent=2, style="dim")
-        lines = {key: _marks(own) for (name, key), own in by_row.items() if name == table}
+        lines = {key: _marks(row_steps) for (name, key), row_steps in by_row.items() if name == table}
         if len(lines) <= _MOST_ROWS:
             _row_by_row(place, lines)
         else:
@@ -143,25 +143,25 @@ def _board(place: CommandPlace, steps: Sequence[Step]) -> None:
 
 def _marks(steps: Sequence[Step]) -> Text:
     line, phase = Text(), ""
-    for each in steps:
-        line.append(" " if each.phase != phase and phase else "")
-        line.append(_MARKS[each.status], style=_STYLES[each.status])
-        phase = each.phase
+    for step in steps:
+        line.append(" " if step.phase != phase and phase else "")
+        line.append(_MARKS[step.status], style=_STYLES[step.status])
+        phase = step.phase
     return line
 
 
-def _row_by_row(place: CommandPlace, lines: dict[Any, Text]) -> None:
+def _row_by_row(place: CommandContext, lines: dict[Any, Text]) -> None:
     width = min(_KEY_WIDTH, max(len(str(key)) for key in lines))
     for key, marks in lines.items():
         place.screen.show(Text(one_line(str(key))[:_KEY_WIDTH].rjust(width) + "  ") + marks, indent=2)
 
 
-def _alike(place: CommandPlace, lines: dict[Any, Text]) -> None:
+def _alike(place: CommandContext, lines: dict[Any, Text]) -> None:
     """Print one line for all rows with equal progress."""
     keys = list(lines)
     alike: dict[str, list[int]] = {}
-    for at, key in enumerate(keys):
-        alike.setdefault(lines[key].plain, []).append(at)
+    for position, key in enumerate(keys):
+        alike.setdefault(lines[key].plain, []).append(position)
     for places in list(alike.values())[:_MOST_ROWS]:
         marks = lines[keys[places[0]]] + "  "
         named = place.screen.wrapped(
@@ -183,20 +183,20 @@ def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
         places: Which of them are meant, ascending.
     """
     runs: list[list[int]] = []
-    for at in places:
-        if runs and runs[-1][-1] == at - 1:
-            runs[-1].append(at)
+    for position in places:
+        if runs and runs[-1][-1] == position - 1:
+            runs[-1].append(position)
         else:
-            runs.append([at])
+            runs.append([position])
     words: list[str] = []
     for run in runs:
-        named = [one_line(str(keys[at]))[:_KEY_WIDTH] for at in run]
+        named = [one_line(str(keys[position]))[:_KEY_WIDTH] for position in run]
         until = "-" if isinstance(keys[run[0]], int) else " to "
         words += named if len(run) < 3 else [f"{named[0]}{until}{named[-1]}"]  # noqa: PLR2004
     return ", ".join(words)
 
 
-def _told(place: CommandPlace, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
+def _told(place: CommandContext, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
     """Show who holds what, and what waits for a person."""
     held = [step for step in steps if step.status == "claimed"]
     failed = [step for step in steps if step.status == "failed"]
@@ -245,11 +245,11 @@ def _issues(workspace: Workspace) -> dict[str, int]:
     kept = [
         name for name, table in tables if "resolved" in table.columns and table.columns["resolved"].type == "boolean"
     ]
-    found = {name: workspace.tables.many(name, where={"resolved": False}, columns=["id"]).total for name in kept}
-    return {name: count for name, count in found.items() if count}
+    totals = {name: workspace.tables.many(name, where={"resolved": False}, columns=["id"]).total for name in kept}
+    return {name: count for name, count in totals.items() if count}
 
 
 def _proposals(workspace: Workspace) -> dict[str, int]:
     tables = [name for name, table in workspace.declaration.tables.items() if table.unique_columns()]
-    found = {name: len(workspace.tables.proposals(name)) for name in tables}
-    return {name: count for name, count in found.items() if count}
+    totals = {name: len(workspace.tables.proposals(name)) for name in tables}
+    return {name: count for name, count in totals.items() if count}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.runtime import NOT_FOUND, CommandPlace, command
+from agent_memory.cli.runtime import NOT_FOUND, CommandContext, command
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
 from agent_memory.errors import ValidationError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @command(WorkspaceOptions)
 async def claim(  # noqa: PLR0913 - the options of a command
-    place: CommandPlace,
+    place: CommandContext,
     step: Annotated[
         str | None,
         typer.Argument(metavar="STEP", help="Which; the first that can run if left out.", show_default=False),
@@ -50,14 +50,14 @@ async def claim(  # noqa: PLR0913 - the options of a command
             elif finish:
                 phase = workspace.steps.finish(held)
                 _say(place, held, f"{held.step} is done" + (f", and with it {phase}." if phase else "."))
-                for each in workspace.snapshots.owed() if phase else ():
-                    place.screen.note(each)
+                for snapshot in workspace.snapshots.owed() if phase else ():
+                    place.screen.note(snapshot)
             elif release:
                 workspace.steps.release(held)
                 _say(place, held, f"{held.step} was given back.")
             else:
-                left = workspace.steps.fail(held, "quality", fail or "")
-                _say(place, held, f"{held.step} failed; it may be tried {left} times more.")
+                remaining = workspace.steps.fail(held, "quality", fail or "")
+                _say(place, held, f"{held.step} failed; it may be tried {remaining} times more.")
             return
         made = workspace.steps.claim(owner, step=step, agent=agent, seconds=seconds)
     if made is None:
@@ -67,14 +67,14 @@ async def claim(  # noqa: PLR0913 - the options of a command
     _show(place, made)
 
 
-def _show(place: CommandPlace, claim: Claim) -> None:
+def _show(place: CommandContext, claim: Claim) -> None:
     place.screen.document({"claim": {**asdict(claim), "expires_at": claim.expires_at.isoformat()}})
     place.screen.show(f"{claim.step} · {claim.owner} until {claim.expires_at:%H:%M:%S} UTC, attempt {claim.attempt}")
 
 
-def _say(place: CommandPlace, claim: Claim, told: str) -> None:
-    place.screen.document({"step": claim.step, "told": told})
-    place.screen.show(told)
+def _say(place: CommandContext, claim: Claim, document: str) -> None:
+    place.screen.document({"step": claim.step, "told": document})
+    place.screen.show(document)
 
 
 def claim_in(text: str, where: str) -> Claim:
@@ -86,9 +86,9 @@ def claim_in(text: str, where: str) -> Claim:
     from agent_memory.workspace import Claim
 
     try:
-        given: dict[str, Any] = json.loads(text)
-        given = dict(given.get("claim", given))
-        return Claim(**{**given, "expires_at": datetime.fromisoformat(given["expires_at"])})
+        fields: dict[str, Any] = json.loads(text)
+        fields = dict(fields.get("claim", fields))
+        return Claim(**{**fields, "expires_at": datetime.fromisoformat(fields["expires_at"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValidationError(
             f"{where} has no claim.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.runtime import CommandPlace, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.workspace.claims import claim_in
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
 from agent_memory.errors import RowNotFoundError, ValidationError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @command(WorkspaceOptions)
 async def save(
-    place: CommandPlace,
+    place: CommandContext,
     name: Annotated[str, typer.Argument(metavar="TABLE", help="Which.")],
     *,
     claim: Annotated[
@@ -48,28 +48,28 @@ async def save(
                 before = f" {counted(len(saved), 'row')} before it {'is' if len(saved) == 1 else 'are'} saved."
                 message = f"Row {number}: {error.message}{before if len(rows) > 1 else ''}"
                 raise type(error)(message, code=error.code, recovery=error.recovery) from None
-    told = [{"row_id": each.row_id, "status": what, "proposal": each.proposal} for what, each in saved]
-    place.screen.document({"table": name, "count": len(told), "rows": told})
+    documents = [{"row_id": result.row_id, "status": what, "proposal": result.proposal} for what, result in saved]
+    place.screen.document({"table": name, "count": len(documents), "rows": documents})
     changed = sum(what == "changed" for what, _ in saved)
     place.screen.show(f"{counted(len(saved) - changed, 'row')} added to {name}, {changed} changed.")
     if held is not None and held.step is not None and changed < len(saved):
         place.screen.note("Others see what was added when the step is finished.", style="dim")
-    kept = sum(each.proposal for _, each in saved)
-    if kept:
-        place.screen.note(f"{counted(kept, 'row')} kept as proposals: another row has their {name} value already.")
+    proposals = sum(result.proposal for _, result in saved)
+    if proposals:
+        place.screen.note(f"{counted(proposals, 'row')} kept as proposals: another row has their {name} value already.")
 
 
 def _saved(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, SavedRow]:
     declared = workspace.declaration.tables.get(table)
     key = None if declared is None else declared.key
     if declared is not None and declared.kind == "rows" and key is not None and values.get(key) is not None:
-        others = {column: value for column, value in values.items() if column != key}
+        rest = {column: value for column, value in values.items() if column != key}
         try:
             workspace.tables.get(table, values[key], caller, columns=[key])
         except RowNotFoundError:
             pass
         else:
-            return "changed", workspace.tables.update(table, values[key], others, caller)
+            return "changed", workspace.tables.update(table, values[key], rest, caller)
     return "added", workspace.tables.save(table, values, caller)
 
 
@@ -82,13 +82,13 @@ def _rows() -> list[dict[str, Any]]:
     text = sys.stdin.read()
     try:
         try:
-            given = json.loads(text)
+            parsed = json.loads(text)
         except ValueError:
-            given = [json.loads(line) for line in text.splitlines() if line.strip()]
+            parsed = [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError:
-        given = None
-    rows = given if isinstance(given, list) else [given]
-    if not rows or not all(isinstance(each, dict) for each in rows):
+        parsed = None
+    rows = parsed if isinstance(parsed, list) else [parsed]
+    if not rows or not all(isinstance(row, dict) for row in rows):
         raise ValidationError(
             "Stdin has no rows; nothing was saved.",
             code="invalid",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.runtime import CommandPlace, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, key_of, opened_workspace
 from agent_memory.errors import ValidationError
@@ -35,7 +35,7 @@ _WORDS: Final = {
 
 @command(WorkspaceOptions, rows=True)
 async def table(
-    place: CommandPlace,
+    place: CommandContext,
     name: _Table,
     *,
     where: Annotated[
@@ -70,8 +70,8 @@ async def table(
     rows = rows[:limit]
     key = declared.key or "id"
     columns = (key, *[each for each in declared.columns if each != key][:3])
-    told = {"table": name, "count": len(rows), "total": total, "rows": rows, "low_trust": low}
-    place.screen.rows(told, "rows", columns)
+    document = {"table": name, "count": len(rows), "total": total, "rows": rows, "low_trust": low}
+    place.screen.rows(document, "rows", columns)
     for row in rows:
         place.screen.show(f"{name} {row[key]}{_LOW if row['id'] in low else ''}", style="bold")
         for column, value in row.items():
@@ -90,7 +90,7 @@ async def table(
 
 @command(WorkspaceOptions)
 async def row(
-    place: CommandPlace,
+    place: CommandContext,
     name: _Table,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Its key, or its id where the table has no key.")],
     *,
@@ -99,29 +99,29 @@ async def row(
     """Show one row whole."""
     with opened_workspace(place) as workspace:
         low, me = _noting_low()
-        found = workspace.tables.get(name, key_of(workspace, name, key), me)
-        changes = workspace.history(table=name, row_id=found["id"]) if history else []
-    told = {
+        record = workspace.tables.get(name, key_of(workspace, name, key), me)
+        changes = workspace.history(table=name, row_id=record["id"]) if history else []
+    document = {
         "table": name,
-        "row": found,
+        "row": record,
         **({"trust": "low"} if low else {}),
         **({"history": changes} if history else {}),
     }
-    place.screen.document(told)
+    place.screen.document(document)
     if low:
         place.screen.show(f"{name} {key}{_LOW}", style="yellow")
-    for column, value in found.items():
+    for column, value in record.items():
         if value is not None:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
             place.screen.show(f"{column}:", style="dim")
             place.screen.show(text, indent=2)
-    for each in changes:
-        place.screen.show(_line(each), style="dim")
+    for change in changes:
+        place.screen.show(_line(change), style="dim")
 
 
 @command(WorkspaceOptions, rows=True)
 async def log(
-    place: CommandPlace,
+    place: CommandContext,
     *,
     table: Annotated[str | None, typer.Option("--table", help="Of this table alone.", metavar="TABLE")] = None,
     step: Annotated[str | None, typer.Option("--step", help="By this step alone.", metavar="STEP")] = None,
@@ -134,8 +134,8 @@ async def log(
             workspace.tables.many(table, limit=1)  # says so where there is no such table
     columns = ("seq", "at", "table", "row_id", "op", "agent", "step")
     place.screen.rows({"count": len(changes), "changes": changes}, "changes", columns)
-    for each in changes:
-        place.screen.show(_line(each))
+    for change in changes:
+        place.screen.show(_line(change))
     if not changes:
         place.screen.note("No change is like that." if table or step else "Nothing was changed yet.")
 
@@ -156,12 +156,12 @@ def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
             workspace.tables.many(name, limit=1)  # which says what tables there are
         raise ValidationError(f"--where takes COLUMN=VALUE, not {text!r}.", code="invalid")
     column = column.strip()
-    known = declared.columns.get(column)
+    declaration = declared.columns.get(column)
     if not value:
         return column, None
-    kind = "integer" if column == "id" else known.type if known is not None else "text"
-    if known is not None and known.references is not None:
-        return column, key_of(workspace, known.references, value)
+    kind = "integer" if column == "id" else declaration.type if declaration is not None else "text"
+    if declaration is not None and declaration.references is not None:
+        return column, key_of(workspace, declaration.references, value)
     if kind == "boolean":
         if value.lower() not in _BOOLEANS:
             raise ValidationError(f"{name}.{column} is true or false, and {value!r} is neither.", code="wrong_value")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
-from agent_memory.cli.runtime import FAILED, CommandPlace, command
+from agent_memory.cli.runtime import FAILED, CommandContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, key_of, opened_workspace
 from agent_memory.errors import ValidationError
@@ -25,7 +25,7 @@ _STYLES: Final = {"added": "green", "removed": "red", "changed": "yellow"}
 
 @command(WorkspaceOptions, rows=True)
 async def snapshot(
-    place: CommandPlace,
+    place: CommandContext,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Make one of this name; list all without.", show_default=False)
     ] = None,
@@ -51,19 +51,27 @@ async def snapshot(
             place.screen.document({"snapshot": _document(made)})
             place.screen.show(f"{made.name} is kept: change {made.seq:,} and the files of now.")
             return
-        found = workspace.snapshots.all()
-    rows = [_document(each) for each in found]
+        listed = workspace.snapshots.all()
+    rows = [_document(snapshot_info) for snapshot_info in listed]
     place.screen.rows({"count": len(rows), "snapshots": rows}, "snapshots", ("name", "seq", "made_at", "dump"))
-    for each in found:
-        copied = " · with a copy of the database" if each.dump_sha256 else " · its copy is missing" if each.dump else ""
-        place.screen.show(f"{each.name} · {minute(each.made_at)} · change {each.seq:,}{copied}")
-    if not found:
+    for snapshot_info in listed:
+        copied = (
+            " · with a copy of the database"
+            if snapshot_info.dump_sha256
+            else " · its copy is missing"
+            if snapshot_info.dump
+            else ""
+        )
+        place.screen.show(
+            f"{snapshot_info.name} · {minute(snapshot_info.made_at)} · change {snapshot_info.seq:,}{copied}"
+        )
+    if not listed:
         place.screen.note("There are no snapshots yet. `agent-memory workspace snapshot NAME` makes one.")
 
 
 @command(WorkspaceOptions)
 async def diff(
-    place: CommandPlace,
+    place: CommandContext,
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A snapshot.")],
     after: Annotated[
         str | None, typer.Argument(metavar="AFTER", help="A snapshot; now if left out.", show_default=False)
@@ -73,26 +81,26 @@ async def diff(
 ) -> None:
     """Show differences between two snapshots, or one and now."""
     with opened_workspace(place) as workspace:
-        found = workspace.snapshots.compare(before, after)
-    rows = [{"table": each.table, "key": each.key, "kind": each.kind, "columns": each.columns} for each in found.rows]
-    place.screen.document({"before": before, "after": after, "rows": rows, "files": found.files})
-    for each in found.rows if every else found.rows[:_MOST_ROWS]:
-        place.screen.show(f"{_SIGNS[each.kind]} {each.table} {each.key}", style=_STYLES[each.kind])
-        for column, (old, new) in each.columns.items() if each.kind != "removed" else ():
+        difference = workspace.snapshots.compare(before, after)
+    rows = [{"table": row.table, "key": row.key, "kind": row.kind, "columns": row.columns} for row in difference.rows]
+    place.screen.document({"before": before, "after": after, "rows": rows, "files": difference.files})
+    for changed in difference.rows if every else difference.rows[:_MOST_ROWS]:
+        place.screen.show(f"{_SIGNS[changed.kind]} {changed.table} {changed.key}", style=_STYLES[changed.kind])
+        for column, (old, new) in changed.columns.items() if changed.kind != "removed" else ():
             was, now = _apart(old, new)
-            told = f"{column}: {now}" if each.kind == "added" else f"{column}: {was} → {now}"
-            place.screen.show(told, indent=4, max_lines=3)
-    if len(found.rows) > _MOST_ROWS and not every:
-        place.screen.note(f"{_MOST_ROWS} of {len(found.rows):,} rows; --all shows more.", style="dim")
-    for path, kind in found.files.items():
+            line = f"{column}: {now}" if changed.kind == "added" else f"{column}: {was} → {now}"
+            place.screen.show(line, indent=4, max_lines=3)
+    if len(difference.rows) > _MOST_ROWS and not every:
+        place.screen.note(f"{_MOST_ROWS} of {len(difference.rows):,} rows; --all shows more.", style="dim")
+    for path, kind in difference.files.items():
         place.screen.show(f"{_SIGNS[kind]} {path}", style=_STYLES[kind])
-    if not found.rows and not found.files:
+    if not difference.rows and not difference.files:
         place.screen.note("Nothing differs.")
 
 
 @command(WorkspaceOptions)
 async def restore(
-    place: CommandPlace,
+    place: CommandContext,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A snapshot.")],
     *,
     yes: Yes = False,
@@ -100,17 +108,19 @@ async def restore(
     """Restore a snapshot; the present state is saved as another first."""
     with opened_workspace(place) as workspace:
         workspace.snapshots.get(name)
-        held = [each for each in workspace.steps.all() if each.status == "claimed"]
+        held = [step for step in workspace.steps.all() if step.status == "claimed"]
         if held and not yes:
             place.need_terminal("Nothing was changed.")
-            told = ", ".join(f"{each.name} ({each.owner})" for each in held[:5])
-            place.confirm(f"{counted(len(held), 'claim')} will end: {told}. Go back to {name}?", "Nothing was changed.")
+            owners = ", ".join(f"{step.name} ({step.owner})" for step in held[:5])
+            place.confirm(
+                f"{counted(len(held), 'claim')} will end: {owners}. Go back to {name}?", "Nothing was changed."
+            )
         _resumed(place, workspace.resume_from_snapshot(name), f"Back at {name}")
 
 
 @command(WorkspaceOptions)
 async def resume(
-    place: CommandPlace,
+    place: CommandContext,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Of a row of the table that the phase works on.")],
     phase: Annotated[str, typer.Argument(metavar="PHASE", help="Its name, or its number counted from 1.")],
 ) -> None:
@@ -118,47 +128,49 @@ async def resume(
     with opened_workspace(place) as workspace:
         phases = workspace.declaration.phases
         number = (
-            int(phase) if phase.isdecimal() else next((n for n, one in enumerate(phases, 1) if one.name == phase), 0)
+            int(phase)
+            if phase.isdecimal()
+            else next((n for n, candidate in enumerate(phases, 1) if candidate.name == phase), 0)
         )
         over = phases[number - 1].over if 0 < number <= len(phases) else None
         wanted = key_of(workspace, over, key) if over is not None else key
         _resumed(place, workspace.resume_from_chapter(wanted, number or phase), f"{key} begins again at {phase}")
 
 
-def _resumed(place: CommandPlace, resumed: ResumeResult, told: str) -> None:
+def _resumed(place: CommandContext, resumed: ResumeResult, document: str) -> None:
     screen = place.screen
-    names = [each.name for each in resumed.next_steps]
+    names = [step.name for step in resumed.next_steps]
     screen.document({
         "kept_as": resumed.kept_as, "rows": resumed.rows, "files": resumed.files, "next": names, "stale": resumed.stale,
     })  # fmt: skip
     files = f" and {counted(len(resumed.files), 'file')}" if resumed.files else ""
-    screen.show(f"{told}: {counted(resumed.rows, 'row')}{files} changed.")
+    screen.show(f"{document}: {counted(resumed.rows, 'row')}{files} changed.")
     screen.show(f"What there was is kept as {resumed.kept_as}; `workspace restore {resumed.kept_as}` brings it back.")
     if names:
         screen.show(f"Can run now: {', '.join(names[:5])}{' …' if names[5:] else ''}")
     if resumed.stale:
-        some = f"{', '.join(resumed.stale[:5])}{' …' if resumed.stale[5:] else ''}"
-        screen.note(f"Done before, and may rest on what was taken back: {some}")
+        stale = f"{', '.join(resumed.stale[:5])}{' …' if resumed.stale[5:] else ''}"
+        screen.note(f"Done before, and may rest on what was taken back: {stale}")
 
 
-def _verify(place: CommandPlace, workspace: Workspace, name: str | None) -> None:
-    names = [name] if name is not None else [each.name for each in workspace.snapshots.all()]
-    faults = {each: workspace.snapshots.verify(each) for each in names}
+def _verify(place: CommandContext, workspace: Workspace, name: str | None) -> None:
+    names = [name] if name is not None else [checked.name for checked in workspace.snapshots.all()]
+    faults = {checked: workspace.snapshots.verify(checked) for checked in names}
     place.screen.document({"faults": faults})
-    for each, wrong in faults.items():
-        place.screen.show(f"{each}: whole" if not wrong else f"{each}: {counted(len(wrong), 'fault')}")
+    for checked, wrong in faults.items():
+        place.screen.show(f"{checked}: whole" if not wrong else f"{checked}: {counted(len(wrong), 'fault')}")
         for fault in wrong:
             place.screen.show(fault, indent=2, style="red")
     if any(faults.values()):
         raise typer.Exit(FAILED)
 
 
-def _prune(place: CommandPlace, workspace: Workspace, keep: list[str], *, yes: bool) -> None:
+def _prune(place: CommandContext, workspace: Workspace, keep: list[str], *, yes: bool) -> None:
     if not keep:
         raise ValidationError("--prune keeps what --keep names, and nothing was named.", code="invalid")
-    for each in keep:
-        workspace.snapshots.get(each)
-    gone = [each.name for each in workspace.snapshots.all() if each.name not in keep]
+    for name in keep:
+        workspace.snapshots.get(name)
+    gone = [name.name for name in workspace.snapshots.all() if name.name not in keep]
     if gone and not yes:
         place.need_terminal("Nothing was removed.")
         place.confirm(
@@ -185,7 +197,8 @@ def _apart(old: Any, new: Any) -> tuple[str, str]:
     if len(first) <= _MOST_CHARS and len(second) <= _MOST_CHARS:
         return first, second
     same = next(
-        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+        (position for position, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
     )
     start = max(0, same - 15)
     return _part(first, start), _part(second, start)

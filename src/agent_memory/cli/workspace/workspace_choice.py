@@ -16,7 +16,7 @@ from agent_memory.settings.installation import advice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.cli.runtime import CommandPlace
+    from agent_memory.cli.runtime import CommandContext
     from agent_memory.workspace import Workspace
 
 _NEEDED: Final = {"sqlalchemy", "jsonschema"}
@@ -40,7 +40,7 @@ class WorkspaceOptions:
     ] = None
 
 
-def url_of(place: CommandPlace) -> str | None:
+def url_of(place: CommandContext) -> str | None:
     """Return the URL of the database, None for SQLite."""
     from agent_memory.workspace import URL_VARIABLE
 
@@ -48,7 +48,7 @@ def url_of(place: CommandPlace) -> str | None:
 
 
 @contextmanager
-def opened_workspace(place: CommandPlace) -> Iterator[Workspace]:
+def opened_workspace(place: CommandContext) -> Iterator[Workspace]:
     """Open the named workspace, or that of the current folder.
 
     Raises:

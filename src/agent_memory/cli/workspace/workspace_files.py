@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.runtime import CommandPlace, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, needing_packages, opened_workspace, url_of
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @command()
 async def check(
-    place: CommandPlace, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+    place: CommandContext, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
     """Check a declaration and print its faults with line and column."""
     with needing_packages():
@@ -37,7 +37,7 @@ async def check(
 
 @command(WorkspaceOptions)
 async def init(
-    place: CommandPlace, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+    place: CommandContext, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
     """Create a workspace in this folder, or in --at."""
     with needing_packages():
@@ -74,7 +74,7 @@ def of_phases(workspace: Workspace, tables: Collection[str]) -> list[str]:
 
 @command(WorkspaceOptions)
 async def export(
-    place: CommandPlace,
+    place: CommandContext,
     file: Annotated[
         Path,
         typer.Argument(
@@ -95,7 +95,7 @@ async def export(
 
 @command(WorkspaceOptions)
 async def import_(
-    place: CommandPlace,
+    place: CommandContext,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON, as `export` writes them.")],
 ) -> None:
     """Import an export into an empty workspace, whole or not at all."""
