@@ -348,7 +348,7 @@ def _is_opening(clause: str) -> bool:
 
 
 def _differ(statement: str, replaced: str) -> bool:
-    """Return True if a statement adds words to a text or denies it."""
+    """Return True if a statement adds words or denies a text."""
     has_new = not set(query_terms(statement)) <= set(query_terms(replaced))
     return has_new or denies(statement) != denies(replaced)
 

@@ -166,7 +166,7 @@ _get_sign: Final = functools.partial(get_pattern, "foreign")
 
 
 def is_machine_line(line: str) -> bool:
-    """Return True for a line of a log, trace, terminal, code or data."""
+    """Return True for a line of log, trace, terminal, code, data."""
     line = line[:_MAX_LINE]
     if line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "*")):
         return True

@@ -37,7 +37,7 @@ _RESUMING: Final = ("resume", "allow", "again", "store", "filler")
 """Lists of all words that a permission may consist of."""
 
 
-class _WordLists:
+class _ConsentWords:
     """Word lists of one language, each compiled at its first use.
 
     Most prompts need one of thirteen.
@@ -120,14 +120,14 @@ def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | No
     return "resume" if any(_is_permission(wording, prompt) for wording in _wordings()) else None
 
 
-def _stops(wording: _WordLists, sentence: str, *, is_alone: bool) -> bool:
+def _stops(wording: _ConsentWords, sentence: str, *, is_alone: bool) -> bool:
     clause = CLAUSE_END.split(sentence, maxsplit=1)[0]
     return wording.stops(sentence, is_clause=False, is_alone=is_alone) or (
         clause != sentence and wording.stops(clause, is_clause=True, is_alone=False)
     )
 
 
-def _is_permission(wording: _WordLists, prompt: str) -> bool:
+def _is_permission(wording: _ConsentWords, prompt: str) -> bool:
     """Return True if the whole message is the user's own permission."""
     sentences = list_own_sentences(prompt)
     is_whole = " ".join(sentences) == " ".join(prompt.split())
@@ -140,8 +140,8 @@ def _is_of_words(piece: str) -> bool:
 
 
 @functools.cache
-def _wordings() -> tuple[_WordLists, ...]:
-    return tuple(_WordLists(data) for data in read_patterns("consent").values())
+def _wordings() -> tuple[_ConsentWords, ...]:
+    return tuple(_ConsentWords(data) for data in read_patterns("consent").values())
 
 
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"

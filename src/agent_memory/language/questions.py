@@ -89,7 +89,7 @@ def asks_for_anything(question: str) -> bool:
 
 
 def find_named_speakers(query: str, speakers: AbstractSet[str]) -> frozenset[str]:
-    """Return speakers that a question names, in full or uniquely by first name."""
+    """Return speakers that a question names in full or unambiguously."""
     words = f" {' '.join(word.casefold() for word in _WORD.findall(query))} "
     first_names = Counter(name.split()[0] for name in speakers)
     return frozenset(

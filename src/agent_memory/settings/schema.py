@@ -32,7 +32,7 @@ class Settings(BaseModel):
 
 
 def did_you_mean(name: str, names: Mapping[str, Any] | tuple[str, ...]) -> str:
-    """Return a hint such as `; did you mean 'KEY'?`, or an empty text."""
+    """Return a hint such as `; did you mean 'KEY'?`, or ""."""
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
