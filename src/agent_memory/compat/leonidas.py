@@ -175,7 +175,9 @@ class MemoryStore:
         return True
 
     async def delete_entry(self, entry_id: str) -> bool:
-        """Forget an entry; return True if it existed. `service.history` restores memories for a time.
+        """Forget an entry; return True if it existed.
+
+        `service.history` restores memories for a time.
 
         Raises:
             ValidationError: The caller may not forget it.
@@ -221,7 +223,7 @@ class MemoryStore:
         entry_types: Collection[str] | None = None,
         time_range: Period | None = None,
     ) -> list[MemoryEntry]:
-        """Return entries that answer a query, best first by the ranking profile `weighted`.
+        """Return entries that answer a query, ranked by the profile `weighted`.
 
         Counts an access of each memory in the background.
 
@@ -352,7 +354,7 @@ class MemoryStore:
     # -- tidying ------------------------------------------------------------------------------------------------------
 
     async def cleanup_old_entries(self, *, apply: bool = False, delete: bool = False) -> int:
-        """Return the number of memories to tidy by `cleanup_config`; with `apply`, of tidied ones.
+        """Return the number of memories to tidy, or with `apply` of tidied ones.
 
         They are moved to the archive and can be restored.
 
@@ -454,7 +456,7 @@ class MemoryStoreSignalBusIntegration:
         self.signal_bus.subscribe(MemoryEntryType.CORRECTION, self.handle_correction_signal)
 
     async def handle_interaction_signal(self, signal: Signal) -> str:
-        """Store a turn of the signal's session; return the ID of the entry.
+        """Store a turn of the signal's session; return its ID.
 
         Raises:
             ValidationError: The signal has no words; nothing was stored.
@@ -467,7 +469,7 @@ class MemoryStoreSignalBusIntegration:
         return await self._store(signal, MemoryEntryType.INSIGHT)
 
     async def handle_correction_signal(self, signal: Signal) -> str:
-        """Store a correction, which supersedes the memory of `parent_entry`; raises as the others."""
+        """Store a correction of the memory of `parent_entry`; raises as the others."""
         return await self._store(signal, MemoryEntryType.CORRECTION)
 
     async def _store(self, signal: Signal, entry_type: str) -> str:
@@ -510,7 +512,7 @@ class MemoryStoreWorldModelIntegration:
         self.memory_store, self.world_model = memory_store, world_model
 
     async def sync_world_model_updates(self) -> list[str]:
-        """Store updates as knowledge, acknowledge stored ones, and return the IDs of their entries.
+        """Store and acknowledge updates as knowledge; return the IDs of entries.
 
         An update that is repeated, as it could not be acknowledged, changes its entry.
 
@@ -539,7 +541,7 @@ class MemoryStoreWorldModelIntegration:
         return entry_ids
 
     async def provide_historical_context(self, context_type: str) -> dict[str, Any]:
-        """Return knowledge of a type, or answers to a question, as plain JSON.
+        """Return knowledge of a type, or answers to a question.
 
         Args:
             context_type: A `MemoryEntryType` for its newest 50 entries; any other text is a question.

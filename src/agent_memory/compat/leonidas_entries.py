@@ -1,4 +1,4 @@
-"""`MemoryEntry`, a view of a record: fields of records from entries, and entries of records."""
+"""`MemoryEntry`, a view of a record, and the conversion in both directions."""
 
 from __future__ import annotations
 
@@ -127,12 +127,15 @@ class MemoryEntry:
 
     @property
     def rating(self) -> float | None:
-        """Importance from the program, or None if not rated: programs of the contract must pass a number."""
+        """Importance from the program, or None if not rated.
+
+        Programs of the contract must pass a number, so 0 means not rated.
+        """
         return self.importance_score or None
 
 
 def get_words(content: Mapping[str, Any], summary: str = "") -> str:
-    """Return the `text` of a content, else all its values, else the summary."""
+    """Return a content's `text`, else its values, else the summary."""
     text = content.get(TEXT)
     if isinstance(text, str) and text.strip():
         return text
@@ -145,7 +148,7 @@ def get_words(content: Mapping[str, Any], summary: str = "") -> str:
 
 
 def get_record_id(entry_id: str, group: str = "") -> str:
-    """Return the record ID of a memory's entry, derived from a program's ID."""
+    """Return the record ID of a memory by a program's ID."""
     return entry_id if is_record_id(entry_id) else derived_id("mem-", "memory_store", group, entry_id)
 
 
@@ -233,7 +236,7 @@ def build_fields(entry: MemoryEntry, now: datetime, group: str = "") -> dict[str
 
 
 def build_extra_fields(entry: MemoryEntry, record: Record) -> dict[str, Any]:
-    """Return fields of an entry that the record of a turn or document lacks."""
+    """Return fields that the record of a turn or document lacks."""
     links = _build_links(entry)
     fields: dict[str, Any] = {
         "importance": entry.rating,
@@ -370,14 +373,14 @@ def build_entry(
 
 
 def get_external_id(record: Record) -> str:
-    """Return a program's ID of a record; its own without one, or if it was redacted."""
+    """Return a program's ID of a record, by default its own."""
     external_id = record.metadata.get(EXTERNAL_ID)
     is_usable = isinstance(external_id, str) and external_id and "[redacted:" not in external_id
     return str(external_id) if is_usable else record.id
 
 
 def extract_keywords(text: str) -> list[str]:
-    """Return the first ten different content words of a text in lower case."""
+    """Return the first ten content words of a text."""
     words = (word.casefold() for word in _WORD.findall(text))
     return list(dict.fromkeys(word for word in words if word not in STOP_WORDS and len(word) > 1))[:_MAX_KEYWORDS]
 
@@ -388,7 +391,7 @@ def _list_ends(record: Record, rel: str) -> list[str]:
 
 
 def _get_changed_at(record: Record) -> datetime:
-    """Return the moment of the last change by a store, else of storing."""
+    """Return the moment of the last change or of storing."""
     changed_at = record.metadata.get(CHANGED_AT)
     try:
         return as_utc(datetime.fromisoformat(changed_at)) if isinstance(changed_at, str) else record.timestamp

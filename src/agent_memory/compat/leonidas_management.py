@@ -1,4 +1,4 @@
-"""Configuration of a `MemoryStore`, its metrics, and its managers for cleanup and archiving."""
+"""Configuration, metrics, cleanup and archiving of a `MemoryStore`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STORAGE: Final = "memory_store"
 
 
 class EmbeddingConfig(Settings):
-    """Settings of embeddings; the defaults of model, dimension and threshold leave them to the memory's settings.
+    """Settings of embeddings; defaults mean those of the memory's settings.
 
     So nothing uses a network unasked. `batch_size` is accepted and has no effect.
     """
@@ -158,7 +158,7 @@ def build_service_settings(
 
 
 def _choose(name: str, value: object, default: object, shared: str, settings: ServiceSettings) -> object:
-    """Return the value that store and settings agree on; None leaves it to the settings."""
+    """Return the common value of store and settings; None means the settings'."""
     is_set = shared in settings.model_fields_set and getattr(settings, shared) is not None
     if value == default:
         return None if is_set or name != "storage_path" else default
@@ -231,7 +231,7 @@ class MemoryPerformanceMetrics:
 
 
 class CleanupManager:
-    """Tidies by the rules of `agent-memory archive tidy` with a store's limits, and only on request.
+    """Tidies by the rules of `agent-memory archive tidy`, on request.
 
     Args:
         records: Records of the store.
@@ -277,7 +277,9 @@ class CleanupManager:
 
 
 class ArchivalCriteria(Settings):
-    """Criteria of archiving, which all must hold; one of `tags` is enough. Pinned memories are excluded.
+    """Criteria of archiving, which all must hold.
+
+    One of `tags` is enough. Pinned memories are excluded.
 
     `older_than_days` counts from storing, `unused_for_days` from the last use.
     """
@@ -346,7 +348,7 @@ class ArchivalManager:
     async def archive_entries(
         self, criteria: Mapping[str, Any], *, apply: bool = False, budget: int | None = None
     ) -> int:
-        """Return the number of memories that meet criteria; with `apply`, of archived ones.
+        """Return the number of matching memories, or with `apply` of archived ones.
 
         Args:
             criteria: Fields of `ArchivalCriteria`; empty ones mean the configuration's.

@@ -1,4 +1,4 @@
-"""Entries as text of a prompt: blocks, choice of entries, and both for a `MemoryStore`."""
+"""Entries as prompt text: blocks, choice, and integration with a `MemoryStore`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ContextBuilder:
         return _render_block("memories", "Memories that bear on the question.", map(_render_entry, entries), max_length)
 
     async def build_conversation_context(self, entries: Sequence[MemoryEntry], max_length: int = 1500) -> str:
-        """Return turns in the order of speaking; the oldest are left out first.
+        """Return turns in order; the oldest are left out first.
 
         Args:
             entries: Interactions in any order.
@@ -119,7 +119,7 @@ def _indent(text: str) -> str:
 
 
 def _render_block(name: str, about: str, lines: Iterable[str], max_length: int, *, is_backwards: bool = False) -> str:
-    """Return the block of the first lines that fit, in their order or reversed."""
+    """Return the block of the first lines that fit."""
     if isinstance(max_length, bool) or not isinstance(max_length, int) or max_length < 1:
         raise ValidationError(f"A length is a whole number of tokens, 1 or more, got {max_length!r}.")
 
@@ -145,7 +145,7 @@ def _render_block(name: str, about: str, lines: Iterable[str], max_length: int, 
 
 
 class RAGIntegration:
-    """Renders memories for a prompt, fenced as data, within a number of tokens.
+    """Renders memories for a prompt within a number of tokens.
 
     Args:
         memory_store: Store of the entries.
@@ -180,7 +180,7 @@ class RAGIntegration:
         return await self.context_builder.build_context(chosen, length)
 
     async def get_conversation_context(self, session_id: str, max_context_length: int = 1500) -> str:
-        """Return the last ten turns of a session within two hours; empty without any.
+        """Return the last ten turns of a session within two hours.
 
         Raises:
             ValidationError: The length is wrong.

@@ -1,4 +1,4 @@
-"""Records of a store's entries: memories, turns, documents and summaries, stored, found and ranked together."""
+"""Records of a store's entries of all kinds, stored and searched together."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class EntryRecords:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     async def get(self, entry_id: str) -> Record | None:
-        """Return the record of an entry by its own or a program's ID."""
+        """Return the record of an entry by either ID."""
         kind = next((kind for kind in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(kind.prefix)), None)
         if is_record_id(entry_id) and kind is not None:
             return self._filter_visible(await self.knowledge.of(kind.name).get(entry_id))
@@ -199,7 +199,7 @@ class EntryRecords:
         return record if record is not None and sees(self._caller().group, record.facets) else None
 
     async def _find_named(self, name: str) -> Record | None:
-        """Return a turn, document or summary by a program's ID, from any process."""
+        """Return another record than a memory by a program's ID."""
         for storage in self.storages():
             kind = storage.kind.name
             changed = await storage.changed_after(self._read_through.get(kind, 0))
@@ -341,7 +341,9 @@ def _build_turn(entry: MemoryEntry) -> ReceivedTurn:
 
 
 class QueryCache:
-    """Embedder that keeps the vector of the last query. Thread-safe, as storages ask from their own threads.
+    """Embedder that keeps the vector of the last query.
+
+    It is thread-safe, as storages ask from their own threads.
 
     Args:
         embedder: Embedder of the texts.
@@ -508,7 +510,7 @@ def check_types(entry_types: Collection[str] | None) -> frozenset[str] | None:
 
 
 def build_period(time_range: tuple[datetime, datetime] | None) -> DateRange | None:
-    """Return the time between two moments, both included; naive ones are local time.
+    """Return the time between two moments; naive ones are local time.
 
     Raises:
         ValidationError: They are not two moments in order.
@@ -525,7 +527,7 @@ def build_period(time_range: tuple[datetime, datetime] | None) -> DateRange | No
 async def search_entries(
     records: EntryRecords, query: EntryQuery, clock: Clock, caller: Caller
 ) -> list[tuple[Record, float]]:
-    """Return records that answer a query with their relevance, best first, then newest.
+    """Return records that answer a query with their relevance, best first.
 
     Raises:
         ValidationError: The query is wrong.
@@ -564,7 +566,7 @@ async def _search_memories(records: EntryRecords, query: EntryQuery, depth: int,
 
 
 def _build_filters(query: EntryQuery) -> Sequence[SearchFilters]:
-    """Return filters of the searches for memories: one per category, or one for a time.
+    """Return filters of searches: one per category or one for a time.
 
     A search without a time also finds memories of another time than that of storing.
     """
