@@ -24,7 +24,7 @@ With `--chats` the tasks are the 24 of `benchmarks/briefing/briefing_chats.yaml`
 weight was set on; those of sde-bench, if named, are the others in the store.
 
 With `--questions`, the questions of a set are first prompts, and the share of their answers that is readable is told of
-the briefing, of the scratchpad's last fifty, and of both (`_briefing_questions.py`).
+the briefing, of the scratchpad's last fifty, and of both (`benchmarks/briefing/questions.py`).
 """
 
 from __future__ import annotations

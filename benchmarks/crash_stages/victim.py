@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _OF_PURGED: Final = "compaction, segments of what was purged"
 STAGES: Final = {
-    ("index/chain.py", "list_segments"): "swap of segments.json",
-    ("index/segment_merge.py", "merge"): "merge",
+    ("index/segment.py", "list_segments"): "swap of segments.json",
+    ("index/segment_writer.py", "merge"): "merge",
     ("index/segment_writer.py", "seal"): "seal",
     ("index/segment_vectors.py", "add_vectors"): "vectors",
     ("store/segment_builder.py", "_take_into_use"): "naming a segment",

@@ -124,11 +124,11 @@ _SPECS: Final = (
         "A memory was put into the archive.",
         memory_id="its id",
         rule="why: expired, merged, unused, too_many, retention or asked",
-        run_id="id of the run of `tidy` that did it, or null",
+        run_id="id of the run of `archive tidy` that did it, or null",
     ),
     _describe_change(
         "memory:tidied",
-        "A run of `tidy` was done, or taken back.",
+        "A run of `archive tidy` was done, or taken back.",
         run_id="its id",
         outcome="done or undone",
         archived="memories that were put into the archive, or came back from it",
