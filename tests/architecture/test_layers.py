@@ -60,6 +60,7 @@ MAY_TOUCH_FILES = {
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",
     "workspace/export.py": "what a person names to be written to",
+    "care/journal_inspection.py": "reads a journal without taking it over",
     "care/checks": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }

@@ -78,21 +78,14 @@ def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
         unused = _percent(statistics.never_used_share)
         used = f"{statistics.accesses:,} times; {statistics.never_used:,} of {total:,} never ({unused})"
         row(screen, "used", used)
-        share = statistics.embedded.share
-        row(
-            screen,
-            "embedded",
-            f"{statistics.embedded.found:,} of {statistics.embedded.texts:,} texts ({_percent(share)})",
-        )
+        embedded = statistics.embedded
+        row(screen, "embedded", f"{embedded.found:,} of {embedded.texts:,} texts ({_percent(embedded.share)})")
     captures = statistics.captures
     if captures.captured:
         fate = f"{captures.kept:,} kept, {captures.forgotten:,} forgotten"
         row(screen, "captured", f"{captures.captured:,} as far as the log goes back: {fate}")
-    row(
-        screen,
-        "on disk",
-        " · ".join(f"{part} {format_size(size)}" for part, size in statistics.sizes.items()) or "nothing",
-    )
+    sizes = [f"{part} {format_size(size)}" for part, size in statistics.sizes.items()]
+    row(screen, "on disk", " · ".join(sizes) or "nothing")
     _show_weeks(screen, statistics)
     if statistics.most_used:
         screen.show()

@@ -3,13 +3,6 @@
 from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, Codec, FieldLocation
 from agent_memory.journal.compaction import split_refused
 from agent_memory.journal.format import Change, Entry, Records, apply_change
-from agent_memory.journal.inspection import (
-    FoldedSize,
-    InspectedLine,
-    JournalInspection,
-    find_deleted_ids,
-    inspect_journal,
-)
 from agent_memory.journal.journal import GRACE, Journal, rewrite_returned
 from agent_memory.journal.purge_list import Purge, PurgeList, check_purges, list_texts
 from agent_memory.journal.reader import JournalUpdate, LineProblem
@@ -24,10 +17,7 @@ __all__ = [
     "Codec",
     "Entry",
     "FieldLocation",
-    "FoldedSize",
-    "InspectedLine",
     "Journal",
-    "JournalInspection",
     "JournalUpdate",
     "JournalWriter",
     "LineProblem",
@@ -38,9 +28,7 @@ __all__ = [
     "apply_change",
     "check_purges",
     "check_rejected",
-    "find_deleted_ids",
     "get_rejected_path",
-    "inspect_journal",
     "keep_lost",
     "list_texts",
     "read_lost",

@@ -19,7 +19,7 @@ from agent_memory.files.atomic import get_signature, iter_blocks, open_private, 
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
 from agent_memory.journal.agent_file import build_gone_error, check_present
-from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, decode_changes, find_codec
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, IN_LINE, check_key, decode_changes, find_codec
 from agent_memory.journal.format import (
     Entry,
     Header,
@@ -513,3 +513,13 @@ def resume_at(reader: JournalReader, place: ReadPosition) -> bool:
     if current is not None:
         reader.begin_at(current)
     return current is not None
+
+
+def find_deleted_ids(path: Path) -> set[str]:
+    """Return the IDs of all records with a deletion.
+
+    Raises:
+        StorageError: The file is there but cannot be read.
+    """
+    entries = JournalReader(path, [b'"delete"'], AS_IT_STANDS).poll().entries
+    return {change.id for entry in entries for change in entry.changes if change.op == "delete"}

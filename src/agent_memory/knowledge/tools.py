@@ -11,8 +11,8 @@ from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
 from agent_memory.knowledge import tool_answers
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from agent_memory.knowledge.tool_settings import IMPORTANCE
-from agent_memory.models.arguments import ToolArguments
 from agent_memory.tools.agent_tool import AgentTool, InputT
+from agent_memory.tools.argument_reader import ToolArguments
 from agent_memory.tools.consent import ASKED, LOW_TRUST, check_not_stopped, hold_for_yes
 
 if TYPE_CHECKING:

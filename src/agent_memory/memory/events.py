@@ -490,21 +490,6 @@ def read_latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
                 end = begin - 1
 
 
-def inspect_audit(path: Path) -> tuple[int, int]:
-    """Return the numbers of logged changes and of unreadable lines."""
-    lines: list[bytes] = []
-    for file in list_audit_files(path):
-        with contextlib.suppress(OSError):
-            lines += [line for line in read_regular(file, follow=False).split(b"\n") if line.strip()]
-    good = bad = 0
-    for line in lines:
-        try:
-            good += isinstance(json.loads(line), dict)
-        except (ValueError, RecursionError):
-            bad += 1
-    return good, bad
-
-
 def _try_to_lock(descriptor: int) -> None:
     """Lock the file until it is closed, or give up soon.
 

@@ -15,7 +15,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.encryption import is_encrypted, key_for
 from agent_memory.errors import BusyError, ValidationError
@@ -26,7 +26,7 @@ from agent_memory.files.atomic import (
     translated,
 )
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import get_disk_size, get_path_type, list_names, read_regular
+from agent_memory.files.entries import get_disk_size, list_names
 from agent_memory.files.exchange import put_file_in_place, read_settled, set_aside
 from agent_memory.files.names import STAMP, classify_name, get_aside_path, parse_moment
 from agent_memory.files.wording import counted
@@ -34,7 +34,7 @@ from agent_memory.models import is_memory_id, to_text, visible
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -492,43 +492,3 @@ def _split_parts(text: str) -> Iterator[str]:
             part = ""
         part += entry
     yield part
-
-
-@dataclass(frozen=True, slots=True)
-class PadFacts:
-    """State of scratchpad.yaml.
-
-    Attributes:
-        state: `broken`: unreadable; `edited`: has edits that were not applied yet.
-        entries: Number of entries in the file.
-        problem: Why it cannot be read.
-    """
-
-    state: Literal["missing", "broken", "edited", "stale", "current"]
-    entries: int = 0
-    problem: str = ""
-
-
-def inspect_pad(path: Path, size: int, rendered: Callable[[int], str], *, is_empty: bool) -> PadFacts:
-    """Compare a scratchpad file with what it should show; takes no lock.
-
-    Args:
-        path: Path of the file.
-        size: Maximum number of entries.
-        rendered: Returns the right text of the file for a number of entries.
-        is_empty: True if there is no memory, so that no entry is right.
-    """
-    if get_path_type(path, follow=True) == "missing":
-        return PadFacts("missing")
-    try:
-        text = read_regular(path).decode("utf-8", "surrogateescape")
-        if read_edits(text):
-            return PadFacts("edited")
-    except ValidationError as error:
-        return PadFacts("broken", problem=error.message)
-    except OSError as error:
-        return PadFacts("broken", problem=f"{path.name} cannot be read: {error}.")
-    shown = len(parse_entries(text))
-    # A session may have other limits than ours: a full pad is compared with as many entries as it has.
-    is_current = text in {rendered(size), rendered(max(1, shown))} or (not shown and is_empty)
-    return PadFacts("current" if is_current else "stale", shown)

@@ -22,18 +22,9 @@ from agent_memory.files.atomic import read_json, read_signature, translated
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS, is_aside
 from agent_memory.index import embedded_texts
-from agent_memory.journal import (
-    GRACE,
-    Change,
-    Journal,
-    JournalUpdate,
-    Records,
-    apply_change,
-    find_deleted_ids,
-    keep_lost,
-)
+from agent_memory.journal import GRACE, Change, Journal, JournalUpdate, Records, apply_change, keep_lost
 from agent_memory.journal.journal import note_current
-from agent_memory.journal.reader import is_put_back
+from agent_memory.journal.reader import find_deleted_ids, is_put_back
 from agent_memory.models import ACCESS, ESTIMATES, PLACE, Clock, to_text, utc_now
 from agent_memory.store.changes import is_expired_before
 from agent_memory.store.shards import describe_folder

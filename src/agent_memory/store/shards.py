@@ -29,7 +29,7 @@ from agent_memory.files.atomic import (
     translated,
 )
 from agent_memory.files.concerns import Concern, is_begun
-from agent_memory.files.entries import get_disk_size, get_lock_state, get_path_type, names_in
+from agent_memory.files.entries import get_disk_size, get_path_type
 from agent_memory.files.lock import folder_lock, index_lock
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.models import describe
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.files.entries import LockState, PathType
     from agent_memory.files.layout import AgentFolder
 
 FORMAT: Final = 3
@@ -334,56 +333,6 @@ def no_engine_error(embeddings: EmbeddingService[Any]) -> ConfigurationError:
         "The vector backend needs vectors, but there is no embedder.",
         code="no_embedder",
         recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {embeddings.describe()['reason']}",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFacts:
-    """Files of an agent's indexes.
-
-    Attributes:
-        kind: Type of the path `memories.db`.
-        backend: Backend of searches: `file` or `vector`.
-        active: Name of the index in use, or None.
-        state: Sources of the index in use; None if there is none, or it is unusable.
-        unfinished: Folders of unfinished builds.
-        unused: Folders of unused indexes by name.
-        builder: State of the lock of builds.
-        holder: State of the lock of the index in use.
-        is_installed: True if the engine is installed.
-    """
-
-    kind: PathType
-    backend: str
-    active: str | None
-    state: ShardState | None
-    unfinished: list[Path]
-    unused: dict[str, Path]
-    builder: LockState
-    holder: LockState
-    is_installed: bool
-
-
-def inspect_index(folder: AgentFolder) -> IndexFacts:
-    """Return facts about an agent's indexes; opens none, since that would write."""
-    index, shards = folder.index, Shards(folder)
-    backend, active = shards.active()
-    names = names_in(index) if get_path_type(index) == "folder" else []
-    has_files = active is not None and names_in(index / active / "shard")
-    return IndexFacts(
-        get_path_type(index),
-        backend,
-        active,
-        shards.state(active) if active is not None and has_files else None,
-        [index / name for name in names if name.startswith(UNFINISHED)],
-        {
-            name: index / name
-            for name in names
-            if name.isalnum() and name != active and get_path_type(index / name) == "folder"
-        },
-        get_lock_state(index / BUILD_LOCK),
-        get_lock_state(index / (active or "") / HOLDER_LOCK),
-        is_installed(),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_arg
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, refused_by_system
-from agent_memory.models.arguments import ToolArguments, read_arguments
+from agent_memory.tools.argument_reader import ToolArguments, read_arguments
 from agent_memory.tools.arguments import build_schema
 
 if TYPE_CHECKING:

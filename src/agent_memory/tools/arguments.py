@@ -31,8 +31,8 @@ from agent_memory.models import (
     offered_fields,
     parse_bound,
 )
-from agent_memory.models.arguments import ToolArguments
 from agent_memory.models.identifiers import ID_DIGITS
+from agent_memory.tools.argument_reader import ToolArguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.journal import Change, Journal, inspect_journal
+from agent_memory.care.journal_inspection import inspect_journal
+from agent_memory.journal import Change, Journal
 from agent_memory.journal.format import (
     Header,
     MalformedLineError,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_memory.care.journal_inspection import inspect_journal
 from agent_memory.errors import ReadOnlyError, StorageError, ValidationError
-from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, Records, apply_change, inspect_journal
+from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, Records, apply_change
 from agent_memory.journal.codec import decode_changes, encode_changes
 from agent_memory.journal.format import MalformedLineError, decode_entry, decode_header
 from agent_memory.journal.salvage import get_rejected_path

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups import list_backups
+from agent_memory.care.file_inspection import inspect_audit, inspect_index, inspect_pad
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.cache import HashSet, cache_files, get_hash_prefix, inspect_cache
 from agent_memory.encryption import AgentBlobs, get_encryption_state, is_encrypted
@@ -18,18 +19,18 @@ from agent_memory.errors import StorageError
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type, list_names
 from agent_memory.files.wording import counted, few
-from agent_memory.memory.events import inspect_audit, list_audit_files
-from agent_memory.memory.scratchpad_file import check_refused_edits, inspect_pad
+from agent_memory.memory.events import list_audit_files
+from agent_memory.memory.scratchpad_file import check_refused_edits
 from agent_memory.settings.installation import advice
 from agent_memory.store.change_log import hashes_elsewhere, list_record_files
-from agent_memory.store.shards import inspect_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.care.checks.journal_survey import JournalCase
+    from agent_memory.care.file_inspection import IndexFacts
     from agent_memory.embeddings.cache import CacheFacts
-    from agent_memory.store.shards import IndexFacts, ShardState
+    from agent_memory.store.shards import ShardState
 
 _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild` does so now."
 

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.checks.journal_survey import JournalReading
+from agent_memory.care.journal_inspection import inspect_journal
 from agent_memory.encryption import unlock
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files import names
@@ -13,7 +14,7 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import get_disk_size, get_lock_state, get_path_type, list_names
 from agent_memory.files.names import COPIES, JOURNAL, classify_name
 from agent_memory.files.wording import counted, few, format_size
-from agent_memory.journal import GRACE, inspect_journal, read_rejected
+from agent_memory.journal import GRACE, read_rejected
 from agent_memory.journal.agent_file import (
     JournalState,
     build_missing_error,

@@ -11,6 +11,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from agent_memory.care.journal_inspection import JournalInspection, inspect_journal
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.cache import get_hash_prefix
 from agent_memory.errors import StorageError, ValidationError
@@ -18,7 +19,7 @@ from agent_memory.files.atomic import read_signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
 from agent_memory.index.facets import numpy_if_there
-from agent_memory.journal import GRACE, JournalInspection, JournalUpdate, inspect_journal, split_refused
+from agent_memory.journal import GRACE, JournalUpdate, split_refused
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.scratchpad_entries import Selection
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from agent_memory.care.journal_inspection import FoldedSize, InspectedLine
+    from agent_memory.care.segment_check import SegmentCheck
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Change, FoldedSize, InspectedLine
+    from agent_memory.journal import Change
     from agent_memory.models import Kind, Record
     from agent_memory.settings import ServiceSettings
-    from agent_memory.store.segment_opener import SegmentCheck
 
     ScratchpadRank = tuple[bool, datetime, int]
 
@@ -326,7 +328,7 @@ class JournalCase:
     def _compare_segments(self) -> list[SegmentCheck]:
         if self.path != self.folder.journal or numpy_if_there() is None:
             return []
-        from agent_memory.store.segment_opener import SegmentCheck
+        from agent_memory.care.segment_check import SegmentCheck
 
         return [SegmentCheck(self.folder, kind) for kind in self.kinds]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agent_memory.knowledge.llm.language_model import fence_json
 from agent_memory.models import flatten, visible
-from agent_memory.models.arguments import ToolArguments
+from agent_memory.tools.argument_reader import ToolArguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, LeaseError, ValidationError
-from agent_memory.models.arguments import normalize_arguments
 from agent_memory.redaction import quoted
+from agent_memory.tools.argument_reader import normalize_arguments
 from agent_memory.workspace.rows.claims import Caller
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ConfigDict, Field
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.arguments import ToolArguments, read_arguments
+from agent_memory.tools.argument_reader import ToolArguments, read_arguments
 from tests.support import raises
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import describe_path_type, get_path_type
-from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
+from agent_memory.journal.codec import decode_changes, encode_changes
 from agent_memory.journal.compaction import FoldRules, find_young_position, fold_entries, to_microseconds
 from agent_memory.journal.format import Entry, Header, MalformedLineError, add_checksum, decode_entry
 from agent_memory.journal.reader import JournalReader, decode_next, read_header
@@ -283,16 +283,6 @@ def inspect_journal(
     inspection.tail = tail[tail.rfind(b"\n") + 1 :]
     inspection.tail_is_whole = _is_line(reader, inspection.tail)
     return inspection
-
-
-def find_deleted_ids(path: Path) -> set[str]:
-    """Return the IDs of all records with a deletion.
-
-    Raises:
-        StorageError: The file is there but cannot be read.
-    """
-    entries = JournalReader(path, [b'"delete"'], AS_IT_STANDS).poll().entries
-    return {change.id for entry in entries for change in entry.changes if change.op == "delete"}
 
 
 def _is_line(reader: JournalReader, tail: bytes) -> bool:
