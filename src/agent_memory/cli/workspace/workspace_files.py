@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.workspace import Workspace
+
+_EXAMPLE: Final = "workspace.yaml"
+"""File that `init --example` writes."""
 
 
 @command()
@@ -37,14 +41,24 @@ async def check(
 
 @command(WorkspaceOptions)
 async def init(
-    place: CommandContext, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+    place: CommandContext,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A declaration in YAML.")] = None,
+    *,
+    example: Annotated[
+        bool, typer.Option("--example", help=f"Write an example to {_EXAMPLE} first, and use it.")
+    ] = False,
 ) -> None:
     """Create a workspace in this folder, or in --at."""
+    if example == (file is not None):
+        raise ValidationError("Give either a FILE or --example; nothing was created.", code="usage")
     with needing_packages():
         from agent_memory.workspace import Workspace
 
         folder = Path(place.given(WorkspaceOptions).at or ".")
-        workspace = Workspace.create(folder, file, url=url_of(place))
+        declaration = _write_example(folder) if file is None else file
+        workspace = Workspace.create(folder, declaration, url=url_of(place))
+    if file is None:
+        place.screen.note(f"The declaration is {declaration}. Edit it, then run `agent-memory workspace check` on it.")
     steps = workspace.next_steps()
     place.screen.document({"workspace": workspace.declaration.workspace, "folder": str(workspace.folder)})
     place.screen.show(f"{workspace.declaration.workspace} begins in {workspace.folder}.")
@@ -59,6 +73,24 @@ async def init(
     if steps:
         place.screen.show(f"The first step is {steps[0].name}; `agent-memory workspace status` shows all.")
     workspace.close()
+
+
+def _write_example(folder: Path) -> Path:
+    """Write the example declaration into a folder; return its path.
+
+    Raises:
+        ValidationError: A file of that name exists.
+    """
+    path = folder / _EXAMPLE
+    if path.exists():
+        raise ValidationError(
+            f"{path} exists; nothing was created.",
+            code="exists",
+            recovery=f"Use it: agent-memory workspace init {path}",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(resources.files("agent_memory.workspace").joinpath("example.yaml").read_bytes())
+    return path
 
 
 def without_rows(workspace: Workspace) -> list[str]:

@@ -295,3 +295,12 @@ def test_the_board_tells_of_a_worker_that_died(book: Book, place: Path) -> None:
     assert "analyse/analyst/1 · left by bob, attempt 1; the next claim starts again" in lines
     book("claim", "analyse/analyst/1", "--owner", "eve")
     assert "left by bob" not in book("status").stdout
+
+
+def test_init_with_example_writes_a_declaration_that_works(cli: Run, tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    begun = cli("workspace", "init", "--example", "--at", str(place))
+    assert "The first step is plan/planner" in begun.stdout
+    assert "Nothing is wrong." in cli("workspace", "check", str(place / "workspace.yaml")).stdout
+    assert "nothing was created" in cli("workspace", "init", "--example", "--at", str(place), code=1).stderr
+    assert "either a FILE or --example" in cli("workspace", "init", "--at", str(tmp_path), code=2).stderr
