@@ -66,7 +66,7 @@ class EmbeddingConfig(Settings):
 
 
 class CleanupConfig(Settings):
-    """Limits of proposals for tidying, see `agent_memory.care.tidying.Cleanup`.
+    """Limits of proposals for tidying, see `agent_memory.care.tidying.CleanupRules`.
 
     `cleanup_interval_hours` is accepted and has no effect: nothing is tidied unasked.
     """

@@ -222,7 +222,7 @@ def get_text_prefix(text_hash: bytes) -> int:
 
 
 def facet_key(facet: tuple[str, str]) -> str:
-    """Return the key of a facet in `Segment.facets`."""
+    """Return the key of a facet in the list `facets` of a segment."""
     return "\0".join(facet)
 
 

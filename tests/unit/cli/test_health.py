@@ -1,4 +1,4 @@
-"""`agent-memory health`: what a person reads, what a monitor gets, and exit codes that mean one thing each."""
+"""`agent-memory agents health`: what a person reads, what a monitor gets, and exit codes that mean one thing each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agent-memory push` and `pull`, in this process, against a server on loopback."""
+"""`agent-memory index push` and `pull`, in this process, against a server on loopback."""
 
 from __future__ import annotations
 

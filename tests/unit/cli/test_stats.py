@@ -1,4 +1,4 @@
-"""`agent-memory stats`: figures for people and programs, and a picture."""
+"""`agent-memory agents stats`: figures for people and programs, and a picture."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class QuotedStatement:
         owner: Who is to do it; a name in the passage.
         date: When it is due, as in the quote.
         entities: Names that it is about; names in the passage.
-        relations: Relations that it declares, as `relation_rows` reads them.
+        relations: Relations that it declares, as `read_relations` takes them.
     """
 
     passage: str

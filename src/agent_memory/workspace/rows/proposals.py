@@ -30,7 +30,7 @@ _WHOLE: Final[_Key] = (0, "")
 
 
 def get_unique_key(value: Any) -> Any:
-    """Return the comparison key of a unique value; see `unique_form`."""
+    """Return the comparison key of a unique value; see `normalize_unique`."""
     return normalize_unique(value) if isinstance(value, str) else value
 
 
