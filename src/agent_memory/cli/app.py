@@ -52,22 +52,24 @@ class CommandEntry(NamedTuple):
 
 _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Search": {
-        "search": CommandEntry("ask", "Search memories, documents, pages and conversations."),
-        "list": CommandEntry("ask", "List memories, the newest first."),
-        "show": CommandEntry("ask", "Show all fields of memories."),
-        "history": CommandEntry("past", "Show the earlier versions of a memory, oldest first."),
+        "search": CommandEntry("search", "Search memories, documents, pages and conversations."),
+        "list": CommandEntry("search", "List memories, the newest first."),
+        "show": CommandEntry("search", "Show all fields of memories."),
+        "history": CommandEntry("history", "Show the earlier versions of a memory, oldest first."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
-        "overview": CommandEntry("ask", "Show counts, pinned memories, open tasks and the newest."),
+        "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
         "briefing": CommandEntry("briefing", "Show what a session is told before its first answer."),
         "projects": CommandEntry("projects", "List projects, or move memories to another one."),
     },
     "Edit": {
-        "store": CommandEntry("change", "Store a memory; secrets in it are removed first."),
-        "update": CommandEntry("change", "Change fields of a memory; the other fields stay."),
-        "edit": CommandEntry("change", "Change a memory in $VISUAL or $EDITOR, as YAML."),
-        "pin": CommandEntry("change", "Keep memories at the top of the scratchpad, or stop that."),
-        "forget": CommandEntry("past", "Forget memories and the older versions they replaced."),
-        "restore": CommandEntry("past", "Restore what was forgotten, replaced, changed or archived.", RestoreCommand),
+        "store": CommandEntry("store", "Store a memory; secrets in it are removed first."),
+        "update": CommandEntry("edit", "Change fields of a memory; the other fields stay."),
+        "edit": CommandEntry("edit", "Change a memory in $VISUAL or $EDITOR, as YAML."),
+        "pin": CommandEntry("edit", "Keep memories at the top of the scratchpad, or stop that."),
+        "forget": CommandEntry("forget", "Forget memories and the older versions they replaced."),
+        "restore": CommandEntry(
+            "restore", "Restore what was forgotten, replaced, changed or archived.", RestoreCommand
+        ),
         "undo": CommandEntry("undo", "List the last 20 changes, or undo one."),
     },
     "Review": {
@@ -86,8 +88,8 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "workspace": CommandEntry("workspace", "Share tables among agents that work in turns.", None),
     },
     "Import & export": {
-        "export": CommandEntry("transfer", "Write memories, documents and conversations to a file."),
-        "import": CommandEntry("transfer", "Import exported memories; existing ones stay as they are."),
+        "export": CommandEntry("export", "Write memories, documents and conversations to a file."),
+        "import": CommandEntry("imports", "Import exported memories; existing ones stay as they are."),
         "backup": CommandEntry("backup", "List, create, check, restore or delete backups.", None),
     },
     "Privacy": {
@@ -115,7 +117,7 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "archive": {
         "tidy": CommandEntry("tidy", "Show what could be archived, merged or deleted, and why; or do it, or undo it."),
-        "compact": CommandEntry("past", "Delete from the files what was forgotten or changed over 30 days ago."),
+        "compact": CommandEntry("compact", "Delete from the files what was forgotten or changed over 30 days ago."),
     },
     "encryption": {
         "on": CommandEntry("encryption", "Encrypt an agent and its backups with a key.", function="encrypt"),
@@ -128,8 +130,8 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "migrate": CommandEntry("upkeep", "Search with the vector engine: faster with many; the files stay the truth."),
         "rollback": CommandEntry("upkeep", "Search the files alone again."),
         "rebuild": CommandEntry("upkeep", "Rebuild the vector engine's index from the files.", function="reindex"),
-        "push": CommandEntry("transfer", "Copy to the server what is missing there; nothing there is changed."),
-        "pull": CommandEntry("transfer", "Copy from the server what is missing here; nothing here is changed."),
+        "push": CommandEntry("index_transfer", "Copy to the server what is missing there; nothing there is changed."),
+        "pull": CommandEntry("index_transfer", "Copy from the server what is missing here; nothing here is changed."),
     },
     "knowledge": {
         "resources": CommandEntry("knowledge", "List documents and conversations, the newest first; or show one."),

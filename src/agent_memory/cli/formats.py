@@ -1,7 +1,7 @@
-"""Memories in files: YAML for people, JSON lines for programs.
+"""File formats of memories: YAML for people, JSON lines for programs.
 
-Both keep every field. What equals its default is left out, as in the journal. A YAML file is one document a memory, so
-that one that is broken does not cost the others.
+Both keep every field; values equal to their default are omitted. A YAML file has one document per memory, so that a
+broken document does not affect the others.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import pydantic
+import typer
 import yaml
 from typing_extensions import override
 
@@ -34,15 +36,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Format = Literal["yaml", "jsonl"]
+FormatName = Annotated[
+    Format | None,
+    typer.Option("--format", help="Only needed where the file's suffix does not tell; '-' is jsonl."),
+]
+_SUFFIXES: Final[dict[str, Format]] = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 _RELEASED: Final = "released"
-"""The key of a trace, which stands in a file instead of the memory."""
+"""Key of a trace; a file has it in place of the memory."""
 _GIVEN: Final = frozenset({
     "resource", "episode", "topic", "entity", "mentions", "relation", "summary", "stage_mark",
 })  # fmt: skip
-"""Kinds of records that are no memories, by their names in a file; a memory has no such field."""
+"""Names of other record kinds in a file. A memory has no field `kind`."""
 _COMPUTED: Final = frozenset({"agent_id", "superseded_by"})
-"""Printed by `--json` besides the fields of a memory; nothing to import."""
+"""Fields that only `--json` prints. They are not imported."""
 _BOUNDARY: Final = re.compile(rb"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING: Final = re.compile(rb"(?:[ \t\r]*(?:[#%][^\n]*)?(?:\n|\Z))*")
 _STR: Final = "tag:yaml.org,2002:str"
@@ -51,10 +58,17 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True, slots=True)
 class ImportedLine:
-    """One memory of a file, or the error of its line.
+    """One record of a file, or the error of its line.
 
-    Or the trace of one that was forgotten for a reason, one that is archived or waits in the inbox, or a record of
-    another kind.
+    Attributes:
+        line: Line number in the file, from 1.
+        memory: Memory of the line, or None.
+        problem: Reason for a refused line, or empty.
+        unknown_fields: Fields of a later version, not imported.
+        trace: Trace of a memory forgotten with a reason.
+        given: Record of another kind, such as a document.
+        archived: Memory in the archive, or None.
+        candidate: Candidate in the inbox, or None.
     """
 
     line: int
@@ -78,7 +92,7 @@ class _BlockDumper(yaml.SafeDumper):
 
     @override
     def ignore_aliases(self, data: Any) -> bool:
-        """Repeat what occurs twice: anchors are noise to a reader."""
+        """Return True: repeated values are written without anchors."""
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
@@ -98,7 +112,7 @@ def to_yaml(values: dict[str, Any]) -> str:
 
 
 def encode(memory: Memory, form: Format) -> str:
-    """Return one memory as it stands in a file, line end included."""
+    """Return one memory as a line or document of a file."""
     record = {"id": memory.id, **memory.to_record()}
     return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
 
@@ -124,7 +138,7 @@ def decode(content: bytes, form: Format, agent_id: str) -> Iterator[ImportedLine
     """
     items = _json_lines(content) if form == "jsonl" else _yaml_items(content)
     for item in items:
-        yield item if isinstance(item, ImportedLine) else _line_of(*item, agent_id)
+        yield item if isinstance(item, ImportedLine) else _parse_line(*item, agent_id)
 
 
 def read_yaml(text: str) -> Any:
@@ -141,7 +155,7 @@ def read_yaml(text: str) -> Any:
         raise ValidationError(f"This is not YAML{line}: {_reason(error)}.") from None
 
 
-def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
+def _parse_line(line: int, item: Any, agent_id: str) -> ImportedLine:
     if not isinstance(item, dict):
         return ImportedLine(line, problem="not a memory: a mapping of fields is expected")
     if "journal" in item and "generation" in item:
@@ -153,9 +167,9 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
     if item.get("kind") in _GIVEN:
         return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:
-        return _trace_of(line, item)
+        return _parse_trace(line, item)
     if item.get("kind") in {ARCHIVED.name, CANDIDATE.name}:
-        return _aside_of(line, item, agent_id)
+        return _parse_archived_or_candidate(line, item, agent_id)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
     memory_fields = {key: value for key, value in fields.items() if key in Memory.model_fields}
@@ -169,7 +183,7 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, problem=describe(error))
 
 
-def _aside_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
+def _parse_archived_or_candidate(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
     model = ArchivedMemory if item["kind"] == ARCHIVED.name else Candidate
     fields = {str(key): value for key, value in item.items() if key in model.model_fields}
     try:
@@ -181,10 +195,10 @@ def _aside_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
     return ImportedLine(line, archived=record)
 
 
-def _trace_of(line: int, item: dict[str, Any]) -> ImportedLine:
-    record_id, said = item.get("id"), item[_RELEASED]
-    is_trace = isinstance(record_id, str) and is_memory_id(record_id) and isinstance(said, dict)
-    trace = Trace.from_json(record_id, said) if is_trace and isinstance(record_id, str) else None
+def _parse_trace(line: int, item: dict[str, Any]) -> ImportedLine:
+    record_id, fields = item.get("id"), item[_RELEASED]
+    is_trace = isinstance(record_id, str) and is_memory_id(record_id) and isinstance(fields, dict)
+    trace = Trace.from_json(record_id, fields) if is_trace and isinstance(record_id, str) else None
     return ImportedLine(line, trace=trace, problem="" if trace else "not the trace of a memory that was released")
 
 
@@ -220,8 +234,8 @@ def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | 
         if node is None or node.tag == _NULL:
             return
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        for each in nodes:
-            yield first_line + each.start_mark.line, composer.construct_document(each)
+        for item in nodes:
+            yield first_line + item.start_mark.line, composer.construct_document(item)
     except UnicodeDecodeError:
         yield ImportedLine(first_line, problem="not UTF-8")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -234,3 +248,21 @@ def _reason(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         return str(error.problem or error.context)
     return " ".join(str(error).split())[:200]
+
+
+def choose_format(file: str, form: Format | None) -> Format:
+    """Return the requested format, or that of the file suffix.
+
+    Raises:
+        typer.BadParameter: The suffix belongs to no format.
+    """
+    if form is not None:
+        return form
+    if file == "-":
+        return "jsonl"
+    suffix = _SUFFIXES.get(Path(file).suffix.lower())
+    if suffix is None:
+        raise typer.BadParameter(
+            f"the suffix of {file!r} tells no format; say --format yaml or --format jsonl", param_hint="FILE"
+        )
+    return suffix

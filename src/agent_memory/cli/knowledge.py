@@ -337,7 +337,7 @@ async def _failures(knowledge: Knowledge) -> dict[str, str]:
     return {failure.id: failure.code for mark in await knowledge.marks.valid() for failure in mark.failures}
 
 
-async def work(run: AgentContext, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
+async def process_due_texts(run: AgentContext, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
     """Do the background work that is due, and return its counts.
 
     Args:
@@ -367,7 +367,7 @@ async def work(run: AgentContext, knowledge: Knowledge, *, is_shown: bool = True
 async def _work_again(run: AgentContext, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
     """Restore withdrawn items of resources, then do the background work."""
     restored = await restore_withdrawn(knowledge, run.service, resources, run.caller)
-    worked = await work(run, knowledge, is_shown=False)
+    worked = await process_due_texts(run, knowledge, is_shown=False)
     await prefer_current(knowledge, run.service, restored, run.caller)
     return worked
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.knowledge import opened_knowledge, work
+from agent_memory.cli.knowledge import opened_knowledge, process_due_texts
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
@@ -159,7 +159,7 @@ async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title:
     declared = await asyncio.to_thread(make_record, TOPIC, values, run.service.agent_id)
     await pages.declare(declared)
     run.screen.note(f"Declared {declared.value.name}. What is like its description is filed there.", style="")
-    worked = await work(run, knowledge)
+    worked = await process_due_texts(run, knowledge)
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
 
 

@@ -9,7 +9,7 @@ import typer
 from agent_memory.cli.archive import in_archive
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolved
-from agent_memory.cli.past import restore
+from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError

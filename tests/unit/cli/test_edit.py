@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from agent_memory.cli.change import difference, render
+from agent_memory.cli.edit import difference, render
 from agent_memory.errors import ValidationError
 from tests.support import memory_of
 from tests.unit.cli.strategies import memories

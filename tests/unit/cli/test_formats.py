@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.cli.formats import Format, Prose, decode, encode, read_yaml, to_yaml
+from agent_memory.cli.formats import BlockText, Format, decode, encode, read_yaml, to_yaml
 from agent_memory.errors import ValidationError
 from agent_memory.models import Memory
 from tests.support import memory_of, raises
@@ -177,7 +177,7 @@ def test_text_of_several_lines_is_a_block_in_yaml() -> None:
 
 def test_prose_is_a_block_however_long_its_line() -> None:
     line = "word " * 60 + "end"
-    assert to_yaml({"content": Prose(line)}) == f"content: |-\n  {line}\n"
+    assert to_yaml({"content": BlockText(line)}) == f"content: |-\n  {line}\n"
 
 
 @pytest.mark.parametrize("text", ["a: [", "a: \x00", "--- a\n--- b", "[" * 5000])

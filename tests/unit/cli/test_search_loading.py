@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typing_extensions import override
 
-from agent_memory.cli import ask
-from agent_memory.cli.screen import Screen
+from agent_memory.cli import search
+from agent_memory.cli.screen import OutputScreen
 from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 
@@ -38,16 +38,16 @@ class SlowModel(HashEmbedder):
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowModel:
     """Return the model of the command line, which takes longer than a person waits without a word."""
-    model, note = SlowModel(), Screen.note
+    model, note = SlowModel(), OutputScreen.note
 
-    def noted(screen: Screen, text: str, **options: Any) -> None:
+    def noted(screen: OutputScreen, text: str, **options: Any) -> None:
         note(screen, text, **options)
         if text == "loading model …":
             model.is_reported.set()
 
     monkeypatch.setitem(PROVIDERS, "local", Provider(make=lambda _: model))
-    monkeypatch.setattr(Screen, "note", noted)
-    monkeypatch.setattr(ask, "_BEFORE_LOADING", 0.05)
+    monkeypatch.setattr(OutputScreen, "note", noted)
+    monkeypatch.setattr(search, "_NOTE_LOADING_AFTER", 0.05)
     return model
 
 
@@ -60,7 +60,7 @@ def test_search_of_a_loading_model_reports_it(bob: Run, slow: SlowModel) -> None
 
 def test_search_of_a_loaded_model_reports_nothing(bob: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROVIDERS, "local", Provider(make=lambda _: HashEmbedder()))
-    monkeypatch.setattr(ask, "_BEFORE_LOADING", SECONDS)
+    monkeypatch.setattr(search, "_NOTE_LOADING_AFTER", SECONDS)
     assert "loading model" not in bob("search", "ledger").stderr
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.runtime import Run as Running
+from agent_memory.cli.runtime import AgentContext
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_the_group_of_what_was_given_is_listed(cli: Run, tmp_path: Path) -> None
 def test_who_is_asked_reads_a_sentence(
     cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], whose: str
 ) -> None:
-    monkeypatch.setattr(Running, "need_terminal", lambda *_: None)
+    monkeypatch.setattr(AgentContext, "need_terminal", lambda *_: None)
     for name in names:
         (tmp_path / f"{name}.md").write_text(f"The boat {name} is blue.")
         cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))

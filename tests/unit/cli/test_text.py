@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from agent_memory.cli import render
-from agent_memory.cli.screen import Screen
+from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.text import for_shell, one_line, plain, to_json
 from agent_memory.errors import EmbeddingError, UnknownIdError
 from agent_memory.files.wording import counted
@@ -71,19 +71,19 @@ def test_counts_are_read_as_words(number: int, text: str) -> None:
 
 
 @pytest.fixture
-def terminal() -> Screen:
+def terminal() -> OutputScreen:
     """Return a screen of 80 columns."""
-    screen = Screen()
+    screen = OutputScreen()
     screen.out = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
     return screen
 
 
-def read_lines(screen: Screen) -> list[str]:
+def read_lines(screen: OutputScreen) -> list[str]:
     assert isinstance(screen.out.file, io.StringIO)
     return screen.out.file.getvalue().splitlines()
 
 
-def test_list_indents_wrapped_lines_of_later_paragraphs(terminal: Screen) -> None:
+def test_list_indents_wrapped_lines_of_later_paragraphs(terminal: OutputScreen) -> None:
     render.show_memories(terminal, [Memory(agent_id="bob", content=f"Network\n\n{'router room ' * 12}\nLast.")], {})
     lines = read_lines(terminal)
     assert lines[:2] == ["Network", ""]
@@ -92,7 +92,7 @@ def test_list_indents_wrapped_lines_of_later_paragraphs(terminal: Screen) -> Non
     assert lines[-1].startswith("  mem-")
 
 
-def test_list_cuts_text_of_many_lines(terminal: Screen) -> None:
+def test_list_cuts_text_of_many_lines(terminal: OutputScreen) -> None:
     for text in ("word " * 100 + "\nmore", "a\nb\nc\nd\ne"):
         render.show_memories(terminal, [Memory(agent_id="bob", content=text)], {})
     lines = read_lines(terminal)
@@ -101,12 +101,12 @@ def test_list_cuts_text_of_many_lines(terminal: Screen) -> None:
 
 
 @pytest.mark.parametrize("label", ["pinned", "brought back", "conversations"])
-def test_row_separates_label_and_value(terminal: Screen, label: str) -> None:
+def test_row_separates_label_and_value(terminal: OutputScreen, label: str) -> None:
     render.row(terminal, label, "1")
     assert read_lines(terminal)[0].split() == [*label.split(), "1"]
 
 
-def test_overview_counts_memories_of_categories_left_out(terminal: Screen) -> None:
+def test_overview_counts_memories_of_categories_left_out(terminal: OutputScreen) -> None:
     render.show_overview(
         terminal, {"memories": 11, "by_category": {"note": 6, "task": 4}, "by_project": {"kestrel": 3}}
     )

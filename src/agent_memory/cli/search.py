@@ -1,4 +1,4 @@
-"""Commands that show what there is: list, show, search, overview."""
+"""Commands `list`, `show`, `search` and `overview`."""
 
 import asyncio
 from collections import Counter
@@ -51,7 +51,7 @@ class PageOptions:
         """Return the largest number of results, or None for all.
 
         Raises:
-            typer.BadParameter: Both all and a number are asked for.
+            typer.BadParameter: Both --all and --limit are set.
         """
         if self.every and self.limit is not None:
             raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
@@ -60,13 +60,13 @@ class PageOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class StateFilters:
-    """In which state a memory must be to be listed.
+    """State filters of `list`.
 
     Attributes:
-        trust: Its trust; None for any.
-        pinned: Only if it is pinned.
-        expired: Only if it has expired; with `superseded`, or if it is replaced.
-        superseded: Only if a newer one replaced it. With neither, only if it is valid.
+        trust: Required trust level; None for any.
+        pinned: List pinned memories only.
+        expired: List expired memories instead of valid ones.
+        superseded: List superseded memories instead of valid ones; may be combined with `expired`.
     """
 
     trust: Annotated[
@@ -100,7 +100,7 @@ async def list_(
     page, state = run.given(PageOptions), run.given(StateFilters)
     most = page.most
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
-    listed = await (_pad_of(run, listing) if scratchpad else run.service.storage.browse(listing))
+    listed = await (_list_scratchpad(run, listing) if scratchpad else run.service.storage.browse(listing))
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in listed.records])
     documents = [view_whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
@@ -114,8 +114,8 @@ async def list_(
         await _note_items(run)
 
 
-async def _pad_of(run: AgentContext, listing: Listing) -> ListPage[Memory]:
-    """Return the requested part of the scratchpad, in its order."""
+async def _list_scratchpad(run: AgentContext, listing: Listing) -> ListPage[Memory]:
+    """Return the requested page of the scratchpad, in its order."""
     entries, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
     replaced = await run.service.storage.replaced_by([memory.id for memory in entries])
     chosen = [
@@ -130,7 +130,7 @@ async def _pad_of(run: AgentContext, listing: Listing) -> ListPage[Memory]:
 async def show(run: AgentContext, memory_id: MemoryIds) -> None:
     """Show all fields of memories."""
     ids = await resolved(run.service, memory_id, read_only=True)
-    memories = [await run.service.open(each, run.caller) for each in ids]
+    memories = [await run.service.open(memory_id, run.caller) for memory_id in ids]
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])
     around = await run.service.storage.surroundings([memory.id for memory in memories])
     documents = [
@@ -140,16 +140,16 @@ async def show(run: AgentContext, memory_id: MemoryIds) -> None:
     run.screen.rows({"memories": documents}, "memories", _COLUMNS)
     if len(documents) == 1 and run.screen.fields is None:
         run.screen.document(documents[0])
-    waiting = await run.service.suspects() if run.screen.form == "text" else []
+    conflicts = await run.service.suspects() if run.screen.form == "text" else []
     for position, memory in enumerate(memories):
         if position:
             run.screen.show()
-        disputes = [each.older.id for each in waiting if each.newer.id == memory.id]
+        disputes = [conflict.older.id for conflict in conflicts if conflict.newer.id == memory.id]
         show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id], disputes)
 
 
 def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:
-    """Print that more results exist, or that none is similar."""
+    """Print that more memories exist, or that none matches."""
     if run.screen.form not in {"text", "table"}:
         return
     if not total:
@@ -161,7 +161,7 @@ def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:
 
 
 async def _note_items(run: AgentContext) -> None:
-    """Print how many items were left out."""
+    """Print how many items the list omits."""
     items = 0 if run.given(FilterOptions).items else (await run.service.storage.tally()).items
     if items and run.screen.form in {"text", "table"}:
         hint = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
@@ -169,11 +169,11 @@ async def _note_items(run: AgentContext) -> None:
 
 
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
-_EXPLAINED: Final = 10
-"""What was left out, shown to a person at most."""
-_LOOK_EVERY: Final = 0.2
-_BEFORE_LOADING: Final = 0.5
-"""Seconds until a person is told what a search waits for."""
+_MAX_EXPLAINED: Final = 10
+"""Most omitted results in a printed explanation."""
+_POLL_SECONDS: Final = 0.2
+_NOTE_LOADING_AFTER: Final = 0.5
+"""Seconds before a note says that the model is loading."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +181,9 @@ class AnswerOptions:
     """Options of a search beyond its filters.
 
     Attributes:
-        full: Long texts are shown whole.
-        wait: All texts are embedded first.
-        kind: Kinds of hits; all if none is named.
+        full: Print the whole text of long hits.
+        wait: Embed all pending texts first.
+        kind: Kinds of hits to find, or None for all kinds.
     """
 
     full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False
@@ -195,10 +195,10 @@ class AnswerOptions:
 
     @property
     def kinds(self) -> frozenset[HitKind]:
-        """The kinds of hits that are wanted.
+        """Return the requested kinds of hits.
 
         Raises:
-            typer.BadParameter: There is no such kind.
+            typer.BadParameter: A kind is unknown.
         """
         named = set(self.kind or ())
         if named - HIT_KINDS:
@@ -234,7 +234,7 @@ async def search(
     kinds = run.given(AnswerOptions).kinds
     if query is None and (filters.is_narrow or kinds != HIT_KINDS):
         query = ""
-    asked = run.service.search(
+    answering = run.service.search(
         query,
         limit,
         filters,
@@ -244,27 +244,27 @@ async def search(
         kinds=kinds,
         has_waiting=True,
     )
-    found = await _answered(run, asked)
+    answer = await _await_answer(run, answering)
     text = query or ""
-    put_away = await found_archived(run, text, limit, filters) if archived else None
-    results, replaced = found.results, found.replaced
-    hits = [view_whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
+    archived_hits = await found_archived(run, text, limit, filters) if archived else None
+    results, replaced = answer.results, answer.replaced
+    hits = [view_whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in answer.near]
     document = {
         "agent_id": run.service.agent_id,
-        **view_answer(found, hits, explain=explain),
-        "answer_confidence": None,  # a key of earlier versions
-        **as_document(put_away),
+        **view_answer(answer, hits, explain=explain),
+        "answer_confidence": None,  # key of earlier versions
+        **as_document(archived_hits),
     }
-    _note_degraded(run, found)
+    _note_degraded(run, answer)
     if is_memory_id(text.strip()):
         run.screen.hint(f"A search is for words; `agent-memory show {text.strip()}` shows the memory of this id.")
     if results and results.match == "weak":
         run.screen.note("No confident match. Closest results:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
-    await _show_found(run, found, put_away, explain=explain)
+    await _show_found(run, answer, archived_hits, explain=explain)
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
-    if not results and not put_away and found.overview is None:
+    if not results and not archived_hits and answer.overview is None:
         advice = "Fewer filters or other words" if filters.is_narrow or kinds != HIT_KINDS else "Other words"
         await _note_nothing(run, "" if explain else f" {advice} may help.")
         raise typer.Exit(NOT_FOUND)
@@ -287,7 +287,7 @@ async def _note_nothing(run: AgentContext, advice: str) -> None:
         await run.note_nothing()
 
 
-async def _show_found(run: AgentContext, results: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
+async def _show_found(run: AgentContext, results: Found, archived_hits: Sequence[Any] | None, *, explain: bool) -> None:
     """Print an answer: the counts of an overview, then the hits."""
     full = run.given(AnswerOptions).full if results.overview is None else False
     if results.overview is not None and not results.near and not any(results.overview.values()):
@@ -295,13 +295,13 @@ async def _show_found(run: AgentContext, results: Found, put_away: Sequence[Any]
     elif results.overview is not None:
         show_overview(run.screen, results.overview)
     hits, how = results.near, "--full or `agent-memory show ID`"
-    if results.overview is not None:  # its excerpts are cut for a model
+    if results.overview is not None:  # the excerpts are cut for a model
         how = "`agent-memory show ID`"
         hits = [hit.model_copy(update={"excerpt": brief(hit.memory.content)}) for hit in hits]
     for rank, hit in enumerate(hits, start=1):
         superseded_by = results.replaced.get(hit.memory.id)
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=superseded_by, full=full)
-    show_archived(run.screen, put_away or ())
+    show_archived(run.screen, archived_hits or ())
     if any("…" in (hit.excerpt or "") for hit in hits) and not full and run.screen.out.is_terminal:
         run.screen.hint(f"… marks omitted text; {how} shows it.", style="dim")
 
@@ -320,7 +320,7 @@ async def wait_for_embeddings(run: AgentContext) -> None:
         with run.screen.progress() as progress:
             bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
             while not preparing.done():
-                await asyncio.wait({preparing}, timeout=_LOOK_EVERY)
+                await asyncio.wait({preparing}, timeout=_POLL_SECONDS)
                 pending = int(storage.embedding_status().get("pending", 0))
                 most = max(most, pending)
                 progress.update(bar, total=most, completed=most - pending, visible=most > AT_THE_END)
@@ -330,12 +330,12 @@ async def wait_for_embeddings(run: AgentContext) -> None:
         await asyncio.gather(preparing, return_exceptions=True)
 
 
-async def _answered(run: AgentContext, answering: Awaitable[Found]) -> Found:
-    """Return an answer; report on stderr that the model is loading."""
+async def _await_answer(run: AgentContext, answering: Awaitable[Found]) -> Found:
+    """Await the answer; print a note while the model is loading."""
     if run.given(AnswerOptions).wait:
         await wait_for_embeddings(run)
     answer = asyncio.ensure_future(answering)
-    done, _ = await asyncio.wait({answer}, timeout=_BEFORE_LOADING)
+    done, _ = await asyncio.wait({answer}, timeout=_NOTE_LOADING_AFTER)
     if not done and run.service.storage.embedding_status().get("status") == "loading":
         run.screen.note("loading model …", style="dim")
     return await answer
@@ -348,7 +348,7 @@ def _note_degraded(run: AgentContext, results: Found) -> None:
 
 
 async def _explain(run: AgentContext, results: SearchResults, replaced: Mapping[str, str]) -> None:
-    """Print scores and the first results that were left out."""
+    """Print scores and the first omitted results."""
     how = "words and meaning" if results.mode == "hybrid" else "words alone"
     run.screen.show()
     shown = sum(hit.is_near for hit in results)
@@ -357,26 +357,30 @@ async def _explain(run: AgentContext, results: SearchResults, replaced: Mapping[
     ranked = {"not_near": tally.pop("not_near", 0), "beyond_limit": tally.pop("beyond_limit", 0)}
     last = "beyond_limit" if results and results[-1].is_near else "not_near"
     ranked[last] += results.total_found - shown - sum(ranked.values())  # the list has the first of them
-    groups = [f"{name}: {_count(counts)}" for name, counts in (("Left out", ranked), ("Not found", tally))]
+    groups = [f"{name}: {_format_counts(counts)}" for name, counts in (("Left out", ranked), ("Not found", tally))]
     reasons = "; ".join(group for group in groups if group[-1] != " ")
-    explained = [await _why(run, rejection, replaced) for rejection in _some_of_each(results.rejected)]
+    explained = [
+        await _explain_rejection(run, rejection, replaced) for rejection in _select_per_reason(results.rejected)
+    ]
     show_left_out(run.screen, explained, len(results.rejected), reasons=reasons)
 
 
-def _count(reasons: Mapping[str, int]) -> str:
+def _format_counts(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in reasons.items() if number)
 
 
-def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the best few of every reason, in their order."""
+def _select_per_reason(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the best rejected results of each reason, in their order."""
     by_reason: dict[str, list[int]] = {}
-    for place, rejection in enumerate(rejected):
-        by_reason.setdefault(rejection["reason"], []).append(place)
-    share = _EXPLAINED // max(1, len(by_reason))
-    return [rejected[place] for place in sorted(place for places in by_reason.values() for place in places[:share])]
+    for index, rejection in enumerate(rejected):
+        by_reason.setdefault(rejection["reason"], []).append(index)
+    share = _MAX_EXPLAINED // max(1, len(by_reason))
+    return [rejected[index] for index in sorted(index for indexes in by_reason.values() for index in indexes[:share])]
 
 
-async def _why(run: AgentContext, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
+async def _explain_rejection(
+    run: AgentContext, rejected: dict[str, Any], replaced: Mapping[str, str]
+) -> tuple[str, str, str]:
     memory_id, reason = rejected["id"], rejected["reason"]
     memory = await run.service.storage.get(memory_id)
     parts = [REASONS.get(reason, reason)]

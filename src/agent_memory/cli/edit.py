@@ -1,4 +1,4 @@
-"""Commands that change something: store, update, promote, pin, unpin, edit."""
+"""`agent-memory update`, `edit` and `pin`: change memories."""
 
 import asyncio
 import sys
@@ -13,87 +13,20 @@ from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
 from agent_memory.cli.formats import BlockText, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
 from agent_memory.cli.runtime import AgentContext, command, exit_code
-from agent_memory.cli.text import brief, describe_end, minute
+from agent_memory.cli.text import describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.memory.views import shorten_line, view_promotion, view_similar, view_suspects, view_trace
-from agent_memory.models import Memory, offered_fields, to_text
+from agent_memory.memory.views import shorten_line, view_promotion, view_similar
+from agent_memory.models import Memory, offered_fields
 
 if TYPE_CHECKING:
     from agent_memory.memory import Stored, Updated
 
 
 _MAX_INPUT_CHARS = 100_000
-"""Read from stdin at most; a memory has a tenth of it, and the error about that is the service's."""
+"""Most characters to read from stdin. The service refuses a tenth of it."""
+
 _LINE_CHARS: Final = 80
 """Width of a line that names a memory to compare."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewMemoryOptions:
-    """Options that place a new memory."""
-
-    project: Annotated[str, typer.Option("--project", metavar="NAME", help="To which project it belongs.")] = ""
-    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
-
-
-@command(NewMemoryOptions, Offered, may_be_new=True)
-async def store(
-    run: AgentContext,
-    content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
-    category: NewCategory = "note",
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
-    supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
-    expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
-) -> None:
-    """Store a memory; secrets in it are removed first."""
-    # What a program pipes in need not be what a person said: only a terminal vouches for that.
-    values = {
-        **run.values(Offered),
-        "content": _given(content),
-        "category": await run.category(category),
-        "tags": tags_of(tag),
-        "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
-        "expires_at": moment_of(expires, "--expires", end=True, is_ahead=True),
-        "pinned": run.given(NewMemoryOptions).pin,
-        "project": run.given(NewMemoryOptions).project,
-        "source": {"kind": "user", "detail": "command line"},
-        "trust": "high" if sys.stdin.isatty() else "medium",
-    }
-    await _show_stored(run, await run.service.store(values, run.caller))
-
-
-async def _show_stored(run: AgentContext, stored: "Stored") -> None:
-    """Report what was stored, and what to compare it with."""
-    memory = stored.memory
-    run.screen.document(
-        {
-            "memory_id": memory.id,
-            "stored_at": to_text(memory.timestamp),
-            "expires_at": None if memory.expires_at is None else to_text(memory.expires_at),
-            "in_scratchpad": stored.in_scratchpad,
-            "backend": stored.backend,
-            "duplicate": stored.duplicate,
-            "redacted": list(stored.redacted),
-            "released": view_trace(stored.trace) if stored.trace else None,
-            "suspects": view_suspects(stored.suspects),
-            "similar": view_similar(stored.similar),
-            "replaced": stored.replaced,
-        }
-    )
-    note_redacted(run, stored.redacted)
-    if stored.trace:
-        run.screen.note(
-            f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored all the same."
-        )
-    if stored.replaced:
-        replaced = (await run.service.get(stored.replaced)).content
-        run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
-    run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
-    if memory.expires_at is not None:
-        run.screen.note(f"Found until {describe_end(memory.expires_at)}.")
-    _note_memories_to_compare(run, stored)
-    if not stored.duplicate:
-        run.hint_undo(memory.id)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +58,12 @@ async def update(run: AgentContext, memory_id: MemoryId) -> None:
     (memory_id,) = await resolved(run.service, [memory_id])
     changes = run.values(Offered)
     if new.content is not None:
-        changes["content"] = _given(new.content)
+        changes["content"] = read_text(new.content)
     if new.category is not None:
         changes["category"] = await run.category(new.category)
     if new.tag or new.untag:
-        before, gone = (await run.service.get(memory_id)).tags, set(tags_of(new.untag))
-        changes["tags"] = [tag for tag in dict.fromkeys([*before, *tags_of(new.tag)]) if tag not in gone]
+        before, removed_tags = (await run.service.get(memory_id)).tags, set(tags_of(new.untag))
+        changes["tags"] = [tag for tag in dict.fromkeys([*before, *tags_of(new.tag)]) if tag not in removed_tags]
     if new.expires is not None:
         changes["expires_at"] = (
             None if new.expires == "never" else moment_of(new.expires, "--expires", end=True, is_ahead=True)
@@ -157,12 +90,12 @@ def show_updated(run: AgentContext, updated: "Updated") -> None:
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
     if "expires_at" in updated.fields and updated.memory.expires_at is not None:
         run.screen.note(f"Found until {describe_end(updated.memory.expires_at)}.")
-    _note_memories_to_compare(run, updated)
+    note_memories_to_compare(run, updated)
     if what:
         run.hint_undo(memory_id)
 
 
-def _note_memories_to_compare(run: AgentContext, written: "Stored | Updated") -> None:
+def note_memories_to_compare(run: AgentContext, written: "Stored | Updated") -> None:
     """Print older memories to compare with a written one, conflicts first."""
     conflicts = [conflict.older for conflict in written.suspects]
     conflict_ids = {memory.id for memory in conflicts}
@@ -233,7 +166,8 @@ def note_redacted(run: AgentContext, kinds: tuple[str, ...]) -> None:
         run.screen.note(f"A secret was removed ({', '.join(kinds)}); secrets are never stored.")
 
 
-def _given(text: str) -> str:
+def read_text(text: str) -> str:
+    """Return the text, or stdin if it is `-`."""
     return sys.stdin.read(_MAX_INPUT_CHARS) if text == "-" else text
 
 
@@ -241,11 +175,13 @@ _EDITABLE: Final = (
     "content", "category", "tags", "pinned", "trust", "source", "confidence", "importance", "observed_at", "expires_at",
     "links", "supersedes", "metadata", *offered_fields(Memory),
 )  # fmt: skip
+
 _ALWAYS_SHOWN: Final = ("content", "category", "tags", "pinned", "trust")
 _HEADER: Final = (
     "{id}, stored {stored}. Change what you like, save and close; close unchanged to leave it as it is. "
     "A field taken out gets its default. Fields not set: {others}."
 )
+
 _HEADER_WIDTH: Final = 78
 
 

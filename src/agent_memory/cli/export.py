@@ -1,0 +1,206 @@
+"""`agent-memory export`: write memories and knowledge to a file."""
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from agent_memory.cli.archive import write_archived
+from agent_memory.cli.formats import Format, FormatName, choose_format, encode, encode_entry, encode_trace
+from agent_memory.cli.inbox import write_waiting
+from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.runtime import AgentContext
+from agent_memory.cli.transfer_tally import describe_counts
+from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.files.atomic import remove_leftovers, replace_file, translated
+from agent_memory.files.wording import counted
+from agent_memory.models import ARCHIVED, CANDIDATE, EPISODE, RESOURCE, to_text, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+    from agent_memory.care.account import AccountSummary
+    from agent_memory.files.layout import AgentFolder
+
+_MEMORIES_PER_WRITE: Final = 500
+_ENTRIES_PER_WRITE: Final = 200
+_CHUNK_BYTES: Final = 1 << 20
+_ZIP: Final = ".zip"
+
+
+async def export(
+    run: AgentContext,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to; '-' is stdout.")] = "-",
+    form: FormatName = None,
+    *,
+    about: Annotated[
+        str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is held about somebody's name.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write memories, documents and conversations to a file.
+
+    To a file with the suffix .zip goes an account for people: pages of all that is held of the agent or, with --about,
+    of what names somebody, by other names too that the agent knows. It is not made to be imported.
+    """
+    if Path(file).suffix.lower() == _ZIP and form is None:
+        _check_target(Path(file), run.root, force=force)
+        await _export_account(run, Path(file), about)
+        return
+    if about is not None:
+        raise typer.BadParameter("what is about somebody goes to a FILE with the suffix .zip", param_hint="--about")
+    chosen = choose_format(file, form)
+    if file == "-" and run.screen.json and chosen == "yaml":
+        raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
+    if file != "-":
+        _check_target(Path(file), run.root, force=force)
+    path = Path(file)
+    if file == "-":
+        await _write_all(run, chosen, run.screen.raw)
+    else:
+        with translated(path, "write"):
+            exported, knowledge_counts = await _write_file(run, chosen, path)
+        run.screen.document({"exported": exported, "given": dict(knowledge_counts), "file": file, "format": chosen})
+        details = describe_counts(knowledge_counts)
+        also = f" with {details}" if details else ""
+        run.screen.show(f"Exported {counted(exported, 'memory', 'memories')}{also} to {file}.")
+    await _note_damage(run)
+
+
+def _check_target(path: Path, root: Path, *, force: bool) -> None:
+    """Check that a file may be written.
+
+    Raises:
+        ValidationError: It exists without --force, is in the storage root, or has no folder.
+    """
+    if path.resolve().is_relative_to(root):
+        raise ValidationError(
+            f"{path} lies among the memories themselves; nothing was written.",
+            code="inside_root",
+            recovery="Choose a place outside the storage root.",
+        )
+    if not path.parent.is_dir():
+        raise ValidationError(
+            f"Could not write {path}: there is no folder {path.parent}.",
+            code="no_file",
+            recovery="Make it, or check the name.",
+        )
+    if path.is_file() and not force:
+        raise ValidationError(
+            f"{path} exists; nothing was written.", code="file_exists", recovery="Say --force to replace it."
+        )
+
+
+async def _write_all(run: AgentContext, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
+    """Write all memories and knowledge in batches; return their numbers."""
+    knowledge_counts = await _write_knowledge(run, form, write)
+    storage, done, texts = run.service.storage, 0, list[str]()
+    with run.screen.progress() as progress:
+        bar = progress.add_task("Exporting", total=await storage.count())
+        async for memory in storage.iter_all():
+            texts.append(encode(memory, form))
+            if len(texts) == _MEMORIES_PER_WRITE:
+                write("".join(texts))
+                done += len(texts)
+                progress.update(bar, completed=done)
+                texts.clear()
+        write("".join(texts))
+    if archived := await write_archived(run, form, write):
+        knowledge_counts[ARCHIVED.name] = archived
+    if waiting := await write_waiting(run, form, write):
+        knowledge_counts[CANDIDATE.name] = waiting
+    write("".join([encode_trace(trace, form) for trace in await run.service.history.traces()]))
+    return done + len(texts), knowledge_counts
+
+
+async def _write_file(run: AgentContext, form: Format, path: Path) -> tuple[int, Counter[str]]:
+    """Write an export to a file atomically; return the numbers."""
+    if path.exists() and not path.is_file():  # noqa: ASYNC240 - a command runs nothing else
+        with path.open("w", encoding="utf-8", newline="") as target:
+            return await _write_all(run, form, target.write)  # a pipe or a device is not replaced
+    remove_leftovers(path.parent, of=path.name)  # of an export that was killed
+    with tempfile.TemporaryFile(dir=path.parent) as temporary:
+        exported = await _write_all(run, form, lambda text: temporary.write(text.encode()))
+        temporary.seek(0)
+        replace_file(path, _read_chunks(temporary), durable=True)
+    return exported
+
+
+async def _note_damage(run: AgentContext) -> None:
+    health = await run.service.storage.health()
+    if health.get("problems"):
+        run.screen.hint(
+            f"{health['problems']} damaged places of the journal are not in it; `agent-memory status` names them."
+        )
+
+
+async def _export_account(run: AgentContext, path: Path, about: str | None) -> None:
+    """Write an account to a zip file and print its contents."""
+    folder = run.service.folder
+    if folder is None:
+        raise UnsupportedError(
+            "These memories lie on a server; an account is made of files.",
+            recovery="Export them as .jsonl, or `agent-memory index pull` them first.",
+        )
+    if about is not None and not about.strip():
+        raise ValidationError("--about needs a name; nothing was written.", code="usage")
+    await run.service.settle()
+    account = await asyncio.to_thread(_write_account, folder, path, about)
+    counts = dict(account.by_kind)
+    document = {"file": str(path), "names": list(account.names), "records": counts, "forgotten": account.gone}
+    run.screen.document({**document, "lines_of_other_files": account.lines})
+    total = counted(account.by_kind.total(), "record")
+    if account.names:
+        run.screen.note(f"Looked for: {', '.join(account.names)}.", style="")
+    if not account.by_kind and not account.lines:
+        run.screen.note("Nothing was found; the archive says so.")
+    more = f", {account.gone} of them forgotten and still in the files," if account.gone else ""
+    run.screen.show(f"Wrote {total}{more} to {path}. Begin with its README.md, which says what was not looked into.")
+
+
+def _write_account(folder: "AgentFolder", path: Path, about: str | None) -> "AccountSummary":
+    from agent_memory.care.account import find_known_names, list_held_records, write_account
+
+    names = None if about is None else find_known_names(about.strip(), list_held_records(folder))
+    with translated(path, "write"):
+        remove_leftovers(path.parent, of=path.name)  # of an export that was killed
+        with tempfile.TemporaryFile(dir=path.parent) as buffer:
+            account = write_account(folder, buffer, to_text(utc_now()), names)
+            buffer.seek(0)
+            replace_file(path, _read_chunks(buffer), durable=True)
+    return account
+
+
+def _read_chunks(file: "IO[bytes]") -> "Iterator[bytes]":
+    return iter(lambda: file.read(_CHUNK_BYTES), b"")
+
+
+def _has_knowledge(run: AgentContext) -> bool:
+    """Return True if the agent has documents or conversations."""
+    if run.service.settings.backend == "server":
+        return False
+    folder = run.root / run.service.agent_id
+    return any((folder / kind.journal).exists() for kind in (RESOURCE, EPISODE))
+
+
+async def _write_knowledge(run: AgentContext, form: Format, write: Callable[[str], object]) -> Counter[str]:
+    """Write documents, conversations and topics; return counts by kind."""
+    from agent_memory.knowledge.intake.transfer import iter_entries
+
+    counts, texts = Counter[str](), list[str]()
+    if not _has_knowledge(run):
+        return counts
+    async with opened_knowledge(run) as knowledge:
+        async for entry in iter_entries(knowledge, await run.service.writer.list_forgotten_items()):
+            counts[entry["kind"]] += 1
+            texts.append(encode_entry(entry, form))
+            if len(texts) == _ENTRIES_PER_WRITE:
+                write("".join(texts))
+                texts.clear()
+    write("".join(texts))
+    return counts

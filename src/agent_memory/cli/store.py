@@ -1,0 +1,85 @@
+"""`agent-memory store`: store a memory."""
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_memory.cli.edit import note_memories_to_compare, note_redacted, read_text
+from agent_memory.cli.options import NewCategory, Offered, moment_of, resolved, tags_of
+from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.text import brief, describe_end, minute
+from agent_memory.memory.views import view_similar, view_suspects, view_trace
+from agent_memory.models import to_text
+
+if TYPE_CHECKING:
+    from agent_memory.memory import Stored
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewMemoryOptions:
+    """Options that place a new memory."""
+
+    project: Annotated[str, typer.Option("--project", metavar="NAME", help="To which project it belongs.")] = ""
+    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
+
+
+@command(NewMemoryOptions, Offered, may_be_new=True)
+async def store(
+    run: AgentContext,
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
+    category: NewCategory = "note",
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
+    supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
+) -> None:
+    """Store a memory; secrets in it are removed first."""
+    # What a program pipes in need not be what a person said: only a terminal vouches for that.
+    values = {
+        **run.values(Offered),
+        "content": read_text(content),
+        "category": await run.category(category),
+        "tags": tags_of(tag),
+        "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
+        "expires_at": moment_of(expires, "--expires", end=True, is_ahead=True),
+        "pinned": run.given(NewMemoryOptions).pin,
+        "project": run.given(NewMemoryOptions).project,
+        "source": {"kind": "user", "detail": "command line"},
+        "trust": "high" if sys.stdin.isatty() else "medium",
+    }
+    await _show_stored(run, await run.service.store(values, run.caller))
+
+
+async def _show_stored(run: AgentContext, stored: "Stored") -> None:
+    """Report what was stored, and what to compare it with."""
+    memory = stored.memory
+    run.screen.document(
+        {
+            "memory_id": memory.id,
+            "stored_at": to_text(memory.timestamp),
+            "expires_at": None if memory.expires_at is None else to_text(memory.expires_at),
+            "in_scratchpad": stored.in_scratchpad,
+            "backend": stored.backend,
+            "duplicate": stored.duplicate,
+            "redacted": list(stored.redacted),
+            "released": view_trace(stored.trace) if stored.trace else None,
+            "suspects": view_suspects(stored.suspects),
+            "similar": view_similar(stored.similar),
+            "replaced": stored.replaced,
+        }
+    )
+    note_redacted(run, stored.redacted)
+    if stored.trace:
+        run.screen.note(
+            f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored all the same."
+        )
+    if stored.replaced:
+        replaced = (await run.service.get(stored.replaced)).content
+        run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
+    run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
+    if memory.expires_at is not None:
+        run.screen.note(f"Found until {describe_end(memory.expires_at)}.")
+    note_memories_to_compare(run, stored)
+    if not stored.duplicate:
+        run.hint_undo(memory.id)
