@@ -20,10 +20,13 @@ RUN := $(VENV)/bin/python
 FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
 # Units that start the vector engine, builders or servers, or write databases, and those of the benchmarks, are left to
 # `make test`.
+# On further versions of Python: the contracts, the formats on disk, and one file of each interface.
+SMOKE := $(addprefix tests/,contract test_exported_members.py unit/models unit/journal unit/store unit/memory \
+  unit/tool_memory_semantic integration/test_cli.py integration/test_docs.py)
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace engines \
   tool_memory_workspace workspace)
 
-.PHONY: help lock demo demo-knowledge book test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
+.PHONY: help lock demo demo-knowledge book test test-smoke test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -40,14 +43,18 @@ book: needs-python ## thirteen agents write a book in a workspace (FOLDER=… ke
 	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(BOOK_VENV); $(PYTHON) scripts/environment.py $$venv book; fi && \
 	  $$venv/bin/python -m examples.book $(if $(FOLDER),--folder "$(FOLDER)")
 
+# Property tests try 10 examples here, 50 in `make coverage`, which is part of a release.
 test: dev ## the tests, in random order, on two cores (some minutes)
-	$(RUN) -m pytest -n 2 -m "not deep"
+	HYPOTHESIS_EXAMPLES=$${HYPOTHESIS_EXAMPLES:-10} $(RUN) -m pytest -n 2 -m "not deep"
+
+test-smoke: dev ## contracts, formats and one file of each interface, for further versions of Python (two minutes)
+	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q -n 2 -m "not deep" $(SMOKE)
 
 test-fast: dev ## units without processes of their own, architecture, the contract of files (a minute)
 	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q -n 2 -m "not deep" $(FAST) $(SLOW_UNITS:%=--ignore=%)
 
 test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
-	$(RUN) -m pytest -m deep
+	$(RUN) -m pytest -n 2 -m deep
 
 # What old versions deprecate is no news: such warnings are no errors here.
 lowest: needs-python ## units, contracts and the command line with the lowest versions that are declared (some minutes)
