@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakKeyDictionary
 
@@ -91,10 +92,9 @@ class ConflictFinder:
         new = draft.value
         if not self.is_on or new.is_item:
             return ComparedDraft(draft)
-        alike = await self._find_alike(new.content)
-        if alike is None:
+        suspects = await self._find_suspects(new)
+        if suspects is None:
             return ComparedDraft(draft, is_done=False)
-        suspects = await asyncio.to_thread(find_suspects, new, alike)
         linked = with_own_links(draft, link_suspects(new, suspects)) if suspects else draft
         return ComparedDraft(linked, tuple(suspects))
 
@@ -102,9 +102,7 @@ class ConflictFinder:
         """Compare the new text of a memory, unless that takes long."""
         if not self.is_on or before.is_item or content == before.content:
             return []
-        after = before.model_copy(update={"content": content})
-        alike = await self._find_alike(content)
-        return await asyncio.to_thread(find_suspects, after, alike) if alike else []
+        return await self._find_suspects(before.model_copy(update={"content": content})) or []
 
     async def compare_stored(self, memory_ids: Iterable[str], caller: Caller = NOBODY) -> None:
         """Compare stored memories in order, or leave them to a running call.
@@ -154,13 +152,14 @@ class ConflictFinder:
             fields = {"kind": suspect.kind, "hint": suspect.hint, "outcome": "queued"}
             await self._monitor.report("memory:suspect", caller, **ids, **fields)
 
-    async def _find_alike(self, content: str) -> list[Memory] | None:
-        """Return the memories that share most with a text.
+    async def _find_suspects(self, memory: Memory) -> list[Suspect] | None:
+        """Return the conflicts with the memories that share most words.
 
         None if that takes long or they cannot be read: the write itself reports the error.
         """
+        compare = partial(find_suspects, memory)
         try:
-            return await self._storage.alike(content, CANDIDATES_AT_ONCE, at_once=True)
+            return await self._storage.compare_alike(memory.content, CANDIDATES_AT_ONCE, compare)
         except StorageError:
             return None
 

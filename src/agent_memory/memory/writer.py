@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.index.facets import numpy_if_there
@@ -33,6 +33,7 @@ from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Sus
 from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, get_statement
 from agent_memory.models import MEMORY, may_stand_for
+from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.redactor import RepeatedRedactor
 from agent_memory.registry import load_handler
 from agent_memory.store.record_redaction import join_fields, make_record, redact_fields, with_fields
@@ -48,11 +49,16 @@ if TYPE_CHECKING:
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
 
+T = TypeVar("T")
+
 _NEIGHBOURS: Final = 5
 """Nearest memories compared by capture: the nearest of all may have too little trust to count."""
 _COMPARED_IMPORTS: Final = 2_000
 """Imported memories compared in the background, the last ones: some milliseconds each."""
 _MANY: Final = 500
+_SHORT_CHARS: Final = 500
+_FEW_TAGS: Final = 10
+"""Text and tags redacted on the event loop: 1.5 ms at most. A thread takes as long again."""
 _IMPORTER: Final = "agent_memory.care.import_records:MemoryImporter"
 
 
@@ -69,6 +75,7 @@ class Writer:
         self._storage, self._folder, self._redactor = parts.storage, parts.folder, parts.redactor
         self._gate, self._scratchpad, self._monitor = parts.gate, parts.scratchpad, parts.monitor
         self._clock = parts.clock
+        self._has_loaded_redactor = False
         self._purged = None if parts.folder is None else PurgeList(parts.folder.path)
         self.finder = ConflictFinder(parts.storage, parts.monitor, is_on=parts.settings.suspects)
         self.conflicts = ConflictReview(parts)
@@ -118,7 +125,7 @@ class Writer:
         values = dict(await mark_links(self._storage, normalize_fields(changes, "changed"), "changed", links))
         if before is not None and isinstance(values.get("links"), list):
             values["links"] = keep_own_links(values["links"], links)
-        cleaned = await asyncio.to_thread(redact_fields, MEMORY, values, self._redactor)
+        cleaned = await self._redact(values, redact_fields, MEMORY, values, self._redactor)
         changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
         if not may_have_expired:
             check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
@@ -423,7 +430,15 @@ class Writer:
     async def _draft(self, values: Mapping[str, Any] | str, session_id: str, project: str) -> Redacted[Memory]:
         """Return a new memory: bounded, validated, without secrets."""
         fields = normalize_fields(stamp_fields(values, self._clock(), session_id, project), "stored")
-        return await asyncio.to_thread(make_record, MEMORY, fields, self._storage.agent_id, self._redactor)
+        return await self._redact(fields, make_record, MEMORY, fields, self._storage.agent_id, self._redactor)
+
+    async def _redact(self, fields: Mapping[str, Any], function: Callable[..., Redacted[T]], *args: Any) -> Redacted[T]:
+        """Call a function that redacts fields, in a thread unless that takes a millisecond."""
+        if self._has_loaded_redactor and _is_short(fields):
+            return function(*args)
+        result = await asyncio.to_thread(function, *args)
+        self._has_loaded_redactor = isinstance(self._redactor, SecretRedactor)  # another one may block
+        return result
 
     def _build_importer(self, storage: MemoryStorage, caller: Caller, **choices: bool) -> Any:
         build = load_handler(_IMPORTER)
@@ -504,6 +519,14 @@ class Writer:
 
     def _compare_later(self, memory_ids: Iterable[str], caller: Caller) -> None:
         self._monitor.background.run(self.finder.compare_stored(memory_ids, caller))
+
+
+def _is_short(fields: Mapping[str, Any]) -> bool:
+    """Return True if fields of a memory are redacted in a millisecond."""
+    content, tags = fields.get("content") or "", fields.get("tags") or []
+    is_small = isinstance(content, str) and len(content) <= _SHORT_CHARS
+    has_few_tags = isinstance(tags, list) and len(tags) <= _FEW_TAGS
+    return is_small and has_few_tags and not fields.get("metadata") and not fields.get("links")
 
 
 def _note_replaced(memory: Memory, caller: Caller) -> None:

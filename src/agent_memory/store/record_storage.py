@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from agent_memory.errors import UnsupportedError
 from agent_memory.index import Question
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.queries import RecordChange
     from agent_memory.store.store import Answer, Store
+
+T = TypeVar("T")
 
 _LOADED_AT_ONCE: Final = 500
 """Sealed records that are loaded while other callers wait: some 20 ms."""
@@ -116,7 +118,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         similarities = [(record, hit.parts["cosine"]) for record, hit in pairs if "cosine" in hit.parts]
         return sorted(similarities, key=itemgetter(1), reverse=True)
 
-    async def alike(self, text: str, count: int, *, at_once: bool = False) -> list[R] | None:
+    async def alike(self, text: str, count: int) -> list[R] | None:
         """Return valid records that share most words with a text.
 
         Best first.
@@ -124,13 +126,27 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         Args:
             text: Text to compare with.
             count: Number of records to return at most.
-            at_once: Return None rather than open files or read many records for it.
         """
-        if at_once:
-            return await self._run(lambda store: store.find_similar(text, count, most_unread=_MOST_UNREAD))
         while not await self._run(lambda store: store.index.warm(WARM_AT_ONCE)):
             pass  # in batches, so that other calls get in between
         return await self._run(lambda store: store.find_similar(text, count))
+
+    async def compare_alike(self, text: str, count: int, compare: Callable[[list[R]], T]) -> T | None:
+        """Compare records that share most words with a text, in one call.
+
+        None rather than open files or read many records for it.
+
+        Args:
+            text: Text to compare with.
+            count: Number of records to compare at most.
+            compare: Compares the records in a few milliseconds; called in the storage's thread.
+        """
+
+        def find(store: Store[R]) -> T | None:
+            records = store.find_similar(text, count, most_unread=_MOST_UNREAD)
+            return None if records is None else compare(records)
+
+        return await self._run(find)
 
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, None without embedder.
