@@ -20,7 +20,7 @@ from typing import Final
 
 import agent_memory.store.segment_opener  # noqa: F401  what a memory of one has no need of
 from agent_memory.embeddings.local import LocalEmbedder
-from agent_memory.embeddings.runtime import import_quietly
+from agent_memory.embeddings.onnx_runtime import import_quietly
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from benchmarks.latency.data import Figure, amount, figure, question

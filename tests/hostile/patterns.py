@@ -55,7 +55,7 @@ def _break_runs(longest: int) -> Callable[[str], str]:
 
 _APPLIED: dict[str, Callable[[str], str]] = {
     "agent_memory.knowledge.entities.name_finder": _break_runs(_LONGEST_RUN),
-    "agent_memory.times.mentions": lambda text: text[:_LONGEST_QUESTION],
+    "agent_memory.times.date_mentions": lambda text: text[:_LONGEST_QUESTION],
     "agent_memory.capture.rules": lambda text: text[:MAX_CHARS],
 }
 """What the code makes of a text before it applies the patterns of a module: longer runs are left out."""

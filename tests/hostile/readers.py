@@ -23,7 +23,7 @@ from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.language.similarity import find_conflict
 from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms
-from agent_memory.memory.deletion import list_names, read_ownership, read_request_ownership
+from agent_memory.memory.forget_service import list_names, read_ownership, read_request_ownership
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import CaptureSettings
 from agent_memory.times import read_periods, times_in

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SESSION = REPOSITORY / "tests" / "hostile" / "a_session.py"
 LONG_ENOUGH = 15.0
 """Seconds with a loaded model: onnxruntime sends its first report within some ten."""
-RUNTIME = "src/agent_memory/embeddings/runtime.py"
+RUNTIME = "src/agent_memory/embeddings/onnx_runtime.py"
 
 _WATCHED = "socket,connect,bind,sendto,sendmsg,sendmmsg,open,openat,openat2,creat,execve"
 _TO_A_NETWORK = re.compile(r"\b(connect|sendto|sendmsg|sendmmsg)\(.*(AF_INET|sin_port|sin6_port)")

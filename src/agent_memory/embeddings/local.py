@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 
 from typing_extensions import override
 
+from agent_memory.embeddings.onnx_runtime import foreign_code, import_quietly, pieces, release_free_memory
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider, checked_matrix
-from agent_memory.embeddings.runtime import foreign_code, import_quietly, pieces, release_free_memory
 from agent_memory.errors import EmbeddingError
 from agent_memory.settings.installation import advice
 

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from agent_memory.embeddings.cache import VectorCache, text_hash
+from agent_memory.embeddings.onnx_runtime import reports
 from agent_memory.embeddings.registry import SWITCHED_OFF, make_embedder, reason_without
-from agent_memory.embeddings.runtime import reports
 from agent_memory.embeddings.worker import CachingEmbedder, EmbeddingWorker
 from agent_memory.errors import EmbeddingError
 from agent_memory.logs import get_logger

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.embeddings.cache import VectorCache, round_vector
-from agent_memory.embeddings.runtime import estimate_length, pieces
+from agent_memory.embeddings.onnx_runtime import estimate_length, pieces
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Generic
 from urllib.parse import urlsplit
 
 from agent_memory.embeddings import EmbeddingWorker, VectorCache, make_embedder, reason_without
-from agent_memory.embeddings.runtime import opt_out
+from agent_memory.embeddings.onnx_runtime import opt_out
 from agent_memory.engines.server_vectors import ServerEmbeddings, ServerVectors
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.index import SearchIndex

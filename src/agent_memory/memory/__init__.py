@@ -10,8 +10,8 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.memory.caller import NOBODY, Caller
     from agent_memory.memory.client import Memory, MemorySync
-    from agent_memory.memory.deletion import ForgetCandidate, ForgetCandidates, Preview
     from agent_memory.memory.events import EVENTS, AuditLog, EventSpec
+    from agent_memory.memory.forget_service import ForgetCandidate, ForgetCandidates, Preview
     from agent_memory.memory.results import (
         CaptureOutcome,
         Forgotten,

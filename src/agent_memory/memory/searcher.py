@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.index.ranker import GRADED, STRONG_COSINE
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen, proposal_id
-from agent_memory.memory.deletion import ForgetCandidates, Preview, is_mostly, list_candidates
 from agent_memory.memory.events import describe_search
+from agent_memory.memory.forget_service import ForgetCandidates, Preview, is_mostly, list_candidates
 from agent_memory.memory.results import Found
 from agent_memory.memory.search_sources import build_hit, is_overview_asked, make_overview
 from agent_memory.memory.similarity import find_similar

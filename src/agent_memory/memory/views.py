@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.deletion import ForgetCandidate, ForgetCandidates, Preview
+    from agent_memory.memory.forget_service import ForgetCandidate, ForgetCandidates, Preview
     from agent_memory.memory.results import ForgottenMany, Found, Promoted, Suspect
     from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, Record, SearchResults, Surroundings, Trace
 

@@ -19,7 +19,6 @@ from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.conflict_review import ConflictFinder, ConflictReview, link_suspects
-from agent_memory.memory.deletion import Deletion
 from agent_memory.memory.drafts import (
     check_expiry,
     check_referred,
@@ -29,6 +28,7 @@ from agent_memory.memory.drafts import (
     normalize_fields,
     stamp_fields,
 )
+from agent_memory.memory.forget_service import ForgetService
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
 from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, get_statement
@@ -68,7 +68,7 @@ class Writer:
     Attributes:
         finder: Comparison of new memories with existing ones.
         conflicts: Lists and decides conflicts.
-        deletion: Deletion of memories on request.
+        deletion: Forgets memories on request.
     """
 
     def __init__(self, parts: ServiceParts) -> None:
@@ -79,7 +79,7 @@ class Writer:
         self._purged = None if parts.folder is None else PurgeList(parts.folder.path)
         self.finder = ConflictFinder(parts.storage, parts.monitor, is_on=parts.settings.suspects)
         self.conflicts = ConflictReview(parts)
-        self.deletion = Deletion(parts)
+        self.deletion = ForgetService(parts)
 
     # -- one memory ---------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """Times in texts, seen from the moment of saying or asking."""
 
-from agent_memory.times.days import Period
-from agent_memory.times.mentions import (
+from agent_memory.times.date_mentions import (
     QuestionPeriods,
     TimeMention,
     describe_saying,
@@ -9,6 +8,7 @@ from agent_memory.times.mentions import (
     read_periods,
     times_in,
 )
+from agent_memory.times.days import Period
 
 __all__ = [
     "Period",

@@ -15,7 +15,7 @@ import pytest
 from agent_memory import FileStorage, Memory, ServiceSettings
 from agent_memory.care.checks import examination
 from agent_memory.embeddings import LocalEmbedder, local
-from agent_memory.embeddings.runtime import import_quietly
+from agent_memory.embeddings.onnx_runtime import import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.settings.installation import advice
 from tests.support import raises
@@ -205,7 +205,7 @@ class Watcher(importlib.abc.MetaPathFinder):
         return None
 
 sys.meta_path.insert(0, Watcher())
-from agent_memory.embeddings.runtime import import_quietly
+from agent_memory.embeddings.onnx_runtime import import_quietly
 import_quietly()
 """
 

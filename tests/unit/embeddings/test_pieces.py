@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.embeddings.runtime import estimate_length, pieces
+from agent_memory.embeddings.onnx_runtime import estimate_length, pieces
 
 
 @given(st.lists(st.text(max_size=3000), max_size=40))

@@ -1,9 +1,9 @@
 """Backups of agents, one zip file each: created, verified, restored."""
 
 from agent_memory.care.backups.admission import AdmissionFilter, restore_purges
-from agent_memory.care.backups.archive_reader import VerifiedBackup, verify_backup
-from agent_memory.care.backups.archive_writer import Backup, create_backup
 from agent_memory.care.backups.backup_list import BackupSummary, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.care.backups.backup_reader import VerifiedBackup, verify_backup
+from agent_memory.care.backups.backup_writer import Backup, create_backup
 from agent_memory.care.backups.manifest import BackupManifest, folder_of_backups
 from agent_memory.care.backups.restoration import (
     RestoredBackup,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups.archive_reader import opened_backup
 from agent_memory.care.backups.backup_list import list_backups
+from agent_memory.care.backups.backup_reader import opened_backup
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.encryption.blobs import replace_names
 from agent_memory.errors import AgentMemoryError, StorageError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from agent_memory.care.backups.archive_reader import BackupArchive
+    from agent_memory.care.backups.backup_reader import BackupArchive
     from agent_memory.files.layout import AgentFolder
 
 

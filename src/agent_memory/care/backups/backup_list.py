@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from agent_memory.care.backups.archive_reader import opened_backup, verify_open
+from agent_memory.care.backups.backup_reader import opened_backup, verify_open
 from agent_memory.care.backups.manifest import BackupManifest, agent_in, folder_of_backups, moment_in
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import remove_leftovers, sync_folder, translated

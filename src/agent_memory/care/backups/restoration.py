@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.care.agents import build_agent, new_folder
 from agent_memory.care.backups.admission import AdmissionFilter, add_purges, barring, bring_purges
-from agent_memory.care.backups.archive_reader import BackupArchive, damaged, opened_backup, tally_journal, verify_open
-from agent_memory.care.backups.archive_writer import Backup, open_cut, write_backup
+from agent_memory.care.backups.backup_reader import BackupArchive, damaged, opened_backup, tally_journal, verify_open
+from agent_memory.care.backups.backup_writer import Backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.care.encrypted_files import remove_views
 from agent_memory.encryption import AgentBlobs, KeyFile, get_encryption_state, key_for
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.care.backups.archive_reader import BackupArchive
+    from agent_memory.care.backups.backup_reader import BackupArchive
     from agent_memory.care.backups.manifest import BackupFile, BackupJournal, BackupManifest
     from agent_memory.encryption import DataKey
     from agent_memory.journal import Codec

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from agent_memory.care.agents import open_hidden_folder
 from agent_memory.care.backups.admission import EVERYTHING
-from agent_memory.care.backups.archive_reader import opened_backup
-from agent_memory.care.backups.archive_writer import open_cut, write_backup
+from agent_memory.care.backups.backup_reader import opened_backup
+from agent_memory.care.backups.backup_writer import open_cut, write_backup
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.encrypted_files import recode

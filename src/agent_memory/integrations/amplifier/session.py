@@ -313,9 +313,9 @@ class MemorySession:
         identity = self.identity()
         if identity.agent_id is None or not identity.consent.is_enabled:
             raise build_off_error(identity)
-        return await self._share.open(self.root_id, identity.agent_id, self.settings, self._begin)
+        return await self._share.open(self.root_id, identity.agent_id, self.settings, self._connect_service)
 
-    def _begin(self, service: MemoryService) -> None:
+    def _connect_service(self, service: MemoryService) -> None:
         """Connect this session with a service that it did not have before."""
         self._coordinator.register_capability(SERVICE_CAPABILITY, service)
         service.pad.attribute_edits(self.conversation.model_at)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.backups import archive_reader, verify_backup
-from agent_memory.care.backups.archive_reader import LineTally
+from agent_memory.care.backups import backup_reader, verify_backup
+from agent_memory.care.backups.backup_reader import LineTally
 from agent_memory.errors import StorageError, ValidationError
 from tests.support import raises, sealed_line
 from tests.unit.care.backups.conftest import rewritten
@@ -139,7 +139,7 @@ def test_more_than_the_manifest_says_is_not_read(made: Backup) -> None:
 
 
 def test_a_line_without_an_end_is_not_kept_in_memory(made: Backup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_reader, "LONGEST", 1 << 20)
+    monkeypatch.setattr(backup_reader, "LONGEST", 1 << 20)
 
     def say(manifest: dict[str, Any]) -> None:
         manifest["journals"][0]["size"] = 8 << 20

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.care.backups import archive_writer as taking
-from agent_memory.care.backups import create_backup, verify_backup
+from agent_memory.care.backups import backup_writer, create_backup, verify_backup
 from agent_memory.errors import DiskFullError, StorageError, ValidationError
 from agent_memory.files.layout import folder_of
 from tests.support import memory_of, raises
@@ -57,14 +56,14 @@ async def test_a_compaction_that_comes_in_between_does_no_harm(
     bob: FileStorage, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = bob.folder.journal.read_bytes()
-    real = taking.write_backup
+    real = backup_writer.write_backup
 
     def late(*arguments: object) -> object:
         bob.folder.journal.rename(bob.folder.path / "elsewhere")
         bob.folder.journal.write_bytes(b"another file\n")
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(taking, "write_backup", late)
+    monkeypatch.setattr(backup_writer, "write_backup", late)
     made = create_backup(bob.folder, clock=clock)
     with zipfile.ZipFile(made.path) as archive:
         assert archive.read("memories.yaml") == before
@@ -95,7 +94,7 @@ def test_a_full_disk_leaves_no_file(bob: FileStorage, clock: FrozenClock, monkey
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(taking, "sync_file", full)
+    monkeypatch.setattr(backup_writer, "sync_file", full)
     with raises(DiskFullError, "disk_full"):
         create_backup(bob.folder, clock=clock)
     assert list((bob.folder.path.parent / "_backups").iterdir()) == []
@@ -107,7 +106,7 @@ def test_what_is_not_what_was_written_gets_no_name(
     def spoil(descriptor: int) -> None:
         os.pwrite(descriptor, b"\0\0\0\0", 900)
 
-    monkeypatch.setattr(taking, "sync_file", spoil)
+    monkeypatch.setattr(backup_writer, "sync_file", spoil)
     with pytest.raises((StorageError, ValidationError)):
         create_backup(bob.folder, clock=clock)
     assert list((bob.folder.path.parent / "_backups").iterdir()) == []

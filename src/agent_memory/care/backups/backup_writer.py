@@ -15,7 +15,7 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups.archive_reader import LineTally, check_written
+from agent_memory.care.backups.backup_reader import LineTally, check_written
 from agent_memory.care.backups.manifest import (
     ASKED,
     MANIFEST,

@@ -1,4 +1,4 @@
-"""`Deletion`: forgets memories with their older versions."""
+"""`ForgetService`: forgets memories with their older versions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MARKS: Final = ".,;:!\"'()[]“”。"
 """Marks at the end of a word that do not change it."""
 
 
-class Deletion:
+class ForgetService:
     """Forgets memories of one agent; `parts` are those of its service."""
 
     def __init__(self, parts: ServiceParts) -> None:
