@@ -54,15 +54,15 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     Raises:
         StorageError: The memories cannot be read.
     """
-    tally, counted = await service.storage.tally(), _MemoryCounts(most_used)
+    tally, memory_counts = await service.storage.tally(), _MemoryCounts(most_used)
     async for memory in service.storage.iter_all():
-        counted.add(memory)
+        memory_counts.add(memory)
     folder, settings = service.folder, service.settings
     log = _AuditCounts() if folder is None else await asyncio.to_thread(_read_log, folder)
     of_files: dict[str, Any] = {}
     if folder is not None:
         of_files["sizes"] = await asyncio.to_thread(_sizes, folder.path)
-        of_files["embedded"] = await asyncio.to_thread(_count_embedded, folder, counted.texts)
+        of_files["embedded"] = await asyncio.to_thread(_count_embedded, folder, memory_counts.texts)
         summary = await asyncio.to_thread(summary_of, service.agent_id, settings.storage_root)
         of_files["others"] = dict(summary.others)
     return MemoryStatistics(
@@ -72,12 +72,12 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
         tally.superseded,
         tally.expired,
         tally.pinned,
-        **counted.shares(),
-        accesses=counted.accesses,
-        never_used=counted.never_used,
-        most_used=counted.most_used(),
-        weeks=by_weeks(counted.stored, counted.used, log.forgotten_at, now),
-        captures=log.captures(counted.ids),
+        **memory_counts.shares(),
+        accesses=memory_counts.accesses,
+        never_used=memory_counts.never_used,
+        most_used=memory_counts.most_used(),
+        weeks=by_weeks(memory_counts.stored, memory_counts.used, log.forgotten_at, now),
+        captures=log.captures(memory_counts.ids),
         **of_files,
     )
 

@@ -19,7 +19,7 @@ from agent_memory.redaction import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_memory.care.privacy import Inbox
+    from agent_memory.memory.inbox import Inbox
     from agent_memory.models import Candidate
 
 _COLUMNS: Final = ("id", "timestamp", "category", "content")
@@ -48,7 +48,7 @@ async def inbox(
     """
     if text is not None and edit is None:
         raise ValidationError("--text goes with --edit.", code="usage")
-    from agent_memory.care.privacy import opened_inbox
+    from agent_memory.memory.inbox_access import opened_inbox
 
     async with opened_inbox(run.service) as opened:
         if accept or reject or edit:
@@ -191,7 +191,7 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
 
 async def write_waiting(run: AgentContext, form: Format, write: "Callable[[str], object]") -> int:
     """Write what waits, as a part of an export; return how much."""
-    from agent_memory.care.privacy import inbox_exists, opened_inbox
+    from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return 0
@@ -213,7 +213,7 @@ async def bring_waiting(run: AgentContext, candidates: "Sequence[Candidate]", *,
     if not trusted:
         run.screen.note(f"Left aside {counted(len(candidates), 'candidate')} of an inbox: only with --trusted.")
         return
-    from agent_memory.care.privacy import opened_inbox
+    from agent_memory.memory.inbox_access import opened_inbox
 
     async with opened_inbox(run.service) as opened:
         count = await opened.take_in(candidates, dry_run=dry_run)

@@ -12,8 +12,8 @@ from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
-    from agent_memory.care.privacy import Inbox
     from agent_memory.memory import Suspect
+    from agent_memory.memory.inbox import Inbox
     from agent_memory.models import Candidate
 
 _ID: Final = "ID"
@@ -34,7 +34,7 @@ async def review(
     A decision is carried out with the next key, so that [u]ndo takes it back; [e]dit is carried out at once. Without
     a terminal what waits is listed, and the command ends with 1 if anything does.
     """
-    from agent_memory.care.privacy import opened_inbox
+    from agent_memory.memory.inbox_access import opened_inbox
 
     async with opened_inbox(run.service) as inbox:
         if restore:

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from agent_memory.journal.format import Change, Entry, Header
 
 _ALL: Final = 2**63
-_SHORT: Final = 64
-"""Characters; a longer text has spans."""
+"""Number beyond the last line of any journal."""
+_MAX_SHORT_CHARS: Final = 64
+"""A longer text has spans."""
 _DATA: Final = b'"data": '
-_SEAL: Final = b', "crc": "'
-_SEAL_BYTES: Final = 24
+_CHECKSUM: Final = b', "crc": "'
+_CHECKSUM_BYTES: Final = 24
+"""Length of the checksum at the end of a line, with some reserve."""
 
 
 class PurgeFilter:
@@ -35,7 +37,7 @@ class PurgeFilter:
 
     Args:
         purges: Purged records of the folder.
-        returned_up_to: Last number of the lines that were there when the journal was put back; None if it is current.
+        returned_up_to: Number of the last line when the journal was put back; None if it is current.
     """
 
     def __init__(self, purges: PurgeList, returned_up_to: int | None) -> None:
@@ -55,10 +57,10 @@ class PurgeFilter:
         """
         if self._up_to is None:
             return [self._clean_entry(entry, codec) if self._names_purged(entry) else entry for entry in entries]
-        with_words = self._index.stretches.find([_read_data(entry, codec) for entry in entries])
+        with_words = self._index.spans.find([_read_data(entry, codec) for entry in entries])
         return [
-            self._clean_entry(entry, codec) if place in with_words or self._is_concerned(entry) else entry
-            for place, entry in enumerate(entries)
+            self._clean_entry(entry, codec) if index in with_words or self._is_concerned(entry) else entry
+            for index, entry in enumerate(entries)
         ]
 
     def _names_purged(self, entry: Entry) -> bool:
@@ -73,7 +75,7 @@ class PurgeFilter:
             return True
         for change in entry.changes:
             text = change.data.get("content") or change.data.get("body")
-            if isinstance(text, str) and len(text) <= _SHORT and self._index.has(text):
+            if isinstance(text, str) and len(text) <= _MAX_SHORT_CHARS and self._index.has(text):
                 return True
         return False
 
@@ -81,7 +83,7 @@ class PurgeFilter:
         is_returned = self._up_to is not None and entry.seq <= self._up_to
         moment = to_seconds(entry.at)
         changes = tuple(
-            self._readable(change, moment) if is_returned else change
+            self._hide_purged_words(change, moment) if is_returned else change
             for change in entry.changes
             if not self._index.drops(change.id, change.data, moment, is_returned=is_returned)
         )
@@ -103,12 +105,12 @@ class PurgeFilter:
         if mentions(line, (record_id.encode("utf-8", "surrogatepass") for record_id in self._ids)):
             return b""
         text = line.decode("utf-8", "surrogateescape")
-        return self._index.stretches.hide(text).encode("utf-8", "surrogateescape")
+        return self._index.spans.hide(text).encode("utf-8", "surrogateescape")
 
-    def _readable(self, change: Change, moment: float) -> Change:
-        if not self._index.stretches or is_encrypted(change):
+    def _hide_purged_words(self, change: Change, moment: float) -> Change:
+        if not self._index.spans or is_encrypted(change):
             return change
-        data = self._index.stretches.hide_in(change.data, moment)
+        data = self._index.spans.hide_in(change.data, moment)
         return change if data == change.data else replace(change, data=data)
 
 
@@ -125,7 +127,7 @@ def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
     """Return the filter for a journal; None if nothing was purged.
 
     Raises:
-        StorageError: The list of what was purged cannot be read.
+        StorageError: The purge list cannot be read.
     """
     purges = PurgeList(path.parent)
     if not purges.read().ids:
@@ -139,8 +141,8 @@ def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
 def _read_data(entry: Entry, codec: Codec) -> bytes:
     """Return an entry's fields as JSON, perhaps with more of its line."""
     if codec.key is None:
-        begin = entry.raw.rfind(_SEAL, -_SEAL_BYTES)
-        return entry.raw[entry.raw.find(_DATA) : begin if begin > 0 else -1]
+        end = entry.raw.rfind(_CHECKSUM, -_CHECKSUM_BYTES)
+        return entry.raw[entry.raw.find(_DATA) : end if end > 0 else -1]
     return json.dumps([change.data for change in entry.changes], ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 

@@ -145,7 +145,7 @@ class PurgeList:
         read = self.read()
         return bool(read.key) and make_fingerprint(read.key, text) in read.rejected
 
-    def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> PurgedSpans:
+    def get_spans(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> PurgedSpans:
         """Return a matcher for words of purged texts.
 
         It matches nothing if the key is missing.
@@ -155,9 +155,7 @@ class PurgeList:
             texts: Texts of the purge, if known, for a faster search.
         """
         read = self.read()
-        return (
-            PurgedSpans(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
-        )
+        return PurgedSpans(read.key, purge.spans, texts) if purge is not None and purge.spans else read.spans
 
     def readable(self, record_id: object, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a record's fields with purged words made unreadable.
@@ -168,10 +166,10 @@ class PurgeList:
             record_id: ID of the record.
             fields: With `timestamp`, when it was stored; without, it counts as older than any purge.
         """
-        stretches, moment = self.stretches(), to_seconds(fields.get("timestamp"))
-        if not stretches or self.bars(record_id, fields):
+        spans, moment = self.get_spans(), to_seconds(fields.get("timestamp"))
+        if not spans or self.bars(record_id, fields):
             return fields
-        return stretches.hide_in(fields, moment)
+        return spans.hide_in(fields, moment)
 
     def bars(self, record_id: object, fields: Mapping[str, Any]) -> bool:
         """Return True if a record was purged by ID or by text.
@@ -211,7 +209,7 @@ class PurgeList:
             for item in items
             if not (isinstance(item, dict) and index.drops(item.get("id"), item.get("data"), moment, is_returned=True))
         ]
-        readable = [_hide_words(item, index.stretches, moment) for item in admitted]
+        readable = [_hide_words(item, index.spans, moment) for item in admitted]
         if readable == items:
             return line
         if not readable:
@@ -236,7 +234,7 @@ class PurgeList:
         fingerprints = sorted({make_fingerprint(key, text) for text in all_texts if len(text) >= _LEAST})
         signed = sign_spans(key, all_texts)
         purge = Purge(
-            str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)), stretches=signed
+            str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)), spans=signed
         )
         begun: dict[str, Any] = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
         begun["stretches"] = {str(count): signatures for count, signatures in signed.items()}
@@ -308,11 +306,11 @@ def list_texts(values: Mapping[str, Any]) -> list[str]:
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
 
-def _hide_words(item: Any, stretches: PurgedSpans, moment: float) -> Any:
+def _hide_words(item: Any, spans: PurgedSpans, moment: float) -> Any:
     """Return a change with purged words made unreadable."""
-    if not stretches or not isinstance(item, dict) or not isinstance(item.get("data"), dict):
+    if not spans or not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         return item
-    return {**item, "data": stretches.hide_in(item["data"], moment)}
+    return {**item, "data": spans.hide_in(item["data"], moment)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +323,7 @@ class Purge:
         ids: IDs of the purged records.
         fingerprints: Hexadecimal signatures of their texts.
         resting: IDs of records that were only derived from the others, and may be derived again.
-        stretches: Signatures of spans by number of words; see `PurgedSpans`. Empty in lists of earlier versions.
+        spans: Signatures of spans by number of words; see `PurgedSpans`. Empty in lists of earlier versions.
         sums: Sums of spans by number of words; see `SpanSums`. Empty in lists of earlier versions.
         receipt: Result of the purge; None while unfinished.
     """
@@ -336,7 +334,7 @@ class Purge:
     fingerprints: tuple[str, ...]
     resting: tuple[str, ...] = ()
     receipt: Mapping[str, Any] | None = None
-    stretches: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    spans: Mapping[int, Sequence[str]] = field(default_factory=dict)
     sums: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @property
@@ -361,7 +359,7 @@ class PurgeIndex:
     lasting: set[str] = field(default_factory=set)
     fingerprints: dict[str, float] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
-    stretches: PurgedSpans = field(default_factory=PurgedSpans)
+    spans: PurgedSpans = field(default_factory=PurgedSpans)
 
     @property
     def has_any(self) -> bool:
@@ -409,14 +407,14 @@ class PurgeIndex:
             self.ids |= dict.fromkeys(purge.ids, moment)
             self.lasting.update(set(purge.ids).difference(purge.resting))
             self.fingerprints |= dict.fromkeys(purge.fingerprints, moment)
-            for count, signatures in purge.stretches.items():
+            for count, signatures in purge.spans.items():
                 signed.setdefault(count, {}).update(dict.fromkeys(signatures, moment))
                 span_sums = sums.setdefault(count, set())
                 if span_sums is not None and count in purge.sums:
                     span_sums.update(purge.sums[count])
                 else:
                     sums[count] = None
-        self.stretches = PurgedSpans(
+        self.spans = PurgedSpans(
             self.key, signed, sums={count: span_sums for count, span_sums in sums.items() if span_sums}
         )
 
@@ -512,7 +510,7 @@ def _take_line(read: PurgeIndex, line: bytes, path: Path) -> None:
             signed = {int(count): tuple(map(str, values)) for count, values in value.get("stretches", {}).items()}
             ids, texts, resting = (tuple(value.get(name, ())) for name in ("ids", "fingerprints", "resting"))
             sums = {int(count): tuple(map(int, values)) for count, values in value.get("sums", {}).items()}
-            purges[purge_id] = Purge(purge_id, at, ids, texts, resting, stretches=signed, sums=sums)
+            purges[purge_id] = Purge(purge_id, at, ids, texts, resting, spans=signed, sums=sums)
         elif (begun := purges.get(purge_id)) is not None:
             purges[purge_id] = replace(begun, receipt=dict(value["receipt"]))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -370,10 +370,10 @@ class SpanSums:
         return words[np.isin(differences[words] & SUM, sums)]
 
 
-def compute_sums(key: bytes, stretches: Iterable[Sequence[str]]) -> dict[int, list[int]]:
+def compute_sums(key: bytes, spans: Iterable[Sequence[str]]) -> dict[int, list[int]]:
     """Return the sums of spans by their number of words."""
     numbers, sums = WordNumbers(key), dict[int, set[int]]()
-    for words in stretches:
+    for words in spans:
         sums.setdefault(len(words), set()).add(sum(map(numbers.__getitem__, words)) & SUM)
     return {count: sorted(span_sums) for count, span_sums in sorted(sums.items())}
 

@@ -1,6 +1,6 @@
-"""Memories, the kind of record that people know by name: their storages.
+"""Storages of memories.
 
-Each name loads what it needs when it is first asked for.
+A name is imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -43,7 +43,7 @@ _MIGRATION: Final = "agent_memory.engines.backend_migration:Migration"
 Watcher = Callable[[Collection[str], "Caller"], Awaitable[object]]
 """Removes memories from other files; gets the IDs of forgotten or reworded ones, and the session."""
 Checks = Callable[["Caller"], Awaitable[Sequence[Any]]]
-"""Returns the results of checks: each `Check` of `care.health` has a code, a level, a sentence and advice."""
+"""Returns check results; each `Check` of `care.checks` has a code, a level, a sentence and advice."""
 _FIRST_ANSWER: Final = 0.25
 """Seconds within which a session is shown its scratchpad; reading everything would take the processor from it."""
 

@@ -174,7 +174,7 @@ class Searcher:
         )
 
     async def find_similar(self, memory: Memory, caller: Caller) -> list[Memory]:
-        """Return memories to compare with a memory; see `service.similar`."""
+        """Return memories to compare with a memory; see `memory.similarity`."""
         return await find_similar(self._storage, memory, caller)
 
     # -- before forgetting --------------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|
 
 
 class _ContextRule(NamedTuple):
-    """Form that is_secret a secret, such as a call with a password.
+    """Rule for one form of a secret, such as a call with a password.
 
     Attributes:
         stems: Literals of which the text in lower case has one.

@@ -65,9 +65,9 @@ _MIN_DECODED: Final = 8
 
 
 class DecodedText(NamedTuple):
-    """DecodedText text, and the place of each letter in the original.
+    """Decoded text with the original position of each character.
 
-    `places` has one more entry, for the end.
+    `places` has one more entry than `text`, for the end.
     """
 
     text: str

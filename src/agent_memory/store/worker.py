@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from agent_memory.store.protocols import Settle
+
     Hold = Callable[[float], AbstractContextManager[object]]
     """Returns a context manager that holds the lock; its argument is the number of seconds to wait at most."""
-    Settle = Callable[[], object] | None
-    """Syncs what was written; None where nothing is left to be synced."""
 
 S = TypeVar("S")
 T = TypeVar("T")

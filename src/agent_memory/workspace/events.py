@@ -7,14 +7,17 @@ from typing import Final
 from agent_memory.memory.events import EventSpec
 
 COMMON: Final = {
-    "workspace": "its name",
-    "agent": "who did it; null for a person or a driver",
-    "session_id": "the session it happened in",
-    "timestamp": "ISO 8601, UTC",
+    "workspace": "name of the workspace",
+    "agent": "agent that made the change; null for a person or a driver",
+    "session_id": "ID of the session",
+    "timestamp": "time of the event: ISO 8601, UTC",
 }
-"""Fields of all events; the module adds the last two."""
+"""Fields of all events. The Amplifier module adds the last two."""
 
-_ATTEMPT: Final = {"step": "phase/agent/key; null for a row", "attempt": "its number, from 1; 0 for a row"}
+_ATTEMPT: Final = {
+    "step": "step as phase/agent/key; null for a row",
+    "attempt": "number of the attempt, from 1; 0 for a row",
+}
 
 EVENTS: Final = {
     spec.name: spec
@@ -22,36 +25,44 @@ EVENTS: Final = {
         EventSpec(
             "workspace:row_saved",
             "A row was added.",
-            {"table": "its table", "row_id": "its id", "proposal": "whether another row has its unique value"},
+            {
+                "table": "table of the row",
+                "row_id": "ID of the row",
+                "proposal": "true if another row has the same unique value",
+            },
         ),
         EventSpec("workspace:rows_saved", "Rows were added at once.", {}),
         EventSpec(
             "workspace:row_updated",
             "A row was changed.",
-            {"table": "its table", "row_id": "its id", "columns": "names of what was written"},
+            {"table": "table of the row", "row_id": "ID of the row", "columns": "names of the written columns"},
         ),
-        EventSpec("workspace:claimed", "A step was claimed.", {**_ATTEMPT, "owner": "the worker"}),
-        EventSpec("workspace:finished", "A step is done.", {**_ATTEMPT, "phase_done": "the phase, where it is, too"}),
-        EventSpec("workspace:released", "A claim was given back; what the attempt wrote is taken back.", _ATTEMPT),
+        EventSpec("workspace:claimed", "A step was claimed.", {**_ATTEMPT, "owner": "name of the worker"}),
+        EventSpec(
+            "workspace:finished",
+            "A step is done.",
+            {**_ATTEMPT, "phase_done": "phase, if it is done too"},
+        ),
+        EventSpec("workspace:released", "A claim was released; the writes of the attempt are undone.", _ATTEMPT),
         EventSpec(
             "workspace:failed",
-            "An attempt failed; what it wrote is taken back.",
-            {**_ATTEMPT, "kind": "transient, validation or quality", "left": "how often it may still be tried"},
+            "An attempt failed; its writes are undone.",
+            {**_ATTEMPT, "kind": "transient, validation or quality", "left": "number of remaining attempts"},
         ),
         EventSpec(
             "workspace:snapshot_failed",
-            "A phase is done, and its snapshot could not be made yet.",
-            {"phase": "the phase", "code": "of the error"},
+            "A phase is done, but its snapshot could not be made yet.",
+            {"phase": "name of the phase", "code": "error code"},
         ),
         EventSpec(
             "workspace:dump_failed",
-            "A snapshot is made, and the copy of the database could not be written.",
-            {"snapshot": "its name", "code": "of the error"},
+            "A snapshot is made, but the copy of the database could not be written.",
+            {"snapshot": "name of the snapshot", "code": "error code"},
         ),
         EventSpec(
             "workspace:validated",
-            "A step that was done was judged.",
-            {"step": "phase/agent/key", "passed": "whether it stays done"},
+            "A finished step was validated.",
+            {"step": "step as phase/agent/key", "passed": "true if the step stays done"},
         ),
     )
 }

@@ -110,10 +110,10 @@ def barring(root: Path, agents: Collection[str]) -> AdmissionFilter:
         return reduce(lambda text, purge_list: purge_list.filter_line(text) if text else text, lists, line)
 
     def hide(text: str) -> str:
-        return reduce(lambda shown, purge_list: purge_list.stretches().hide(shown), lists, text)
+        return reduce(lambda shown, purge_list: purge_list.get_spans().hide(shown), lists, text)
 
     gone = {record_id for purge_list in lists for purge in purge_list.purges() for record_id in purge.ids}
-    return AdmissionFilter(admit, hide if any(purge_list.stretches() for purge_list in lists) else None, gone)
+    return AdmissionFilter(admit, hide if any(purge_list.get_spans() for purge_list in lists) else None, gone)
 
 
 def without_records(page: str, gone: Collection[str]) -> str:

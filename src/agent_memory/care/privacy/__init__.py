@@ -1,6 +1,6 @@
-"""Rights of a person: purge, encryption, inbox of unconfirmed notes.
+"""Privacy: purge, encryption and stored secrets.
 
-Each name loads what it needs when it is first asked for.
+A name is imported on first use. The two names of the inbox are from `agent_memory.memory`.
 """
 
 from typing import TYPE_CHECKING
@@ -18,27 +18,22 @@ if TYPE_CHECKING:
     from agent_memory.care.privacy.purge import PurgePlan, PurgeReceipt, Purging
     from agent_memory.care.privacy.stored_secrets import RecordWithSecrets, find_stored_secrets
     from agent_memory.care.privacy.text_search import FileWithWords
-    from agent_memory.memory.inbox import HeldCandidates, Inbox
-    from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
+    from agent_memory.memory.inbox import Inbox
+    from agent_memory.memory.inbox_access import opened_inbox
 
 __all__ = [
     "BEYOND_ENCRYPTION",
     "EncryptionResult",
     "FileWithWords",
-    "HeldCandidates",
     "Inbox",
     "PurgePlan",
     "PurgeReceipt",
     "Purging",
     "RecordWithSecrets",
     "change_key",
-    "count_waiting",
     "decrypt",
-    "drop_stored",
     "encrypt",
     "find_stored_secrets",
-    "inbox_exists",
-    "keep_inbox",
     "opened_inbox",
 ]
 

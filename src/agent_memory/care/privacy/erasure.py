@@ -83,14 +83,14 @@ class ErasureResult:
 
 
 def erase_backups(
-    folder: AgentFolder, texts: Collection[str], stretches: PurgedSpans, admission: AdmissionFilter, done: ErasureResult
+    folder: AgentFolder, texts: Collection[str], spans: PurgedSpans, admission: AdmissionFilter, done: ErasureResult
 ) -> None:
     """Rewrite the agent's backups that have these texts or records."""
     root = folder.path.parent
     sweep_agents(root)  # a process that was killed here left a backup unpacked
     for backup in list_backups(root, folder.agent_id):
         with done.record_failure(backup.path):
-            if search_backup(backup.path, texts, admission.gone, stretches):
+            if search_backup(backup.path, texts, admission.gone, spans):
                 withdraw(backup.path, root, admission)
                 done.files.append(f"{backup.path.parent.name}/{backup.path.name}")
 
@@ -277,7 +277,7 @@ class TextHider:
     Args:
         texts: Texts to hide wherever they occur.
         record_ids: IDs of records whose footnotes and claims pages lose.
-        stretches: Signatures of the same words, for unknown texts.
+        spans: Signatures of the same words, for unknown texts.
 
     Attributes:
         wording: Finds the texts.
@@ -285,15 +285,15 @@ class TextHider:
         renamed: New names of changed long texts by old name.
     """
 
-    def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: PurgedSpans | None = None) -> None:
+    def __init__(self, texts: Iterable[str], record_ids: Collection[str], spans: PurgedSpans | None = None) -> None:
         self.wording, self.ids = TextMatcher(texts), frozenset(record_ids)
-        self._stretches = stretches or PurgedSpans()
+        self._spans = spans or PurgedSpans()
         self.renamed: dict[str, str] = {}
 
     def hidden(self, text: str) -> str:
         """Return a text without it."""
         text = replace_names(without_records(text, self.ids), self.renamed)
-        return self._stretches.hide(self.wording.hidden(text))
+        return self._spans.hide(self.wording.hidden(text))
 
     def without_entries(self, pad: str) -> str:
         """Return a scratchpad without the entries of these records."""

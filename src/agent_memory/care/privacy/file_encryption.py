@@ -23,7 +23,7 @@ from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import encrypt_backup, list_backups
 from agent_memory.care.encrypted_files import decrypt_aside, pack, recode, remove_pad, remove_views, unlike, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
-from agent_memory.care.privacy.text_search import FileWithWords, extract_texts, iter_contents, stretches
+from agent_memory.care.privacy.text_search import FileWithWords, extract_texts, iter_contents, iter_word_spans
 from agent_memory.encryption import KeyFile, State, data_key, person_key
 from agent_memory.encryption.keys import add_key, build_key_gone_error, get_key_file, get_key_source
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
@@ -301,8 +301,8 @@ def find_plaintext(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWo
     """
     by_beginning: defaultdict[str, set[str]] = defaultdict(set)
     for text in texts:
-        for stretch in stretches(text):
-            by_beginning[stretch[:_BEGIN]].add(stretch)
+        for span in iter_word_spans(text):
+            by_beginning[span[:_BEGIN]].add(span)
     if not by_beginning:
         return []
     files = []

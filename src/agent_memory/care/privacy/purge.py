@@ -208,7 +208,7 @@ class Purging:
             StorageError: A file cannot be read.
         """
         ids = {record_id for purge in self.list.purges() for record_id in purge.ids}
-        return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches(), short=True)
+        return await asyncio.to_thread(search, self._folder, texts, ids, self.list.get_spans(), short=True)
 
     async def _older(self, memory_id: str) -> list[str]:
         if await self._service.storage.get(memory_id) is None:
@@ -262,7 +262,7 @@ class Purging:
         hiding = self._hiding(purge, texts)
         hide = hiding.hidden
         admission = AdmissionFilter(lambda line: self._filter_line(line, purge, hide), hide, purge.ids)
-        erase_backups(self._folder, texts, self.list.stretches(purge, texts), admission, done)
+        erase_backups(self._folder, texts, self.list.get_spans(purge, texts), admission, done)
         if self._folder.blobs.is_dir():
             erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
         # It is rendered from the journals later: the next session would take erased words for an edit of a person.
@@ -270,7 +270,7 @@ class Purging:
         erase_journals(self._folder, purge.ids, hide, done)
 
     def _hiding(self, purge: Purge, texts: Iterable[str]) -> TextHider:
-        return TextHider(texts, purge.ids, self.list.stretches(purge, texts))
+        return TextHider(texts, purge.ids, self.list.get_spans(purge, texts))
 
     def _filter_line(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
         """Return a line of a backup's journal without purged content."""
@@ -285,11 +285,11 @@ class Purging:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
     def _receipt(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> PurgeReceipt:
-        files = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
+        files = search(self._folder, texts, purge.ids, self.list.get_spans(purge, texts))
         root = self._folder.path.parent
         where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
-        searched = sum(map(is_distinctive, texts)) or sum(map(len, purge.stretches.values()))
+        searched = sum(map(is_distinctive, texts)) or sum(map(len, purge.spans.values()))
         return PurgeReceipt(
             purge.id,
             to_text(self._clock()),

@@ -75,7 +75,7 @@ def search(
     folder: AgentFolder,
     texts: Collection[str],
     ids: Collection[str] = (),
-    stretches: PurgedSpans | None = None,
+    spans: PurgedSpans | None = None,
     *,
     short: bool = False,
 ) -> list[FileWithWords]:
@@ -85,14 +85,14 @@ def search(
         folder: Folder of the agent.
         texts: Texts to search for.
         ids: IDs of records, which count at the beginning of a change.
-        stretches: Signatures of unknown words to search for.
+        spans: Signatures of unknown words to search for.
         short: True to search for texts that may occur by chance.
 
     Raises:
         OSError: A file cannot be read.
     """
     return _find_matches(
-        chain(iter_contents(folder), _iter_encrypted(folder)), TextMatcher(texts, short=short), ids, stretches
+        chain(iter_contents(folder), _iter_encrypted(folder)), TextMatcher(texts, short=short), ids, spans
     )
 
 
@@ -100,9 +100,9 @@ def _find_matches(
     contents: Iterable[tuple[Path, str | None, bytes]],
     wording: TextMatcher,
     ids: Collection[str],
-    stretches: PurgedSpans | None = None,
+    spans: PurgedSpans | None = None,
 ) -> list[FileWithWords]:
-    changes, looked_for = _compile_changes(ids), [pattern for pattern in (wording, stretches) if pattern]
+    changes, looked_for = _compile_changes(ids), [pattern for pattern in (wording, spans) if pattern]
     files = []
     for path, member, content in contents if looked_for or changes else ():
         count = len(changes.findall(content)) if changes is not None else 0
@@ -164,7 +164,7 @@ def among_backups(folder: AgentFolder) -> Iterator[Path]:
 
 
 def search_backup(
-    path: Path, texts: Collection[str], ids: Collection[str], stretches: PurgedSpans | None = None
+    path: Path, texts: Collection[str], ids: Collection[str], spans: PurgedSpans | None = None
 ) -> list[FileWithWords]:
     """Search one backup; see `search`.
 
@@ -172,7 +172,7 @@ def search_backup(
         OSError: It cannot be read.
     """
     return _find_matches(
-        ((path, member, content) for member, content in _members(path)), TextMatcher(texts), ids, stretches
+        ((path, member, content) for member, content in _members(path)), TextMatcher(texts), ids, spans
     )
 
 
@@ -245,7 +245,7 @@ def _compile_changes(ids: Collection[str]) -> re.Pattern[bytes] | None:
     return re.compile(b"(?:" + change + rb'|--- \{)"id": "(?:' + named + b')"')
 
 
-_STRETCH: Final = 40
+_SPAN_WORDS: Final = 40
 """Words."""
 _ENDS: Final = ".,;:!?…。"
 """Ends of sentences, which differ where the same words continue."""
@@ -260,7 +260,7 @@ class TextMatcher:
     """
 
     def __init__(self, texts: Iterable[str], *, short: bool = False) -> None:
-        wanted = {way for text in texts for way in stretches(text, short=short)}
+        wanted = {way for text in texts for way in iter_word_spans(text, short=short)}
         ways = sorted(wanted, key=lambda way: (-len(way), way))
         self._pattern = re.compile("|".join(map(_compile_span, ways))) if ways else None
 
@@ -285,7 +285,7 @@ class TextMatcher:
         return "".join([*parts, text[shown_to:]])
 
 
-def stretches(text: str, *, short: bool = False) -> Iterator[str]:
+def iter_word_spans(text: str, *, short: bool = False) -> Iterator[str]:
     """Yield a text in comparable form, in spans of 40 words; the last has the rest.
 
     A short one, which may occur by chance, only if `short`.
@@ -293,9 +293,9 @@ def stretches(text: str, *, short: bool = False) -> Iterator[str]:
     words = normalize_text(text).split()
     if not words or not (short or is_distinctive(text)):
         return
-    count = max(1, len(words) // _STRETCH)
+    count = max(1, len(words) // _SPAN_WORDS)
     for number in range(count):
-        yield " ".join(words[number * _STRETCH : None if number == count - 1 else (number + 1) * _STRETCH])
+        yield " ".join(words[number * _SPAN_WORDS : None if number == count - 1 else (number + 1) * _SPAN_WORDS])
 
 
 def _compile_span(way: str) -> str:

@@ -30,11 +30,11 @@ NO_MODEL: Final = "No language model is given, so this was found by rules."
 _FAILED: Final = "The language model {why}, so this was {done} by rules."
 _CLAUSES: Final = {MODEL_SILENT: "did not answer", MODEL_UNREADABLE: "gave no answer that can be read"}
 _AGAIN: Final = "\n\nYour last answer was not that JSON array. Answer with it alone."
-_MOST_ANSWER: Final = 200_000
-"""Characters of an answer that is read."""
-_SECONDS: Final = 30.0
-_MOST_SILENT: Final = 3
-_REST: Final = 60.0
+_MAX_ANSWER_CHARS: Final = 200_000
+"""A longer answer is not read."""
+_TIMEOUT_SECONDS: Final = 30.0
+_MAX_SILENT_CALLS: Final = 3
+_REST_SECONDS: Final = 60.0
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
@@ -50,16 +50,16 @@ class ModelBudget:
     """Limits of a model in one session, and its use.
 
     Args:
-        max_calls: Calls at most, repeated ones included.
-        max_tokens: Tokens of all prompts and answers at most, estimated from their lengths.
-        max_prompt_tokens: Tokens of one prompt at most.
-        seconds: Timeout of one answer.
-        max_silent: Calls in a row without an answer after which the model rests.
-        rest: Seconds of that rest.
+        max_calls: Most calls, including repeated ones.
+        max_tokens: Most tokens of all prompts and answers, estimated from their lengths.
+        max_prompt_tokens: Most tokens of one prompt.
+        seconds: Timeout of one answer in seconds.
+        max_silent: Consecutive calls without an answer before the model rests.
+        rest: Length of that rest in seconds.
         now: Monotonic time in seconds.
 
     Attributes:
-        calls, tokens: What was spent.
+        calls, tokens: Number of calls and tokens used.
         failures: Number of failures by reason.
     """
 
@@ -68,10 +68,10 @@ class ModelBudget:
         max_calls: int = 200,
         max_tokens: int = 500_000,
         max_prompt_tokens: int = 20_000,
-        seconds: float = _SECONDS,
+        seconds: float = _TIMEOUT_SECONDS,
         *,
-        max_silent: int = _MOST_SILENT,
-        rest: float = _REST,
+        max_silent: int = _MAX_SILENT_CALLS,
+        rest: float = _REST_SECONDS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.max_calls, self.max_tokens, self.max_prompt_tokens = max_calls, max_tokens, max_prompt_tokens
@@ -106,9 +106,9 @@ class ModelBudget:
         """Report a problem of the model, once until it changes.
 
         Args:
-            problem: One sentence; None if the model answered.
-            service: Service that reports it.
-            caller: Session that hears of it.
+            problem: Problem as a sentence, or None after an answer.
+            service: Service that reports the problem.
+            caller: Session that receives the report.
         """
         reported, self._reported = self._reported, problem
         if problem is not None and problem != reported:
@@ -157,7 +157,7 @@ class Asking:
     model: LanguageModel | None = None
     retries: int = 2
     backoff: float = 1.0
-    timeout: float = _SECONDS
+    timeout: float = _TIMEOUT_SECONDS
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     budget: ModelBudget = field(default_factory=ModelBudget)
 
@@ -180,7 +180,7 @@ class Asking:
             if answer is None:
                 code, why = ("", refusal) if refusal else (MODEL_SILENT, _CLAUSES[MODEL_SILENT])
                 break
-            value = read(answer) if len(answer) <= _MOST_ANSWER else None
+            value = read(answer) if len(answer) <= _MAX_ANSWER_CHARS else None
             if value is not None:
                 return value
         self.budget.failures[why] += 1

@@ -10,7 +10,7 @@ from agent_memory.settings import Settings
 
 
 class EntityExtractionConfig(Settings):
-    """Settings of the extraction of entities.
+    """Settings of entity extraction.
 
     `llm_provider`, `model`, `max_tokens` and `temperature` have no effect: rules extract entities.
     """
@@ -28,20 +28,23 @@ class EntityExtractionConfig(Settings):
 
 
 class EntityDeduplicationConfig(Settings):
-    """Enabled stages of comparing entities, and their thresholds."""
+    """Stages and thresholds of entity comparison."""
 
     exact_match_enabled: bool = True
     fuzzy_match_enabled: bool = True
     fuzzy_threshold: float = Field(default=0.85, ge=0, le=1)
     embedding_match_enabled: bool = True
     embedding_threshold: float = Field(
-        default=0.80, ge=0, le=1, description="Likeness by meaning from which one is compared; it merges nothing."
+        default=0.80,
+        ge=0,
+        le=1,
+        description="Least cosine similarity of compared entities; it merges none.",
     )
     rule_based_enabled: bool = True
 
 
 class WindowConfig(Settings):
-    """Summaries of turns that follow each other, of `max_tokens` at most.
+    """Settings of summaries of consecutive turns, each up to `max_tokens`.
 
     `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
     """
@@ -54,7 +57,7 @@ class WindowConfig(Settings):
 
 
 class MetaConfig(Settings):
-    """Summaries of summaries, of conversations that are long; of `max_tokens` at most.
+    """Settings of summaries of long conversations, each up to `max_tokens`.
 
     `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
     """
@@ -82,15 +85,17 @@ class MemoryIngestionConfig(Settings):
     embedding_enabled: bool = True
     entity_extraction_enabled: bool = True
     summarization_enabled: bool = True
-    async_extraction: bool = Field(default=True, description="Draw entities in the background, else before the answer.")
-    async_summarization: bool = Field(default=True, description="Summarise in the background, else before the answer.")
+    async_extraction: bool = Field(
+        default=True, description="Extract entities in the background, else before the answer."
+    )
+    async_summarization: bool = Field(default=True, description="Summarize in the background, else before the answer.")
     queue_backend: Literal["redis", "inmemory"] = Field(
         default="inmemory",
-        description="What tells other processes that there is work; the backlog is the journal, whatever is set here.",
+        description="Queue that wakes up other processes. The backlog itself is always the journal.",
     )
-    redis_url: str = Field(default="redis://127.0.0.1:6379/0", description="Of the server, with `redis`.")
+    redis_url: str = Field(default="redis://127.0.0.1:6379/0", description="URL of the server, for `redis` only.")
     max_ingestion_latency_ms: int = Field(
-        default=500, ge=1, description="A turn that took longer to take in is logged as slow."
+        default=500, ge=1, description="Slower ingestion of a turn is logged as slow."
     )
     entity_extraction: EntityExtractionConfig = Field(default_factory=EntityExtractionConfig)
     deduplication: EntityDeduplicationConfig = Field(default_factory=EntityDeduplicationConfig)

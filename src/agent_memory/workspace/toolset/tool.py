@@ -197,7 +197,7 @@ class ToolSession:
         return self.claim
 
     def make_room(self) -> None:
-        """Return a claim on a row, and forget an expired one.
+        """Release a claim on a row, and drop an expired claim.
 
         Raises:
             LeaseError: A step is still claimed.
@@ -216,7 +216,7 @@ class ToolSession:
         self.claim = None
 
     def leave(self) -> None:
-        """Return the claim, if there is one, and undo its attempt."""
+        """Release the claim, if any, and undo its attempt."""
         claim, self.claim = self.claim, None
         if claim is not None:
             with contextlib.suppress(AgentMemoryError):  # it has ended by itself, or will

@@ -1,4 +1,4 @@
-"""Signed stretches of words: found in whatever form, by nobody without the key."""
+"""Signed spans of words: found in whatever form, by nobody without the key."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ WORDS = ["ann", "Ann's", "salary", "été", "42", "a\nb", "x_y", "&amp;", '"quot
 )
 def test_find_returns_all_texts_with_stretches(texts: list[str], purged: list[str]) -> None:
     signed, sums = sign_spans(KEY, purged), sum_spans(KEY, purged)
-    stretches = PurgedSpans(KEY, signed, sums=sums)
+    spans = PurgedSpans(KEY, signed, sums=sums)
     lines = [json.dumps({"content": text}, ensure_ascii=False).encode() for text in texts]
     expected = {place for place, text in enumerate(texts) if PurgedSpans(KEY, signed).count(text)}
-    assert expected <= set(stretches.find(lines))
-    assert [stretches.hide(text) for text in texts] == [PurgedSpans(KEY, signed).hide(text) for text in texts]
+    assert expected <= set(spans.find(lines))
+    assert [spans.hide(text) for text in texts] == [PurgedSpans(KEY, signed).hide(text) for text in texts]
 
 
 def finder(*texts: str, key: bytes = KEY, **options: object) -> PurgedSpans:
