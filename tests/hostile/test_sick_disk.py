@@ -212,11 +212,11 @@ async def test_a_read_that_fails_after_a_promotion_is_no_failure_of_it(
     await service.settle()
     load, loads = ScratchpadManager.load, []
 
-    async def fails_later(manager: ScratchpadManager) -> Scratchpad:
+    async def fails_later(manager: ScratchpadManager, *arguments: Any) -> Scratchpad:
         loads.append(len(loads))
         if len(loads) > 1:
             raise StorageError("Could not read memories.yaml: Input/output error.")
-        return await load(manager)
+        return await load(manager, *arguments)
 
     monkeypatch.setattr(ScratchpadManager, "load", fails_later)
     promoted = await service.promote(memory_id)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
+    from agent_memory.memory.scratchpad_entries import Selection
     from agent_memory.memory.scratchpad_file import FolderLook, PadSave
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.memory.trust import TrustGate
@@ -113,10 +114,17 @@ class AgentScratchpad:
         self.last = await self.manager.load()
         return self.last
 
-    async def after_change(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
-        """Return the scratchpad after a change; or None and the reason."""
+    async def after_change(
+        self, caller: Caller, load_recent: Callable[[Selection], Awaitable[list[Memory]]] | None = None
+    ) -> tuple[Scratchpad | None, str | None]:
+        """Return the scratchpad after a change; or None and the reason.
+
+        Args:
+            caller: Session that changed something.
+            load_recent: As in `ScratchpadManager.load`.
+        """
         try:
-            self.last = await self.manager.load()
+            self.last = await self.manager.load(load_recent)
         except StorageError as error:
             message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
             await self._monitor.report_failure("scratchpad", error.code, message, caller)

@@ -20,7 +20,7 @@ from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, Scratchpad
 from agent_memory.store.memory_storage import detect_storage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from agent_memory.models import Memory
@@ -86,14 +86,17 @@ class ScratchpadManager:
         """Path of scratchpad.yaml."""
         return self.pad_file.path
 
-    async def load(self) -> Scratchpad:
+    async def load(self, load_recent: Callable[[Selection], Awaitable[list[Memory]]] | None = None) -> Scratchpad:
         """Return the present scratchpad.
+
+        Args:
+            load_recent: Loads the candidates; the method of the storage when omitted.
 
         Raises:
             StorageError: The memories cannot be read.
         """
         selection = Selection(self.max_size, self.promotion_threshold)
-        recent = await self.storage.recent(selection)
+        recent = await (load_recent or self.storage.recent)(selection)
         return Scratchpad(agent_id=self.agent_id, entries=selection.choose(recent))
 
     async def save(self, scratchpad: Scratchpad) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.index import Hit
     from agent_memory.memory.caller import Caller
     from agent_memory.models import Memory, MemorySearchResult
+    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.memory_storage import MemoryStorage
 
 MAX_SIMILAR: Final = 3
@@ -28,7 +29,9 @@ _MIN_SHARE: Final = 0.3
 """Share of the text's words that a memory similar by words alone holds."""
 
 
-async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -> list[Memory]:
+async def find_similar(
+    storage: MemoryStorage, memory: Memory, caller: Caller, hits: Sequence[MemorySearchResult] | None = None
+) -> list[Memory]:
     """Return up to three memories similar to a stored one, best first.
 
     By words always, by meaning if the model is loaded. Memories of other projects and groups, replaced ones and
@@ -38,13 +41,22 @@ async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -
         storage: Where the memories are.
         memory: Memory that was stored.
         caller: Session that stored it.
+        hits: Hits of `load_recent_and_hits`; searched for when omitted.
     """
     if memory.is_item:
         return []
-    hits = await _search(storage, memory.content, caller)
+    hits = await _search(storage, memory.content, caller) if hits is None else hits
     hits = [hit for hit in hits if hit.memory.id not in {memory.id, memory.supersedes}]
     hits = [hit for hit in hits if may_stand_for(hit.memory.trust, memory.trust)]
     return choose_similar([hit for hit in hits if not of_another_project(hit.memory, memory.project)])
+
+
+async def load_recent_and_hits(
+    storage: MemoryStorage, memory: Memory, caller: Caller, order: RecencyRule
+) -> tuple[list[Memory], Sequence[MemorySearchResult] | None]:
+    """Return scratchpad candidates and the hits for `find_similar`."""
+    filters = filters_of(None).within(caller.group)
+    return await storage.load_recent_and_hits(order, memory.content, _CANDIDATES, filters, _may_be_similar)
 
 
 async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Caller) -> bool:

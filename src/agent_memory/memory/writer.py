@@ -30,7 +30,7 @@ from agent_memory.memory.drafts import (
 )
 from agent_memory.memory.forget_service import ForgetService
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
-from agent_memory.memory.similarity import find_similar
+from agent_memory.memory.similarity import find_similar, load_recent_and_hits
 from agent_memory.memory.trust import SAID, get_statement
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction import SecretRedactor
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.results import Imported
     from agent_memory.memory.service_parts import ServiceParts
-    from agent_memory.models import Memory, Observation, Trace
+    from agent_memory.models import Memory, MemorySearchResult, Observation, Trace
+    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
 
@@ -90,7 +91,15 @@ class Writer:
         written = await self._write(values, caller)
         self._monitor.note_duration("stores", (time.perf_counter() - started) * 1000, caller)
         stored, is_new = written.memory, written.outcome == "new"
-        pad, degraded = await self._scratchpad.after_change(caller)
+        hits: Sequence[MemorySearchResult] | None = None
+
+        async def load_recent(order: RecencyRule) -> list[Memory]:
+            nonlocal hits
+            recent, hits = await load_recent_and_hits(self._storage, stored, caller, order)
+            return recent
+
+        is_searched = is_new and not stored.is_item
+        pad, degraded = await self._scratchpad.after_change(caller, load_recent if is_searched else None)
         is_in_pad = pad is not None and stored.id in pad
         if is_new:
             await self._monitor.report_stored(stored, written.redacted, caller, is_in_pad=is_in_pad)
@@ -102,7 +111,7 @@ class Writer:
         self._monitor.check_size(caller)
         degraded = degraded or await self._monitor.check_store(caller)
         trace = await self._storage.released(stored.content) if is_new and caller.group is None else None
-        similar = await find_similar(self._storage, stored, caller) if is_new else []
+        similar = await find_similar(self._storage, stored, caller, hits) if is_new else []
         return Stored(
             stored, is_in_pad, self._storage.backend, not is_new, written.redacted, degraded, trace, written.suspects,
             stored.supersedes if is_new else None, tuple(similar), written.proposal,

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.index import Hit
     from agent_memory.models import Kind, SearchFilters
+    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.protocols import Trouble
     from agent_memory.store.segment_opener import SegmentOpener
     from agent_memory.store.store import Answer
@@ -144,6 +145,27 @@ class MemoryStorage(RecordStorage[Memory]):
         """
         request = SearchRequest(text, limit, self._clock(), filters, patience=0)
         return _build_results(await self.answer(request, keeps))
+
+    async def load_recent_and_hits(
+        self, order: RecencyRule, text: str, limit: int, filters: SearchFilters, keeps: Callable[[Hit], bool]
+    ) -> tuple[list[Memory], Sequence[MemorySearchResult] | None]:
+        """Return the results of `recent` and `find_hits`, whose arguments these are.
+
+        In one call of the thread. The hits are None if they cannot be read, or if a service must embed the text.
+        """
+        if self._is_embedding_remote:
+            return await self.recent(order), None
+        request = SearchRequest(text, limit, self._clock(), filters, patience=0)
+
+        def load(store: Store[Memory]) -> tuple[list[Memory], Answer[Memory] | None]:
+            recent = self._shown.load_recent(store, order)
+            try:
+                return recent, store.search(request, None, keeps)
+            except StorageError:
+                return recent, None
+
+        recent, answer = await self._run(load)
+        return recent, None if answer is None else _build_results(answer)
 
     async def update_access_stats(self, memory_id: str) -> None:
         """Count one access.

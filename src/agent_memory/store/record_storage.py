@@ -90,7 +90,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             upkeep.look_after(is_changed=False)
         await self._get_ready(request)
         question = None
-        if self._is_open and self.opened.embeddings.is_remote and self.opened.embeddings.is_ready:
+        if self._is_embedding_remote:
             parsed = await self._look(lambda _: self.opened.index.parse_question(request))
             question = await asyncio.to_thread(self.opened.index.embed_question, parsed)
         return await self._run(lambda store: store.search(request, question, keeps))

@@ -126,6 +126,11 @@ class StorageEdge(Generic[R]):
     def _upkeep(self) -> IndexUpkeep | None:
         return self.opened.upkeep if self._is_open else None
 
+    @property
+    def _is_embedding_remote(self) -> bool:
+        """True if a service embeds questions, which no other call should wait for."""
+        return self._is_open and self.opened.embeddings.is_remote and self.opened.embeddings.is_ready
+
     async def _run(self, ask: Callable[[Store[R]], T]) -> T:
         """Call a function of the store, in its thread."""
         return await self.worker.run(lambda: ask(self.opened))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import StorageError
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService, views
 from agent_memory.memory.similarity import MAX_SIMILAR
 from agent_memory.settings import ServiceSettings
+from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.support import FrozenClock
 
@@ -57,6 +61,16 @@ async def test_store_lists_at_most_three(service: MemoryService) -> None:
 async def test_store_leaves_out_other_projects(service: MemoryService) -> None:
     await store(service, "The port of staging is 8443.", project="atlas")
     assert contents(await store(service, "The port of staging is 9443.", project="kestrel")) == []
+
+
+async def test_store_failed_search_lists_none(service: MemoryService, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StorageError("A segment cannot be read.")
+
+    await store(service, "The port of staging is 8443.")
+    monkeypatch.setattr(Store, "search", fail)
+    stored = await service.store("The port of staging is 9443.")
+    assert (stored.in_scratchpad, stored.similar, stored.degraded) == (True, (), None)
 
 
 async def test_update_with_new_text_lists_similar(service: MemoryService) -> None:
