@@ -67,7 +67,7 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path,
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
     assert (again["items"], again["due"]) == (0, 0)
     listed = document(cli("knowledge", "resources", "-a", "eve", "--json"))
-    assert {each["title"]: each["resource_type"] for each in listed["knowledge", "resources"]} == {
+    assert {each["title"]: each["resource_type"] for each in listed["resources"]} == {
         "chat.jsonl": "conversation", "network.md": "document",
     }  # fmt: skip
     text = cli("knowledge", "resources", "-a", "eve").stdout

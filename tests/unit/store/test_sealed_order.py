@@ -30,7 +30,7 @@ def neighbours(storage: FileStorage) -> list[tuple[str, ...]]:
     corpus = storage.opened.index.corpus
     numbers = [corpus.parts[one].number for one in IDS]
     places = corpus.talks.places(numbers)
-    return [tuple(map(corpus.parts.id_of, places[number].neighbours)) for number in numbers]
+    return [tuple(map(corpus.parts.get_id, places[number].neighbours)) for number in numbers]
 
 
 async def order(root: Path) -> list[tuple[str, ...]]:
