@@ -22,6 +22,7 @@ FOREIGN: Final = {
     "Stemmer": "for searches alone",
     "cryptography": "an extra, 25 ms",
     "keyring": "rarely needed",
+    "importlib": "its metadata, 12 ms",
     "yaml": "10 ms that a session without YAML does not pay",
     "langchain_core": "an extra",
     "structlog": "15 ms, for those who log",

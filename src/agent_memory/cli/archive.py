@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.filters import filters_given
-from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.options import (
     FilterOptions,
     MemoryIds,
@@ -134,17 +133,14 @@ def show_archived(screen: "OutputScreen", hits: "Sequence[MemorySearchResult]") 
         show_hit(screen, rank, hit, explain=False, superseded_by=None)
 
 
-async def write_archived(run: AgentContext, form: Format, write: Callable[[str], object]) -> int:
+async def write_archived(run: AgentContext, write: Callable[[dict[str, Any]], object]) -> int:
     """Write archived memories as part of an export; return their number."""
     if not has_archive(run):
         return 0
     async with opened_archive(run) as opened:
         archived = await opened.everything()
-    write(
-        "".join(
-            encode_entry({"kind": ARCHIVED.name, "id": record.id, **record.to_record()}, form) for record in archived
-        )
-    )
+    for record in archived:
+        write({"kind": ARCHIVED.name, "id": record.id, **record.to_record()})
     return len(archived)
 
 

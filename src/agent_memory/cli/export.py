@@ -5,7 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -110,9 +110,13 @@ async def _write_all(run: AgentContext, form: Format, write: "Callable[[str], ob
                 progress.update(bar, completed=done)
                 texts.clear()
         write("".join(texts))
-    if archived := await write_archived(run, form, write):
+
+    def write_entry(entry: dict[str, Any]) -> None:
+        write(encode_entry(entry, form))
+
+    if archived := await write_archived(run, write_entry):
         knowledge_counts[ARCHIVED.name] = archived
-    if waiting := await write_waiting(run, form, write):
+    if waiting := await write_waiting(run, write_entry):
         knowledge_counts[CANDIDATE.name] = waiting
     write("".join([encode_trace(trace, form) for trace in await run.service.history.traces()]))
     return done + len(texts), knowledge_counts

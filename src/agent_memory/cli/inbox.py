@@ -7,7 +7,6 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.drafts import edited_text
-from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.options import build_ambiguous, check_beginning
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day, plain
@@ -189,7 +188,7 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
         run.screen.show(f"would replace {candidate.replaces}", indent=2, style="dim")
 
 
-async def write_waiting(run: AgentContext, form: Format, write: "Callable[[str], object]") -> int:
+async def write_waiting(run: AgentContext, write: "Callable[[dict[str, Any]], object]") -> int:
     """Write what waits, as a part of an export; return how much."""
     from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 
@@ -197,12 +196,8 @@ async def write_waiting(run: AgentContext, form: Format, write: "Callable[[str],
         return 0
     async with opened_inbox(run.service) as opened:
         candidates = [*await opened.waiting(), *await opened.archived()]
-    write(
-        "".join(
-            encode_entry({"kind": CANDIDATE.name, "id": candidate.id, **candidate.to_record()}, form)
-            for candidate in candidates
-        )
-    )
+    for candidate in candidates:
+        write({"kind": CANDIDATE.name, "id": candidate.id, **candidate.to_record()})
     return len(candidates)
 
 

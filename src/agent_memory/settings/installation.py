@@ -10,9 +10,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from importlib import metadata
 from importlib.util import find_spec
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 Part = Literal["cli", "encryption", "keyring", "local", "openai", "postgres", "redis", "server", "vector", "workspace"]
 
@@ -41,6 +43,8 @@ EMBEDDERS_GROUP: Final = "agent_memory.embedders"
 
 def find_entry_points(group: str) -> dict[str, metadata.EntryPoint]:
     """Return the entry points of a group, by name."""
+    from importlib import metadata
+
     return {entry.name: entry for entry in metadata.entry_points(group=group)}
 
 
@@ -67,6 +71,8 @@ def advice(*parts: Part, reinstall: bool = False) -> str:
 
 def installed_version() -> str:
     """Return the version of this distribution, for people."""
+    from importlib import metadata
+
     try:
         return metadata.version("amplifier-bundle-agent-memory")
     except metadata.PackageNotFoundError:
