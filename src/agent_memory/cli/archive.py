@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.filters import filters_given
+from agent_memory.cli.filters import build_filters
 from agent_memory.cli.options import (
     FilterOptions,
     MemoryIds,
     OfferedFilters,
     build_ambiguous,
     check_beginning,
-    resolved,
+    resolve_ids,
 )
 from agent_memory.cli.render import show_hit, show_memories
 from agent_memory.cli.runtime import NOT_FOUND, QUIET, AgentCommand, AgentContext, CommandGroup, command
@@ -42,7 +42,7 @@ _ArchivedId = Annotated[
 
 
 @contextlib.asynccontextmanager
-async def opened_archive(run: AgentContext) -> "AsyncIterator[Archive]":
+async def open_archive(run: AgentContext) -> "AsyncIterator[Archive]":
     """Open the archive of the agent for the length of the block."""
     from agent_memory.care.archive import Archive
 
@@ -53,7 +53,7 @@ async def opened_archive(run: AgentContext) -> "AsyncIterator[Archive]":
         await archive.close()
 
 
-def whole_archived(memory: "ArchivedMemory") -> dict[str, Any]:
+def view_archived(memory: "ArchivedMemory") -> dict[str, Any]:
     """Return all fields of an archived memory with reason and time."""
     return {
         **view_whole_memory(memory.memory),
@@ -91,12 +91,12 @@ async def in_archive(run: AgentContext, word: str) -> str | None:
         return None
     if not is_memory_id(word):
         try:
-            await resolved(run.service, [word], forgotten=True)
+            await resolve_ids(run.service, [word], forgotten=True)
         except UnknownIdError:
             pass
         else:
             return None
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         (archived_id,) = await archived_ids(opened, [word])
         return archived_id if is_memory_id(archived_id) and await opened.get(archived_id) is not None else None
 
@@ -108,13 +108,13 @@ def has_archive(run: AgentContext) -> bool:
     return archive_exists(run.service.agent_id, run.service.settings)
 
 
-async def found_archived(
+async def find_archived(
     run: AgentContext, query: str, limit: int | None, filters: SearchFilters
 ) -> "list[MemorySearchResult]":
     """Return archived hits, best first; empty without an archive."""
     if not has_archive(run):
         return []
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         return list(await opened.search(query, limit or _HITS, filters, run.caller))
 
 
@@ -137,14 +137,14 @@ async def write_archived(run: AgentContext, write: Callable[[dict[str, Any]], ob
     """Write archived memories as part of an export; return their number."""
     if not has_archive(run):
         return 0
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         archived = await opened.everything()
     for record in archived:
         write({"kind": ARCHIVED.name, "id": record.id, **record.to_record()})
     return len(archived)
 
 
-async def bring_archived(
+async def import_archived(
     run: AgentContext, records: "Sequence[ArchivedMemory]", *, trusted: bool, dry_run: bool
 ) -> int:
     """Store the archived memories of a trusted export; return their number."""
@@ -155,7 +155,7 @@ async def bring_archived(
             f"Left aside {counted(len(records), 'archived memory', 'archived memories')}: only with --trusted."
         )
         return 0
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         return await opened.take_in(records, dry_run=dry_run)
 
 
@@ -163,7 +163,7 @@ async def count_archived(run: AgentContext) -> int:
     """Return the number of archived memories, 0 if it cannot be read."""
     if not has_archive(run):
         return 0
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         with contextlib.suppress(StorageError):
             return len(await opened.everything())
     return 0
@@ -174,7 +174,7 @@ async def forget_archived(run: AgentContext, named: list[str], *, reason: str, y
     archived = {word: archived_id for word in named if (archived_id := await in_archive(run, word)) is not None}
     if not archived:
         return named
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         if not yes:
             run.need_terminal("Nothing was forgotten.", "Forgetting")
             for archived_id in archived.values():
@@ -196,7 +196,7 @@ async def forget_archived(run: AgentContext, named: list[str], *, reason: str, y
 async def compact_archive(run: AgentContext, grace: timedelta | None = None) -> None:
     """Delete restored and deleted records from the archive's file."""
     if has_archive(run):
-        async with opened_archive(run) as opened:
+        async with open_archive(run) as opened:
             await opened.compact(grace)
 
 
@@ -208,10 +208,10 @@ async def list_(
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0,
 ) -> None:
     """List archived memories, the last put there first."""
-    async with opened_archive(run) as archive:
+    async with open_archive(run) as archive:
         archived = await archive.browse()
     shown = archived[offset : offset + limit]
-    rows = [whole_archived(record) for record in shown]
+    rows = [view_archived(record) for record in shown]
     head = {"agent_id": run.service.agent_id, "count": len(rows), "total": len(archived)}
     run.screen.rows({**head, "archived": rows}, "archived", _COLUMNS)
     for record in shown:
@@ -234,8 +234,8 @@ async def search(
     ] = 5,
 ) -> None:
     """Find archived memories by meaning and by words, best first."""
-    filters = await filters_given(run)
-    async with opened_archive(run) as archive:
+    filters = await build_filters(run)
+    async with open_archive(run) as archive:
         hits = await archive.search(query, limit, filters, run.caller)
     rows = as_document(hits)["archived"]
     run.screen.rows({"agent_id": run.service.agent_id, "results": rows}, "results", _HIT_COLUMNS)
@@ -253,8 +253,8 @@ async def add(
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
 ) -> None:
     """Archive memories with their older versions; searches no longer find them."""
-    wanted = await resolved(run.service, memory_id)
-    async with opened_archive(run) as archive:
+    wanted = await resolve_ids(run.service, memory_id)
+    async with open_archive(run) as archive:
         done = await archive.add(wanted, run.caller, why=reason)
     run.screen.document({"archived": [record.id for record in done]})
     run.screen.show(f"Archived {counted(len(done), 'memory', 'memories')}.")
@@ -262,12 +262,12 @@ async def add(
 
 async def restore(run: AgentContext, memory_id: _ArchivedId) -> None:
     """Restore archived memories with the versions linked to them."""
-    await bring_back(run, memory_id)
+    await restore_archived(run, memory_id)
 
 
-async def bring_back(run: AgentContext, named: list[str]) -> None:
+async def restore_archived(run: AgentContext, named: list[str]) -> None:
     """Bring archived memories back, and say so."""
-    async with opened_archive(run) as opened:
+    async with open_archive(run) as opened:
         back = await opened.restore(await archived_ids(opened, named), run.caller)
     run.screen.document({"was": "archived", "restored": [record.id for record in back]})
     run.screen.show(f"Back from the archive: {', '.join(record.id for record in back)}.")
@@ -275,7 +275,7 @@ async def bring_back(run: AgentContext, named: list[str]) -> None:
 
 async def stats(run: AgentContext) -> None:
     """Show number, reasons, dates and size of archived memories."""
-    async with opened_archive(run) as archive:
+    async with open_archive(run) as archive:
         statistics = await archive.stats()
     moments = {
         name: None if moment is None else to_text(moment)

@@ -29,8 +29,8 @@ from agent_memory.cli.options import (
     Yes,
     choose_agent,
     complete_agent,
-    given,
-    opened,
+    get_parameter,
+    open_service,
 )
 from agent_memory.cli.runtime import (
     FAILED,
@@ -77,7 +77,7 @@ OlderThan = Annotated[
 @command(OptionalAgentOption)
 async def create(place: CommandContext) -> None:
     """Create one backup file for each agent and verify it."""
-    whose = place.given(OptionalAgentOption).agent
+    whose = place.get_options(OptionalAgentOption).agent
     if whose is None and not agents_under(place.root):
         show_none(place)
         return
@@ -99,7 +99,7 @@ async def create(place: CommandContext) -> None:
 
 async def _create(place: CommandContext, name: str) -> Backup:
     caller = Caller(SESSION_ID)
-    async with opened(name, place.root) as service:
+    async with open_service(name, place.root) as service:
         await service.pad.notice(caller)
         made = await asyncio.to_thread(create_backup, folder_of(name, place.root))
         fields = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
@@ -118,7 +118,7 @@ async def verify(place: CommandContext, files: Files) -> None:
     """Read backups whole, and say whether they are what they were."""
     rows, bad = [], 0
     for file in files:
-        path = _path_of(place, file)
+        path = _resolve_path(place, file)
         summary = await asyncio.to_thread(verify_backup, path)
         rows.append({"file": str(path), **_said(summary.manifest), "problems": list(summary.problems)})
         if summary.problems:
@@ -138,12 +138,12 @@ async def restore(
     place: CommandContext, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
 ) -> None:
     """Restore an agent from a backup, after a backup of now."""
-    agent = given(place, "agent")  # the environment names none: whose a backup is stands in it
+    agent = get_parameter(place, "agent")  # the environment names none: whose a backup is stands in it
     if agent is not None and new is not None:
         raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
     if agent is not None:
         agent = choose_agent(agent, place.root, may_be_new=True)
-    await _restore(place, _path_of(place, file), agent, new, yes=yes)
+    await _restore(place, _resolve_path(place, file), agent, new, yes=yes)
 
 
 async def restore_newest(place: CommandContext, agent: str) -> None:
@@ -187,7 +187,7 @@ async def _restore(place: CommandContext, path: Path, agent: str | None, new: st
             place.need_terminal("Nothing was changed.")
             place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
         if not _refuses_to_open(folder_of(preview.agent_id, place.root)):
-            async with opened(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
+            async with open_service(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
                 await service.pad.notice(Caller(SESSION_ID))
     done = await asyncio.to_thread(lambda: restore_backup(path, place.root, agent=agent, new=new))
     await _tell_service(place, path, done)
@@ -232,7 +232,7 @@ def _report(place: CommandContext, preview: RestorePreview, done: "RestoredBacku
 @command(OptionalAgentOption, rows=True)
 async def list_all(place: CommandContext, *, check: Check = False) -> None:
     """List backups, newest first, with agent, age, size and state."""
-    whose = place.given(OptionalAgentOption).agent
+    whose = place.get_options(OptionalAgentOption).agent
     listed = await asyncio.to_thread(lambda: list_backups(place.root, whose, check=check))
     rows = [_row(summary) for summary in listed]
     place.screen.rows({"folder": str(folder_of_backups(place.root)), "backups": rows}, "backups", _COLUMNS)
@@ -255,7 +255,7 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
         raise ValidationError(
             "It was not said which backups may go.", code="usage", recovery="Say --keep N, --older-than DAYS, or both."
         )
-    listed = list_backups(place.root, place.given(OptionalAgentOption).agent)
+    listed = list_backups(place.root, place.get_options(OptionalAgentOption).agent)
     days = None if older_than is None else timedelta(days=older_than)
     gone = await asyncio.to_thread(lambda: to_prune(listed, utc_now(), keep=keep, older_than=days))
     if gone and not yes:
@@ -277,7 +277,7 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
 async def _tell_service(place: CommandContext, path: Path, done: "RestoredBackup") -> None:
     """Render the scratchpad anew, and log what was restored."""
     caller = Caller(SESSION_ID)
-    async with opened(done.folder.agent_id, place.root) as service:
+    async with open_service(done.folder.agent_id, place.root) as service:
         service.pad.schedule(caller)
         await service.pad.settle()
         previous = None if done.before is None else done.before.path.name
@@ -285,7 +285,7 @@ async def _tell_service(place: CommandContext, path: Path, done: "RestoredBackup
         await service.report("memory:backup_restored", caller, **fields)
 
 
-def _path_of(place: CommandContext, file: str) -> Path:
+def _resolve_path(place: CommandContext, file: str) -> Path:
     path = Path(file)
     among = folder_of_backups(place.root) / file
     return among if not path.exists() and path.name == file and among.exists() else path

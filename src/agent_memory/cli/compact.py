@@ -1,4 +1,4 @@
-"""`agent-memory archive compact`: delete old versions from the journals."""
+"""`agent-memory archive compact`: delete old versions."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -66,7 +66,7 @@ def _has_knowledge(run: AgentContext) -> bool:
 
 
 async def compact_all(run: AgentContext) -> None:
-    """Compact all journals without grace; print files that may keep deleted texts."""
+    """Compact all journals without grace; print unchecked files."""
     await run.service.settle()
     await run.service.writer.compact(timedelta(0))
     await compact_archive(run, timedelta(0))

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
-from agent_memory.cli.options import Yes, complete_id, resolved
+from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
@@ -63,7 +63,7 @@ async def conflicts(
     Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
     it back. A decision about all pairs is asked once. Without a terminal the pairs are listed.
     """
-    chosen, every = run.given(DecisionOptions).decisions, run.given(DecisionOptions).every
+    chosen, every = run.get_options(DecisionOptions).decisions, run.get_options(DecisionOptions).every
     ids = [named for named in (memory_id, other_id) if named is not None]
     if bool(ids or chosen) and (len(chosen) != 1 or len(ids) != (0 if every else 2) or (ids and look)):
         raise ValidationError(
@@ -75,7 +75,7 @@ async def conflicts(
         count = await run.service.writer.finder.compare_all(run.caller)
         run.screen.note(f"{counted(count, 'new pair')} found.")
     if ids:
-        first_id, second_id = await resolved(run.service, ids)
+        first_id, second_id = await resolve_ids(run.service, ids)
         await _settle(run, first_id, second_id, chosen[0])
     elif chosen:
         await _settle_all(run, chosen[0], yes=yes)

@@ -46,7 +46,7 @@ _Limit = Annotated[
 @command(OptionalAgentOption)
 async def consent(place: CommandContext, limit: _Limit = None) -> None:
     """Show or limit what may be stored."""
-    named = place.given(OptionalAgentOption).agent
+    named = place.get_options(OptionalAgentOption).agent
     agent = None if named is None else choose_agent(named, place.root, may_be_new=False)
     if limit is not None:
         _write_limit(place.root if agent is None else folder_of(agent, place.root).path, limit)

@@ -23,11 +23,11 @@ class ReviewItem:
     """Note or conflict to decide about.
 
     Attributes:
-        show: Prints it.
-        acts: By key, the label of a decision and what carries it out.
-        immediate_keys: Keys of decisions that are carried out at once.
-        memory_ids: Both memories of a conflict; empty for a note.
-        replaced_by_key: By key of a decision, the ID of the memory that it replaces.
+        show: Function that prints the note or conflict.
+        acts: Label and function of each decision by key.
+        immediate_keys: Keys of decisions applied at once.
+        memory_ids: IDs of both memories of a conflict; empty for a note.
+        replaced_by_key: ID of the replaced memory by decision key.
     """
 
     show: Callable[[], None]

@@ -58,7 +58,7 @@ async def doctor(
 
     Exits with 1 if a finding needs attention.
     """
-    agent = place.given(OptionalAgentOption).agent
+    agent = place.get_options(OptionalAgentOption).agent
     if salvage is not None:
         _salvage(place.screen, place.root, agent, salvage)
     elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):
@@ -69,12 +69,12 @@ def _consult(place: CommandContext, agent: str | None, *, repair: bool, dry_run:
     """Examine, repair and tell; returns whether all is well now."""
     screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]
-    report = _examined(screen, home, names)
+    report = _examine(screen, home, names)
     actions: list[RepairAction] = []
     if repair and not dry_run:
         actions = repair_all(home, [each.agent_id for each in report.agents], now=utc_now())
-        report = _examined(screen, home, names)
-    planned = _planned(report) if dry_run else None
+        report = _examine(screen, home, names)
+    planned = _list_planned_repairs(report) if dry_run else None
     screen.document(_document(report, actions, planned))
     if not screen.json:
         if planned is not None:
@@ -87,7 +87,7 @@ def _consult(place: CommandContext, agent: str | None, *, repair: bool, dry_run:
     return report.healthy and all(action.done for action in actions)
 
 
-def _examined(screen: OutputScreen, home: Path, names: list[str] | None) -> HomeReport:
+def _examine(screen: OutputScreen, home: Path, names: list[str] | None) -> HomeReport:
     """Examine, with a progress bar for each agent with much to read."""
     with screen.progress() as progress:
         bars: dict[str, Any] = {}
@@ -207,7 +207,7 @@ def _document(report: HomeReport, actions: list[RepairAction], planned: list[dic
     return document if planned is None else {**document, "would_repair": planned}
 
 
-def _planned(report: HomeReport) -> list[dict[str, Any]]:
+def _list_planned_repairs(report: HomeReport) -> list[dict[str, Any]]:
     return [
         {"agent_id": agent_id, "code": finding.code, "repair": finding.repair}
         for agent_id, finding in report.every

@@ -11,7 +11,7 @@ import typer
 
 from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
 from agent_memory.cli.formats import BlockText, read_yaml, to_yaml
-from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
+from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, parse_moment, parse_tags, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command, exit_code
 from agent_memory.cli.text import describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
@@ -52,21 +52,21 @@ class ChangeOptions:
 @command(ChangeOptions, Offered)
 async def update(run: AgentContext, memory_id: MemoryId) -> None:
     """Change fields of a memory; the other fields stay."""
-    new = run.given(ChangeOptions)
+    new = run.get_options(ChangeOptions)
     if new.pin and new.unpin:
         raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
-    (memory_id,) = await resolved(run.service, [memory_id])
+    (memory_id,) = await resolve_ids(run.service, [memory_id])
     changes = run.values(Offered)
     if new.content is not None:
         changes["content"] = read_text(new.content)
     if new.category is not None:
         changes["category"] = await run.category(new.category)
     if new.tag or new.untag:
-        before, removed_tags = (await run.service.get(memory_id)).tags, set(tags_of(new.untag))
-        changes["tags"] = [tag for tag in dict.fromkeys([*before, *tags_of(new.tag)]) if tag not in removed_tags]
+        before, removed_tags = (await run.service.get(memory_id)).tags, set(parse_tags(new.untag))
+        changes["tags"] = [tag for tag in dict.fromkeys([*before, *parse_tags(new.tag)]) if tag not in removed_tags]
     if new.expires is not None:
         changes["expires_at"] = (
-            None if new.expires == "never" else moment_of(new.expires, "--expires", end=True, is_ahead=True)
+            None if new.expires == "never" else parse_moment(new.expires, "--expires", end=True, is_ahead=True)
         )
     if new.project is not None:
         changes["project"] = new.project
@@ -135,7 +135,7 @@ async def pin(
         await _set_pinned(run, memory_id, pinned=False)
         return
     if once:
-        for promoted_id in await resolved(run.service, memory_id):
+        for promoted_id in await resolve_ids(run.service, memory_id):
             await _promote(run, promoted_id)
         return
     for memory in await _set_pinned(run, memory_id, pinned=True):
@@ -148,7 +148,7 @@ async def pin(
 async def _set_pinned(run: AgentContext, words: list[str], *, pinned: bool) -> "list[Memory]":
     memories, documents = [], []
     state = "pinned" if pinned else "not pinned"
-    for memory_id in await resolved(run.service, words):
+    for memory_id in await resolve_ids(run.service, words):
         updated = await run.service.update(memory_id, {"pinned": pinned}, run.caller)
         changed = bool(updated.fields)
         memories.append(updated.memory)
@@ -188,7 +188,7 @@ _HEADER_WIDTH: Final = 78
 async def edit(run: AgentContext, memory_id: MemoryId) -> None:
     """Change a memory in $VISUAL or $EDITOR, as YAML."""
     check_terminal()
-    (memory_id,) = await resolved(run.service, [memory_id])
+    (memory_id,) = await resolve_ids(run.service, [memory_id])
     memory = await run.service.get(memory_id)
     original = render(memory)
     with open_draft(run.service, memory.id, original) as path:

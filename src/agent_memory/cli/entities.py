@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
 
-from agent_memory.cli.knowledge import opened_knowledge, resource_of
-from agent_memory.cli.options import moment_of
+from agent_memory.cli.knowledge import get_resource, open_knowledge
+from agent_memory.cli.options import parse_moment
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
@@ -45,7 +45,7 @@ async def entities(
     """List people and things, those that most texts name first."""
     if kind is not None and kind not in get_args(EntityType):
         raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         everything = await EntityReader(knowledge, group).all()
     names = {known.entity.id: known.entity.name for known in everything}
     of_kind = [known for known in everything if kind in {None, known.entity.entity_type}]
@@ -92,7 +92,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
     """Show one entity and its facts in the order of time."""
     if (merge is not None) + split + forget > 1:
         raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         reader = EntityReader(knowledge, group)
         shown = await _find(run, reader, name)
         if forget:
@@ -107,7 +107,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
             names_apart = ", ".join(entity_known.name for entity_known in apart)
             run.screen.note(visible(f"Apart again: {names_apart}." if apart else "Nothing was merged into it."))
         shown = await reader.get(shown.entity.id)
-        moments = await reader.timeline(shown, moment_of(as_of, "--as-of", end=True, is_ahead=None))
+        moments = await reader.timeline(shown, parse_moment(as_of, "--as-of", end=True, is_ahead=None))
         names = {entity_known.entity.id: entity_known.entity.name for entity_known in await reader.all()}
     _show(run, shown, moments, names, every=every)
 
@@ -159,9 +159,9 @@ async def episodes(
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List what was said, the newest first; or one conversation in its order."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         if conversation is not None:
-            talk = await resource_of(knowledge, conversation)
+            talk = await get_resource(knowledge, conversation)
             turns = sorted(await knowledge.episodes.linked_to(talk.id), key=lambda turn: turn.order)
         else:
             turns = [turn for turn in await knowledge.episodes.valid() if turn.group == group or not group]

@@ -12,7 +12,7 @@ import typer
 from agent_memory.cli.archive import write_archived
 from agent_memory.cli.formats import Format, FormatName, choose_format, encode, encode_entry, encode_trace
 from agent_memory.cli.inbox import write_waiting
-from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.cli.transfer_tally import describe_counts
 from agent_memory.errors import UnsupportedError, ValidationError
@@ -199,7 +199,7 @@ async def _write_knowledge(run: AgentContext, form: Format, write: Callable[[str
     counts, texts = Counter[str](), list[str]()
     if not _has_knowledge(run):
         return counts
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         async for entry in iter_entries(knowledge, await run.service.writer.list_forgotten_items()):
             counts[entry["kind"]] += 1
             texts.append(encode_entry(entry, form))

@@ -1,21 +1,21 @@
 """Filters of searches and lists from options."""
 
-from agent_memory.cli.options import FilterOptions, OfferedFilters, tags_of
+from agent_memory.cli.options import FilterOptions, OfferedFilters, parse_tags
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.models import SearchFilters, filters_of
 
 
-async def filters_given(run: AgentContext) -> SearchFilters:
-    """Return the conditions that the command line names.
+async def build_filters(run: AgentContext) -> SearchFilters:
+    """Build the search filters of the command line.
 
     Raises:
-        ValidationError: There is no such category, or the time ends before it begins.
-        typer.BadParameter: A date or a tag is none.
+        ValidationError: The category is unknown, or the time ends before it begins.
+        typer.BadParameter: A date or tag is invalid.
     """
-    where = run.given(FilterOptions)
+    where = run.get_options(FilterOptions)
     named = {
         "date_range": where.bounds(),
-        "all_tags": tags_of(where.tag),
+        "all_tags": parse_tags(where.tag),
         "category": await run.category(where.category),
         "include_items": where.items,
         "project": where.project,

@@ -8,7 +8,7 @@ import typer
 from agent_memory.cli.archive import forget_archived
 from agent_memory.cli.compact import NO_RESTORE, compact_all
 from agent_memory.cli.forget_candidates import are_words, forget_all, forget_matching
-from agent_memory.cli.options import Yes, complete_id, resolved
+from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.cli.text import day
 from agent_memory.knowledge.passages.items import get_source_id
@@ -64,7 +64,7 @@ async def _forget_named(
     memory_ids = await forget_archived(run, memory_ids, reason=reason, yes=yes, now=now)
     if not memory_ids:
         return "", None
-    resolved_ids = await resolved(run.service, memory_ids)
+    resolved_ids = await resolve_ids(run.service, memory_ids)
     memories = [await run.service.get(memory_id) for memory_id in resolved_ids]
     if not yes:
         await _confirm(run, memories, now=now)

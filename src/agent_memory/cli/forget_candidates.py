@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from agent_memory.cli.archive import has_archive, opened_archive
-from agent_memory.cli.options import OTHER_ID, resolved
+from agent_memory.cli.archive import has_archive, open_archive
+from agent_memory.cli.options import OTHER_ID, resolve_ids
 from agent_memory.cli.runtime import FAILED, AgentContext
-from agent_memory.cli.screen import typed
+from agent_memory.cli.screen import read_line
 from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
@@ -29,21 +29,21 @@ _NUMBERS: Final = re.compile(r"[\s,]+")
 _RULE: Final = "--yes needs exactly one strong match that has all your words and the owner you name."
 
 
-async def are_words(run: AgentContext, named: list[str]) -> bool:
+async def are_words(run: AgentContext, arguments: list[str]) -> bool:
     """Return True if arguments of `forget` describe memories instead of naming IDs.
 
     Args:
         run: Context of the command.
-        named: The arguments.
+        arguments: Arguments of `forget` without options.
     """
-    if any(word.startswith("mem-") or OTHER_ID.fullmatch(word) for word in named) or not named:
+    if any(word.startswith("mem-") or OTHER_ID.fullmatch(word) for word in arguments) or not arguments:
         return False
-    if not all(_ID_FORM.fullmatch(word.lower()) for word in named):
+    if not all(_ID_FORM.fullmatch(word.lower()) for word in arguments):
         return True
-    if not all(_HEX_WORD.fullmatch(word.lower()) for word in named):
+    if not all(_HEX_WORD.fullmatch(word.lower()) for word in arguments):
         return False
     try:
-        await resolved(run.service, named)
+        await resolve_ids(run.service, arguments)
     except UnknownIdError:
         return True
     return False
@@ -65,7 +65,7 @@ async def forget_matching(
     document: dict[str, Any] = {"forgotten": False, "count": len(views), "candidates": views}
     document |= {"forget": [], "change": []}
     _show_candidates(run, candidates)
-    document |= await _archived(run, words) | await _waiting(run, words)
+    document |= await _find_archived(run, words) | await _waiting(run, words)
     run.screen.document(document)
     chosen = _choose(run, candidates, yes=yes, now=now) if candidates.listed else []
     if not chosen:
@@ -125,7 +125,9 @@ def _choose(run: AgentContext, candidates: "ForgetCandidates", *, yes: bool, now
         return []
     run.screen.last_words = lambda: "Stopped. Nothing was forgotten."
     while True:
-        answer = typed(run.screen, f"Forget which{' for good' if now else ''}? Numbers such as 1 3, Enter for none: ")
+        answer = read_line(
+            run.screen, f"Forget which{' for good' if now else ''}? Numbers such as 1 3, Enter for none: "
+        )
         numbers = [number for number in _NUMBERS.split(answer or "") if number]
         if all(
             number.isascii() and number.isdigit() and 0 < int(number) <= len(candidates.listed) for number in numbers
@@ -178,11 +180,11 @@ async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) ->
     return preview.memories[0].id, until
 
 
-async def _archived(run: AgentContext, words: str) -> dict[str, list[str]]:
+async def _find_archived(run: AgentContext, words: str) -> dict[str, list[str]]:
     """List matching archived memories, which stay."""
     if not has_archive(run):
         return {}
-    async with opened_archive(run) as archive:
+    async with open_archive(run) as archive:
         matches = await archive.find_matches(words)
     for memory in matches:
         run.screen.note(f"{memory.id}: archived; not forgotten", style="dim")

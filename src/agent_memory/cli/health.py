@@ -7,7 +7,7 @@ from rich.text import Text
 
 from agent_memory.care.checks import AgentHealth, Check, Severity, by_gravity, examine, health_of, worst
 from agent_memory.care.checks.health_checks import report_unreadable
-from agent_memory.cli.options import OptionalAgentOption, choose_agent, opened
+from agent_memory.cli.options import OptionalAgentOption, choose_agent, open_service
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.runtime import MonitorContext, command
 from agent_memory.cli.screen import OutputScreen
@@ -39,7 +39,7 @@ async def health(
     Exit codes: 0 all is well, 1 warning, 2 critical, 3 it could not be seen.
     """
     settings = _settings(limit or [])
-    agent = watch.given(OptionalAgentOption).agent
+    agent = watch.get_options(OptionalAgentOption).agent
     names = agents_under(watch.root) if agent is None else [choose_agent(agent, watch.root, may_be_new=False)]
     if not names:
         raise IdentityError(
@@ -58,11 +58,11 @@ async def health(
 async def _looked_at(watch: MonitorContext, name: str, settings: HealthSettings, *, deep: bool) -> AgentHealth:
     """Return the health of an agent; critical if it cannot be opened."""
     try:
-        async with opened(name, watch.root) as service:
+        async with open_service(name, watch.root) as service:
             report = await health_of(service, settings, utc_now())
     except AgentMemoryError as error:
         return AgentHealth(name, watch.root / name, (report_unreadable(error.message, error.recovery),))
-    return _deepened(watch, report) if deep else report
+    return _deepen(watch, report) if deep else report
 
 
 def _settings(limits: list[str]) -> HealthSettings:
@@ -90,7 +90,7 @@ def _limit(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _deepened(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
+def _deepen(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
     """Return a health report extended by the doctor's findings."""
     (report,) = examine(watch.root, [health.agent_id], now=utc_now()).agents
     bad = [finding for finding in report.findings if finding.severity >= Severity.WARNING]

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from agent_memory.cli.options import MemoryId, resolved
+from agent_memory.cli.options import MemoryId, resolve_ids
 from agent_memory.cli.render import show_versions
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnknownIdError
@@ -18,7 +18,7 @@ async def history(run: AgentContext, memory_id: MemoryId) -> None:
 
     As far as the files still know: 30 days at least. Also of one that was forgotten.
     """
-    (memory_id,) = await resolved(run.service, [memory_id], forgotten=True, read_only=True)
+    (memory_id,) = await resolve_ids(run.service, [memory_id], forgotten=True, read_only=True)
     versions = await run.service.history.history(memory_id)
     if not versions:
         raise UnknownIdError(f"Nothing is known of {memory_id}.")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.archive import bring_archived
+from agent_memory.cli.archive import import_archived
 from agent_memory.cli.formats import FormatName, ImportedLine, choose_format, decode
-from agent_memory.cli.inbox import bring_waiting
-from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.inbox import import_waiting
+from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.transfer_tally import TransferTally
 from agent_memory.errors import ValidationError
@@ -60,12 +60,12 @@ async def import_(
     if report.given is not None and not dry_run:
         await _run_background_stages(run)
     archived_memories = [record.archived for record in records if record.archived is not None]
-    if archived_count := await bring_archived(run, archived_memories, trusted=trusted, dry_run=dry_run):
+    if archived_count := await import_archived(run, archived_memories, trusted=trusted, dry_run=dry_run):
         run.screen.note(
             f"{report.done} {counted(archived_count, 'archived memory', 'archived memories')}.", style="dim"
         )
     waiting = [record.candidate for record in records if record.candidate is not None]
-    await bring_waiting(run, waiting, trusted=trusted, dry_run=dry_run)
+    await import_waiting(run, waiting, trusted=trusted, dry_run=dry_run)
     traces = [record.trace for record in records if record.trace is not None]
     if trusted and not dry_run:
         await run.service.writer.import_traces(traces)
@@ -92,11 +92,11 @@ async def _import_knowledge(
     entries = [(record.line, record.given) for record in records if record.given is not None]
     if not entries:
         return None
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         return await store_entries(knowledge, entries, trusted=trusted, dry_run=dry_run)
 
 
 async def _run_background_stages(run: AgentContext) -> None:
     """Run background stages now. Imported items are not extracted again."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         await runner_of(knowledge, run.service, run.caller, at_once=True).run()

@@ -201,7 +201,7 @@ async def write_waiting(run: AgentContext, write: "Callable[[dict[str, Any]], ob
     return len(candidates)
 
 
-async def bring_waiting(run: AgentContext, candidates: "Sequence[Candidate]", *, trusted: bool, dry_run: bool) -> None:
+async def import_waiting(run: AgentContext, candidates: "Sequence[Candidate]", *, trusted: bool, dry_run: bool) -> None:
     """Store the waiting notes of a trusted export, and report them."""
     if not candidates:
         return

@@ -101,7 +101,7 @@ async def ingest(
         raise ValidationError(
             f"FILE is empty; nothing was {outcome}.", code="no_file", recovery="Name a file or folder."
         )
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         if retry:
             await _retry(run, knowledge, retry)
         if not files:
@@ -125,7 +125,7 @@ async def resources(
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List documents and conversations, the newest first; or show one."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         if resource_id is not None:
             await _show(run, knowledge, resource_id)
             return
@@ -152,7 +152,7 @@ async def resources(
 
 
 @asynccontextmanager
-async def opened_knowledge(run: AgentContext) -> AsyncIterator[Knowledge]:
+async def open_knowledge(run: AgentContext) -> AsyncIterator[Knowledge]:
     """Open what the agent was given for the length of the block."""
     knowledge = Knowledge(run.service.agent_id, run.service.settings)
     try:
@@ -161,7 +161,7 @@ async def opened_knowledge(run: AgentContext) -> AsyncIterator[Knowledge]:
         await knowledge.close()
 
 
-async def resource_of(knowledge: Knowledge, word: str) -> Resource:
+async def get_resource(knowledge: Knowledge, word: str) -> Resource:
     """Return the resource with an ID, its beginning, or a title.
 
     Raises:
@@ -338,12 +338,12 @@ async def _failures(knowledge: Knowledge) -> dict[str, str]:
 
 
 async def process_due_texts(run: AgentContext, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
-    """Do the background work that is due, and return its counts.
+    """Process due texts and return the counts.
 
     Args:
-        run: The command that runs.
+        run: Context of the command.
         knowledge: Records of the agent.
-        is_shown: Whether to print how many items and pages there are.
+        is_shown: True to print the numbers of items and pages.
     """
     runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.storage.count()
     due = sum(each.due for each in await runner.backlog())
@@ -551,7 +551,7 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
 
 
 async def _show(run: AgentContext, knowledge: Knowledge, resource_id: str) -> None:
-    resource = await resource_of(knowledge, resource_id)
+    resource = await get_resource(knowledge, resource_id)
     forgotten = ForgottenTexts(knowledge, run.service)
     text = await forgotten.remove_forgotten(await knowledge.text_of(resource))
     if await forgotten.is_source(resource.id):

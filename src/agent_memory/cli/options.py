@@ -51,7 +51,7 @@ _SHORT: Final = re.compile(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
 def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return agents for shell completion, none if they cannot be listed."""
     with contextlib.suppress(AgentMemoryError):
-        return [name for name in agents_under(root_given(ctx)) if name.startswith(incomplete)]
+        return [name for name in agents_under(get_root(ctx)) if name.startswith(incomplete)]
     return []
 
 
@@ -64,8 +64,8 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return IDs for shell completion, newest first, with their texts."""
 
     async def ids() -> list[tuple[str, str]]:
-        root = root_given(ctx)
-        async with opened(choose_agent(given(ctx, "agent"), root, may_be_new=False), root) as service:
+        root = get_root(ctx)
+        async with open_service(choose_agent(get_parameter(ctx, "agent"), root, may_be_new=False), root) as service:
             listing = Listing(filters=EVERYTHING, states=ANY_STATE, beginning=incomplete, limit=_COMPLETED)
             records = (await service.storage.browse(listing)).records
         return [(memory.id, one_line(memory.content)[:60]) for memory in records]
@@ -158,13 +158,13 @@ class FilterOptions:
         Raises:
             typer.BadParameter: One of them is no date, or the end lies before the beginning.
         """
-        start, end = moment_of(self.since, "--since", end=False), moment_of(self.until, "--until", end=True)
+        start, end = parse_moment(self.since, "--since", end=False), parse_moment(self.until, "--until", end=True)
         if start and end and start > end:
             raise typer.BadParameter(f"{self.since} lies after --until {self.until}", param_hint="--since")
         return {"start": start, "end": end} if start or end else None
 
 
-def _options_of(model: type[BaseModel]) -> type:
+def _build_options(model: type[BaseModel]) -> type:
     """Return a group with one option for each offered field of `model`."""
     options: list[tuple[str, Any, None]] = [
         (name, Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=description)], None)
@@ -173,11 +173,11 @@ def _options_of(model: type[BaseModel]) -> type:
     return make_dataclass(f"{model.__name__}Options", options, frozen=True, kw_only=True)
 
 
-Offered: Final = _options_of(Memory)
-OfferedFilters: Final = _options_of(SearchFilters)
+Offered: Final = _build_options(Memory)
+OfferedFilters: Final = _build_options(SearchFilters)
 
 
-def parameters_of(*groups: type) -> list[Any]:
+def build_parameters(*groups: type) -> list[Any]:
     """Return the parameters that the fields of `groups` stand for."""
     parameters = []
     for group in groups:
@@ -190,23 +190,23 @@ def parameters_of(*groups: type) -> list[Any]:
 # -- what is said in them ---------------------------------------------------------------------------------------------
 
 
-def root_given(ctx: typer.Context) -> Path:
+def get_root(ctx: typer.Context) -> Path:
     """Return the root folder given before or after the command."""
-    return resolve_root(given(ctx, "root") or ServiceSettings().storage_root)
+    return resolve_root(get_parameter(ctx, "root") or ServiceSettings().storage_root)
 
 
-def given(ctx: typer.Context, name: str) -> Any:
+def get_parameter(ctx: typer.Context, name: str) -> Any:
     """Return an option from after the command, before it, or the environment."""
     context: Any = ctx
     while context is not None:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            return said_at(context)[name]
+            return get_parameters(context)[name]
         context = context.parent
-    return said_at(ctx).get(name)
+    return get_parameters(ctx).get(name)
 
 
-def said_at(ctx: typer.Context) -> dict[str, Any]:
+def get_parameters(ctx: typer.Context) -> dict[str, Any]:
     """Return parameter values of a context, with those taken out of `params`."""
     return {**ctx.params, **getattr(ctx, "taken", {})}
 
@@ -215,12 +215,12 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
     """Return the agent: named, chosen by `use`, or the only one.
 
     Args:
-        name: What the user said; None for nothing.
+        name: Agent named by the user, or None.
         root: Folder of all agents.
-        may_be_new: Whether the command may be the first to write for this agent.
+        may_be_new: True if the command may create the agent.
 
     Raises:
-        IdentityError: None is named and there is not exactly one, or the one named does not exist.
+        IdentityError: The named agent does not exist, or the choice is ambiguous.
         ValidationError: The name cannot name an agent.
         StorageError: The folders cannot be read.
     """
@@ -230,7 +230,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         if may_be_new or folder.path.exists():
             return folder.agent_id
         raise IdentityError(
-            f"There is no agent {name!r} under {root}." + (f" There are: {_listed(agents)}." if agents else ""),
+            f"There is no agent {name!r} under {root}." + (f" There are: {_format_list(agents)}." if agents else ""),
             code="unknown_agent",
             recovery=f"Check the name and --root; `agent-memory store --agent {name} TEXT` would begin its memory.",
         )
@@ -245,7 +245,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         return used
     if len(agents) > 1:
         raise IdentityError(
-            f"There are {len(agents)} agents under {root}: {_listed(agents)}.",
+            f"There are {len(agents)} agents under {root}: {_format_list(agents)}.",
             code="which_agent",
             recovery="Say which one with --agent NAME or the environment variable AGENT_MEMORY_AGENT, or choose one "
             "for all commands with `agent-memory use NAME`.",
@@ -261,13 +261,13 @@ def read_used_agent(root: Path) -> str:
         return ""
 
 
-def _listed(names: list[str]) -> str:
+def _format_list(names: list[str]) -> str:
     rest = len(names) - _AGENTS_LISTED
     return ", ".join(names[:_AGENTS_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 @contextlib.asynccontextmanager
-async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
+async def open_service(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
     from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
     from agent_memory.memory import open_service
@@ -282,20 +282,20 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
         await service.close()
 
 
-async def resolved(
+async def resolve_ids(
     service: "MemoryService", words: Sequence[str], *, forgotten: bool = False, read_only: bool = False
 ) -> list[str]:
     """Return full IDs for `words`, each once, in order.
 
     Args:
-        service: Whose memories.
-        words: Ids, or beginnings of them, `mem-` given or not.
-        forgotten: Whether those of forgotten memories are meant, too.
-        read_only: True if nothing is changed: any beginning is long enough.
+        service: Service of the agent.
+        words: IDs or beginnings of IDs, with or without `mem-`.
+        forgotten: True to include forgotten memories.
+        read_only: True to accept a beginning of any length, if nothing is changed.
 
     Raises:
-        UnknownIdError: No id begins like this.
-        ValidationError: Several do, which are named; or it is too short.
+        UnknownIdError: No ID matches.
+        ValidationError: Several IDs match, or the beginning is too short.
         StorageError: The memories cannot be read.
     """
     if not read_only:
@@ -305,7 +305,7 @@ async def resolved(
     if forgotten and not all(map(is_memory_id, words)):
         with contextlib.suppress(UnsupportedError):  # what is asked next says so
             gone = {memory.id: memory.content for memory, _ in await service.history.forgotten()}
-    return list(dict.fromkeys([await _one_of(service, word, gone) for word in words]))
+    return list(dict.fromkeys([await _resolve_id(service, word, gone) for word in words]))
 
 
 def check_beginning(word: str) -> None:
@@ -322,7 +322,7 @@ def check_beginning(word: str) -> None:
         )
 
 
-async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) -> str:
+async def _resolve_id(service: "MemoryService", word: str, gone: Mapping[str, str]) -> str:
     if is_memory_id(word):
         return word
     beginning = _BEGINNING.fullmatch(word.lower())
@@ -355,7 +355,7 @@ def build_ambiguous(word: str, count: int, listed: str) -> ValidationError:
     return ValidationError(f"{count} ids begin with {word!r}.", code="ambiguous_id", recovery=recovery)
 
 
-def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool | None = False) -> datetime | None:
+def parse_moment(text: str | None, option: str, *, end: bool, is_ahead: bool | None = False) -> datetime | None:
     """Return the moment of a date on the command line, or None.
 
     Args:
@@ -373,7 +373,7 @@ def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool | None
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
-def tags_of(given: list[str] | None) -> list[str]:
+def parse_tags(given: list[str] | None) -> list[str]:
     """Return tags the way they are stored.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import Yes, complete_id, resolved
+from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import ValidationError
@@ -110,7 +110,7 @@ async def _whole(run: AgentContext, word: str) -> str:
     """
     if is_memory_id(word) or ("-" in word and not word.startswith("mem-")):
         return word
-    (memory_id,) = await resolved(run.service, [word], forgotten=True)
+    (memory_id,) = await resolve_ids(run.service, [word], forgotten=True)
     return memory_id
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import typer
 
-from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.runtime import FAILED, QUIET, AgentCommand, AgentContext, CommandGroup, command
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
@@ -23,7 +23,7 @@ async def rebuild(run: AgentContext) -> None:
     run.screen.last_words = lambda: "Stopped. The same command continues from here."
 
     with run.screen.show_steps("Reading again") as report:
-        async with opened_knowledge(run) as knowledge:
+        async with open_knowledge(run) as knowledge:
             runner = runner_of(knowledge, run.service, run.caller, at_once=True)
             result = await read_again(knowledge, run.service, runner, report)
             topics = await Pages(knowledge, run.service).list_shown()

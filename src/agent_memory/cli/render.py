@@ -74,13 +74,13 @@ def show_overview(screen: OutputScreen, counts: Mapping[str, Any]) -> None:
 
 
 def show_left_out(screen: OutputScreen, rejected: list[tuple[str, str, str]], total: int, *, reasons: str) -> None:
-    """Print what a search looked at and left out.
+    """Print the omitted results of a search.
 
     Args:
-        screen: Where to.
-        rejected: Of the first few: id, why, text.
-        total: How many there are.
-        reasons: How many for which reason.
+        screen: Output screen of the command.
+        rejected: ID, reason and text of the first omitted results.
+        total: Number of omitted results.
+        reasons: Counts by reason, as text.
     """
     if not total:
         return
@@ -113,7 +113,7 @@ def show_memory(
         LinkedRecord(link.rel, link.id, "") for link in memory.links if link.id not in linked_ids and is_told(link.rel)
     ]
     for position, link in enumerate((*surroundings.links, *untold)):
-        row(screen, "" if position else "links", _linked(link, get_title(link.text)))
+        row(screen, "" if position else "links", _describe_link(link, get_title(link.text)))
     screen.show()
     screen.show(memory.content)
 
@@ -176,7 +176,7 @@ def show_agents(screen: OutputScreen, summaries: Iterable[AgentSummary]) -> None
         screen.show(
             Text.assemble(
                 (plain(summary.agent_id), "bold"),
-                f"  {memories}{others_of(summary)}, {format_size(summary.size)}{used}",
+                f"  {memories}{describe_others(summary)}, {format_size(summary.size)}{used}",
             )
         )
         screen.show(summary.problem or str(summary.folder), indent=2, style="red" if summary.problem else "dim")
@@ -193,7 +193,7 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
 """What a person calls the records of the journals that are built in, besides memories: one of them, and several."""
 
 
-def others_of(summary: AgentSummary) -> str:
+def describe_others(summary: AgentSummary) -> str:
     """Return the number of records of other kinds, as a suffix."""
     items = f", {counted(summary.items, 'item')}" if summary.items else ""
     counts = [
@@ -216,7 +216,7 @@ def _show_text(screen: OutputScreen, text: str, max_lines: int | None = None) ->
     Later lines are indented more than its summary, which they cannot imitate.
     """
     first, _, rest = text.replace("\r\n", "\n").partition("\n")
-    used = len(screen.wrapped(first, 0))
+    used = len(screen.wrap(first, 0))
     if not rest or (max_lines is not None and used >= max_lines):
         screen.show(text, max_lines=max_lines)
         return
@@ -254,10 +254,10 @@ def _around(screen: OutputScreen, around: Surroundings, links: Iterable[LinkedRe
     if around.disputed:
         screen.show(f"disputed by {around.disputed}, which is newer", indent=2, style="red")
     for link in links:
-        screen.show(_linked(link, get_title(link.text)), indent=2, style="dim", max_lines=1)
+        screen.show(_describe_link(link, get_title(link.text)), indent=2, style="dim", max_lines=1)
 
 
-def _linked(link: LinkedRecord, title: str) -> str:
+def _describe_link(link: LinkedRecord, title: str) -> str:
     arrow = "\N{LEFTWARDS ARROW}" if link.is_incoming else "\N{RIGHTWARDS ARROW}"
     return f"{arrow} {one_line(link.rel)} {link.id}  {title}".rstrip()
 
@@ -320,7 +320,7 @@ def show_beside(screen: OutputScreen, head: Text, text: str, style: str = "", *,
 
     A `tail` comes dim behind the last line or, where it does not fit, below it.
     """
-    lines = screen.wrapped(text, len(head))
+    lines = screen.wrap(text, len(head))
     for line in lines:
         line.stylize(style)
     if tail:

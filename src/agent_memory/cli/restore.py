@@ -4,8 +4,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.archive import bring_back, in_archive
-from agent_memory.cli.options import complete_id, resolved
+from agent_memory.cli.archive import in_archive, restore_archived
+from agent_memory.cli.options import complete_id, resolve_ids
 from agent_memory.cli.render import show_forgotten, show_traces
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnsupportedError
@@ -47,9 +47,9 @@ async def restore(
         await _list_forgotten(run)
         return
     if version is None and await in_archive(run, memory_id) is not None:
-        await bring_back(run, [memory_id])
+        await restore_archived(run, [memory_id])
         return
-    (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
+    (memory_id,) = await resolve_ids(run.service, [memory_id], forgotten=True)
     if version is None:
         await _confirm_older(run, memory_id)
     done = await run.service.history.restore(memory_id, run.caller, seq=version)

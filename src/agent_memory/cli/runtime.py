@@ -24,11 +24,11 @@ from agent_memory.cli.options import (
     AgentOption,
     CommonOptions,
     RowOptions,
+    build_parameters,
     choose_agent,
-    given,
-    opened,
-    parameters_of,
-    root_given,
+    get_parameter,
+    get_root,
+    open_service,
 )
 from agent_memory.cli.screen import Form, OutputScreen, raise_interrupt
 from agent_memory.errors import (
@@ -89,9 +89,9 @@ class CommandContext(typer.Context):
     """Context of a command without an agent.
 
     Attributes:
-        screen: Where the command prints.
+        screen: Output screen of the command.
         root: Folder of all agents.
-        taken: Values of the parameters that are options of groups, by name.
+        taken: Values of option groups by parameter name.
     """
 
     screen: OutputScreen
@@ -99,14 +99,14 @@ class CommandContext(typer.Context):
     taken: dict[str, Any]
     _given: dict[type, Any]
 
-    def given(self, group: type[T]) -> T:
+    def get_options(self, group: type[T]) -> T:
         """Return the values of an option group."""
         values: T = self._given[group]
         return values
 
     def values(self, group: type) -> dict[str, Any]:
         """Return the options of a group that are given, by name."""
-        return {name: value for name, value in vars(self.given(group)).items() if value is not None}
+        return {name: value for name, value in vars(self.get_options(group)).items() if value is not None}
 
     def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Say --yes if you are sure.") -> None:
         """Refuse to ask without a terminal; `otherwise` describes the result.
@@ -139,15 +139,17 @@ class CommandContext(typer.Context):
             typer.BadParameter: Two of them ask for different forms of output.
         """
         self.taken = {own.name: self.params.pop(own.name) for group in groups for own in fields(group)}
-        self._given = {group: group(**{own.name: given(self, own.name) for own in fields(group)}) for group in groups}
-        as_json = self.given(CommonOptions).as_json
+        self._given = {
+            group: group(**{own.name: get_parameter(self, own.name) for own in fields(group)}) for group in groups
+        }
+        as_json = self.get_options(CommonOptions).as_json
         shape = self._given.get(RowOptions, RowOptions())
         if as_json and shape.output not in {None, "json"}:
             raise typer.BadParameter(f"--json and --format {shape.output} cannot both be", param_hint="--format")
         named = [name.strip() for name in shape.fields.split(",") if name.strip()] if shape.fields else None
         form: Form = "json" if as_json else shape.output or ("table" if named else "text")
         self.screen = OutputScreen(form=form, fields=named)
-        values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in _NEEDED]
+        values = [(option, get_parameter(self, name), os.environ.get(variable)) for option, name, variable in _NEEDED]
         self.screen.options = {option: value for option, value, usual in values if value not in {None, usual}}
 
 
@@ -231,10 +233,10 @@ def command(
     """Declare option groups and properties of a command.
 
     Args:
-        groups: Groups of options, which the body finds by `CommandContext.given`.
-        rows: Whether it prints rows, which can be a table, CSV or JSON lines (`OutputScreen.rows`).
-        may_be_new: Whether it may begin the memory of an agent that does not exist yet.
-        may_be_none: Whether it answers, as `agents` does, where there is no agent at all.
+        groups: Option groups, read with `CommandContext.get_options`.
+        rows: True if the command prints rows (`OutputScreen.rows`).
+        may_be_new: True if the command may create the agent.
+        may_be_none: True if the command works without any agent, such as `agents`.
     """
 
     def mark(body: Body) -> Body:
@@ -267,7 +269,7 @@ class PlaceCommand(PlainCommand):
         groups, rows, self._may_be_new, self._may_be_none = vars(callback).get("takes", ((), False, False, False))
         last = ((RowOptions,) if rows else ()) + self.common
         self._groups = groups + last
-        params = [*parameters_of(*groups), *params, *parameters_of(*last)]
+        params = [*build_parameters(*groups), *params, *build_parameters(*last)]
         super().__init__(*args, params=params, callback=callback, **further)
 
     def invoke(self, ctx: Any) -> None:
@@ -288,7 +290,7 @@ class AgentCommand(PlaceCommand):
     async def _run(self, ctx: Any) -> None:
         from agent_memory.memory import Caller
 
-        agent = ctx.given(AgentOption).agent
+        agent = ctx.get_options(AgentOption).agent
         if agent is None and self._may_be_none and not agents_under(ctx.root):
             show_none(ctx)
             return
@@ -300,7 +302,7 @@ class AgentCommand(PlaceCommand):
                 ctx.note_empty(name)
         else:
             name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
-        async with opened(name, ctx.root) as ctx.service:
+        async with open_service(name, ctx.root) as ctx.service:
             ctx.caller = Caller(SESSION_ID)
             await ctx.service.pad.notice(ctx.caller)
             await super()._run(ctx)
@@ -423,7 +425,7 @@ class ListingGroup(CommandGroup):
     options: ClassVar[tuple[type, ...]] = (RowOptions, CommonOptions)
 
     def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
-        super().__init__(*args, params=[*params, *parameters_of(*self.options)], **further)
+        super().__init__(*args, params=[*params, *build_parameters(*self.options)], **further)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command, or the callback."""
@@ -469,13 +471,13 @@ def perform(place: CommandContext, body: Callable[[], Coroutine[Any, Any, None]]
     logger.addHandler(warnings)
     try:
         with raise_interrupt():
-            place.root = root_given(place)
+            place.root = get_root(place)
             asyncio.run(body())
     except AgentMemoryError as error:
         screen.error(error)
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
-        screen.stopped()
+        screen.show_stop()
         raise typer.Exit(STOPPED) from None
     except (OSError, MemoryError, RuntimeError) as error:
         if (refused := refused_by_system(error)) is None:

@@ -48,12 +48,12 @@ class OutputScreen:
     """Output streams of a command.
 
     Args:
-        form: How results are printed; `show` prints nothing unless it is text.
-        fields: Of each row, these alone and in this order.
+        form: Output format; `show` prints only in the format `text`.
+        fields: Names of printed row fields, in order; None for all.
 
     Attributes:
-        last_words: Makes the sentence for who stops the command half-way.
-        options: Options of this command that a printed command needs too, such as `--root`, with their values.
+        last_words: Function that builds the message of an interrupted command.
+        options: Options repeated in printed commands, such as `--root`, with their values.
     """
 
     def __init__(self, *, form: Form = "text", fields: Sequence[str] | None = None) -> None:
@@ -82,21 +82,21 @@ class OutputScreen:
         self._document = value
 
     def rows(self, document: dict[str, Any], key: str, columns: Sequence[str]) -> None:
-        """Give what a command found, for every form but text.
+        """Print rows in every format except text.
 
         Args:
-            document: What JSON says.
-            key: Where in it the rows are: mappings of the same fields.
-            columns: Those a table shows if no fields are named.
+            document: JSON document of the command.
+            key: Key of the rows in the document.
+            columns: Default columns of a table.
 
         Raises:
-            ValidationError: A field that was asked for is in no row.
+            ValidationError: A requested field is in no row.
         """
-        rows = narrowed(document[key], self.fields)
+        rows = select_fields(document[key], self.fields)
         self.document({**document, key: rows})
         if self.form in {"table", "csv", "jsonl"}:
             shown = self.fields or (columns if self.form == "table" else None)
-            self.raw(formatted(rows, self.form, shown, self.width))
+            self.raw(format_rows(rows, self.form, shown, self.width))
 
     def flush(self) -> None:
         """Print the JSON document, if wanted; ignore a closed reader."""
@@ -155,7 +155,7 @@ class OutputScreen:
         self.err.print(message, soft_wrap=not self.err.is_terminal)
         self.note(recovery, style="")
 
-    def stopped(self) -> None:
+    def show_stop(self) -> None:
         """Print how far an interrupted command came."""
         words = self.complete(self.last_words())
         if self.json:
@@ -170,7 +170,7 @@ class OutputScreen:
         Raises:
             KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
         """
-        answer = typed(self, f"{question} [y/N]: ")
+        answer = read_line(self, f"{question} [y/N]: ")
         return answer is not None and answer.strip().lower() in {"y", "yes"}
 
     def progress(self) -> Progress:
@@ -202,7 +202,7 @@ class OutputScreen:
             task = bar.add_task(label, total=total or None)
             yield show
 
-    def wrapped(self, text: str, indent: int) -> list[Text]:
+    def wrap(self, text: str, indent: int) -> list[Text]:
         """Return the lines of `text`, wrapped for a terminal."""
         return self._lines(Text(plain(text)), indent, None)
 
@@ -234,7 +234,7 @@ def raise_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def typed(screen: OutputScreen, question: str) -> str | None:
+def read_line(screen: OutputScreen, question: str) -> str | None:
     """Return a line typed at the terminal, or None at its end.
 
     Raises:
@@ -277,7 +277,7 @@ _NARROWEST: Final = 4
 """Characters that a column has at least, besides those of its name."""
 
 
-def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
+def select_fields(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
     """Return only `fields` of each row, in their order; None means all.
 
     Raises:
@@ -296,12 +296,12 @@ def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
     return [{name: row.get(name) for name in fields} for row in rows]
 
 
-def formatted(rows: Sequence[Row], form: str, columns: Sequence[str] | None, width: int | None) -> str:
+def format_rows(rows: Sequence[Row], form: str, columns: Sequence[str] | None, width: int | None) -> str:
     """Return rows as a table, CSV or JSON lines.
 
     Args:
         rows: Mappings of the same fields.
-        form: Which of the three.
+        form: `table`, `csv` or `jsonl`.
         columns: Fields to show, in their order; None for all.
         width: Columns of the terminal that the table must fit; None for whole values.
     """

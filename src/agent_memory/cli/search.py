@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from agent_memory.cli.archive import as_document, found_archived, show_archived
-from agent_memory.cli.filters import filters_given
-from agent_memory.cli.options import FilterOptions, MemoryIds, OfferedFilters, resolved
+from agent_memory.cli.archive import as_document, find_archived, show_archived
+from agent_memory.cli.filters import build_filters
+from agent_memory.cli.options import FilterOptions, MemoryIds, OfferedFilters, resolve_ids
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_overview
 from agent_memory.cli.runtime import NOT_FOUND, AgentContext, command
 from agent_memory.cli.text import brief
@@ -97,9 +97,9 @@ async def list_(
     ] = False,
 ) -> None:
     """List memories, the newest first."""
-    page, state = run.given(PageOptions), run.given(StateFilters)
+    page, state = run.get_options(PageOptions), run.get_options(StateFilters)
     most = page.most
-    listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
+    listing = Listing(sort, await build_filters(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_list_scratchpad(run, listing) if scratchpad else run.service.storage.browse(listing))
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in listed.records])
     documents = [view_whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
@@ -129,7 +129,7 @@ async def _list_scratchpad(run: AgentContext, listing: Listing) -> ListPage[Memo
 @command(rows=True)
 async def show(run: AgentContext, memory_id: MemoryIds) -> None:
     """Show all fields of memories."""
-    ids = await resolved(run.service, memory_id, read_only=True)
+    ids = await resolve_ids(run.service, memory_id, read_only=True)
     memories = [await run.service.open(memory_id, run.caller) for memory_id in ids]
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])
     around = await run.service.storage.surroundings([memory.id for memory in memories])
@@ -162,7 +162,7 @@ def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:
 
 async def _note_items(run: AgentContext) -> None:
     """Print how many items the list omits."""
-    items = 0 if run.given(FilterOptions).items else (await run.service.storage.tally()).items
+    items = 0 if run.get_options(FilterOptions).items else (await run.service.storage.tally()).items
     if items and run.screen.form in {"text", "table"}:
         hint = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
         run.screen.note(f"{hint}; --items lists them, too.")
@@ -230,8 +230,8 @@ async def search(
 
     Does not count as an access. Shown are the results near the best, and of long ones what they say about the query.
     """
-    filters = (await filters_given(run)).model_copy(update={"include_items": False})
-    kinds = run.given(AnswerOptions).kinds
+    filters = (await build_filters(run)).model_copy(update={"include_items": False})
+    kinds = run.get_options(AnswerOptions).kinds
     if query is None and (filters.is_narrow or kinds != HIT_KINDS):
         query = ""
     answering = run.service.search(
@@ -246,7 +246,7 @@ async def search(
     )
     answer = await _await_answer(run, answering)
     text = query or ""
-    archived_hits = await found_archived(run, text, limit, filters) if archived else None
+    archived_hits = await find_archived(run, text, limit, filters) if archived else None
     results, replaced = answer.results, answer.replaced
     hits = [view_whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in answer.near]
     document = {
@@ -289,7 +289,7 @@ async def _note_nothing(run: AgentContext, advice: str) -> None:
 
 async def _show_found(run: AgentContext, results: Found, archived_hits: Sequence[Any] | None, *, explain: bool) -> None:
     """Print an answer: the counts of an overview, then the hits."""
-    full = run.given(AnswerOptions).full if results.overview is None else False
+    full = run.get_options(AnswerOptions).full if results.overview is None else False
     if results.overview is not None and not results.near and not any(results.overview.values()):
         await run.note_nothing()
     elif results.overview is not None:
@@ -332,7 +332,7 @@ async def wait_for_embeddings(run: AgentContext) -> None:
 
 async def _await_answer(run: AgentContext, answering: Awaitable[Found]) -> Found:
     """Await the answer; print a note while the model is loading."""
-    if run.given(AnswerOptions).wait:
+    if run.get_options(AnswerOptions).wait:
         await wait_for_embeddings(run)
     answer = asyncio.ensure_future(answering)
     done, _ = await asyncio.wait({answer}, timeout=_NOTE_LOADING_AFTER)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_memory.cli.edit import note_memories_to_compare, note_redacted, read_text
-from agent_memory.cli.options import NewCategory, Offered, moment_of, resolved, tags_of
+from agent_memory.cli.options import NewCategory, Offered, parse_moment, parse_tags, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.memory.views import view_similar, view_suspects, view_trace
@@ -40,11 +40,11 @@ async def store(
         **run.values(Offered),
         "content": read_text(content),
         "category": await run.category(category),
-        "tags": tags_of(tag),
-        "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
-        "expires_at": moment_of(expires, "--expires", end=True, is_ahead=True),
-        "pinned": run.given(NewMemoryOptions).pin,
-        "project": run.given(NewMemoryOptions).project,
+        "tags": parse_tags(tag),
+        "supersedes": None if supersedes is None else (await resolve_ids(run.service, [supersedes]))[0],
+        "expires_at": parse_moment(expires, "--expires", end=True, is_ahead=True),
+        "pinned": run.get_options(NewMemoryOptions).pin,
+        "project": run.get_options(NewMemoryOptions).project,
         "source": {"kind": "user", "detail": "command line"},
         "trust": "high" if sys.stdin.isatty() else "medium",
     }

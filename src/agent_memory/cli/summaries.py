@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.knowledge import opened_knowledge, resource_of
+from agent_memory.cli.knowledge import get_resource, open_knowledge
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.files.wording import counted
@@ -25,22 +25,22 @@ async def summaries(
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List summaries of conversations, the newest first; or those of one."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         if conversation is None:
             matching = list(await knowledge.summaries.valid())
         else:
-            matching = await knowledge.summaries.linked_to((await resource_of(knowledge, conversation)).id)
+            matching = await knowledge.summaries.linked_to((await get_resource(knowledge, conversation)).id)
         matching.sort(key=lambda summary: (summary.moment, summary.level, summary.id), reverse=True)
         shown = matching if every else matching[:_SHOWN]
-        talks = await knowledge.resources.valid_among([_talk_of(summary) for summary in shown])
+        talks = await knowledge.resources.valid_among([_describe_talk(summary) for summary in shown])
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(matching)}
     run.screen.rows({**head, "summaries": [_document(summary) for summary in shown]}, "summaries", _COLUMNS)
     for position, summary in enumerate(shown):
         if position:
             run.screen.show()
-        talk = talks.get(_talk_of(summary))
-        name = (talk.title or talk.content) if talk is not None else _talk_of(summary)
-        run.screen.show(visible(f"{name} · {_covered(summary)} · {summary.id}"), style="dim")
+        talk = talks.get(_describe_talk(summary))
+        name = (talk.title or talk.content) if talk is not None else _describe_talk(summary)
+        run.screen.show(visible(f"{name} · {_describe_coverage(summary)} · {summary.id}"), style="dim")
         run.screen.show(visible(summary.content), indent=2)
     if not matching:
         run.screen.note("There is no summary yet: twenty turns of a conversation make one.")
@@ -48,14 +48,14 @@ async def summaries(
         run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
 
 
-def _covered(summary: Summary) -> str:
+def _describe_coverage(summary: Summary) -> str:
     """Return a summary's coverage, its end, and untrusted speakers."""
     what = counted(len(summary.covers), *(("turn",) if summary.level == "window" else ("summary", "summaries")))
     untrusted = " (untrusted)" if summary.trust == "low" else ""
     return f"{what} until {day(summary.moment)}{untrusted}"
 
 
-def _talk_of(summary: Summary) -> str:
+def _describe_talk(summary: Summary) -> str:
     return next((link.id for link in summary.links if link.rel == PART_OF), "")
 
 
@@ -64,7 +64,7 @@ def _document(summary: Summary) -> dict[str, Any]:
         "id": summary.id,
         "level": summary.level,
         "timestamp": to_text(summary.moment),
-        "conversation": _talk_of(summary),
+        "conversation": _describe_talk(summary),
         "content": summary.content,
         "covers": summary.covers,
         "group": summary.group,

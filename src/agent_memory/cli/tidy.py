@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.archive import opened_archive
+from agent_memory.cli.archive import open_archive
 from agent_memory.cli.formats import read_yaml
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute
@@ -66,7 +66,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
         )
     from agent_memory.care.tidying import Tidying
 
-    async with opened_archive(run) as archive:
+    async with open_archive(run) as archive:
         tidying = Tidying(archive, _rules(rules))
         if undo:
             _show_undone(run, await tidying.undo(run_id, run.caller))
@@ -163,7 +163,7 @@ def _show(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None") -> 
         _conclude(run, plan, done)
 
 
-def _counted(plan: "TidyingPlan") -> str:
+def _format_counts(plan: "TidyingPlan") -> str:
     return counted(plan.memories, "memory", "memories")
 
 
@@ -173,13 +173,13 @@ def _conclude(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None")
         for omission in done.left_out:
             say(f"{omission.id} stays: {omission.why}.")
         if done.run is None:
-            why = "" if plan.suggestions else f" There is nothing to tidy among {_counted(plan)}."
+            why = "" if plan.suggestions else f" There is nothing to tidy among {_format_counts(plan)}."
             say(f"Nothing was done.{why}")
             return
         undo = f"`agent-memory archive tidy --undo {done.run.id}` takes it back."
         say(f"{done.run.said[:1].upper()}{done.run.said[1:]}. {undo}")
     elif not plan.suggestions:
-        say(f"Nothing to tidy among {_counted(plan)}.")
+        say(f"Nothing to tidy among {_format_counts(plan)}.")
     else:
         going = sum(suggestion.size for suggestion in plan.suggestions if suggestion.action != "delete")
         say(f"{going} of {counted(plan.memories, 'memory', 'memories')} would be archived; nothing was done.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.knowledge import opened_knowledge, process_due_texts
+from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
@@ -42,7 +42,7 @@ _MOST: Final = 500
 @command(rows=True)
 async def topics(run: AgentContext) -> None:
     """List topics, and how many items are on no page."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
         shown = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
         unfiled = await count_unfiled(run.service, shown)
@@ -74,7 +74,7 @@ async def topic(
     ] = None,
 ) -> None:
     """Show the page of a topic, or declare one."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
         if declare is not None:
             await _declare(run, knowledge, pages, name, declare)
@@ -122,7 +122,7 @@ def _show_page(run: AgentContext, page: str) -> None:
             text = text.replace(dated[1], f"said {said_day}", 1) if said_day else text
         words = text.removeprefix("- ")
         bullet = "  " if _BLOCK.match(words) else "- "
-        for position, part in enumerate(run.screen.wrapped(words, len(bullet))):
+        for position, part in enumerate(run.screen.wrap(words, len(bullet))):
             run.screen.show(Text("  " if position else bullet) + part)
 
 

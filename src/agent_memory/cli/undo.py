@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import in_archive
-from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.options import Yes, complete_id, resolved
+from agent_memory.cli.knowledge import open_knowledge
+from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import FAILED, AgentContext, command
 from agent_memory.cli.text import brief, minute, one_line
@@ -85,7 +85,7 @@ async def _take_back(run: AgentContext, recent: History, change: MemoryChange) -
     is_forgotten = change.verb == "forgotten" and _has_document(change)
     if not version and not is_forgotten:
         return await recent.take_back(change, run.caller)
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         if version:
             reason = await undo_version(knowledge, run.service, version, run.caller)
         elif await is_withdrawal(knowledge, change.seq):
@@ -107,7 +107,7 @@ def _has_document(change: MemoryChange) -> bool:
 
 async def _show_documents(run: AgentContext) -> None:
     """Make withdrawn documents current whose passages were taken back."""
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         if (knowledge.folder.path / RESOURCE.journal).exists():
             await show_documents(knowledge, run.service)
 
@@ -136,7 +136,7 @@ async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
     if await in_archive(run, word) is not None:
         await restore(run, word)
         return
-    (memory_id,) = await resolved(run.service, [word], forgotten=True)
+    (memory_id,) = await resolve_ids(run.service, [word], forgotten=True)
     last = await recent.find_last(memory_id)
     is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields or _find_version(last) != "")
     if last is None or not is_taken_back or await recent.is_replaced(memory_id):
@@ -200,7 +200,7 @@ async def _name_versions(run: AgentContext, changes: "Sequence[MemoryChange]") -
     forgotten = [change.seq for change in changes if change.verb == "forgotten" and _has_document(change)]
     if not versions and not forgotten:
         return {}
-    async with opened_knowledge(run) as knowledge:
+    async with open_knowledge(run) as knowledge:
         records = await knowledge.resources.valid_among([*versions.values()])
         names = {seq: "" for seq in forgotten if await is_withdrawal(knowledge, seq)}
     titles = {version: one_line(record.title) for version, record in records.items()}

@@ -18,7 +18,7 @@ from agent_memory.care.agents import (
 )
 from agent_memory.cli.backup import lacks_journal
 from agent_memory.cli.options import USED_AGENT, Yes, choose_agent, complete_agent, read_used_agent
-from agent_memory.cli.render import others_of, show_agents
+from agent_memory.cli.render import describe_others, show_agents
 from agent_memory.cli.runtime import (
     QUIET,
     AgentContext,
@@ -80,7 +80,7 @@ async def delete(place: CommandContext, name: Name, *, yes: Yes = False) -> None
     """Delete an agent with everything it remembers. Cannot be undone."""
     folder = _existing(place, name)
     summary = summary_of(folder.agent_id, place.root)
-    memories, other_records = summary.memories, others_of(summary)
+    memories, other_records = summary.memories, describe_others(summary)
     what = (
         f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}{other_records}"
         if memories is not None
@@ -222,13 +222,13 @@ async def rollback(run: AgentContext) -> None:
 
 async def _build(run: AgentContext) -> None:
     begun = time.monotonic()
-    built = await _watched(run)
+    built = await _watch_build(run)
     seconds = round(time.monotonic() - begun, 1)
     run.screen.document({"backend": "vector", "changed": True, "memories": built.memories, "seconds": seconds})
     run.screen.show(f"{counted(built.memories, 'memory', 'memories')} in the index, in {seconds} s. It is in use now.")
 
 
-async def _watched(run: AgentContext) -> "Built":
+async def _watch_build(run: AgentContext) -> "Built":
     with run.screen.progress() as progress:
         bars: dict[str, Any] = {}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, SourceLookup
-from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.options import build_ambiguous, resolved
+from agent_memory.cli.knowledge import open_knowledge
+from agent_memory.cli.options import build_ambiguous, resolve_ids
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, minute
@@ -40,14 +40,14 @@ async def why(
     """Show who wrote something, its sources, its trust and why."""
     async with AsyncExitStack() as stack:
         has_more = run.service.settings.backend != "server"  # a server keeps memories alone
-        knowledge = await stack.enter_async_context(opened_knowledge(run)) if has_more else None
+        knowledge = await stack.enter_async_context(open_knowledge(run)) if has_more else None
         sources = SourceLookup(run.service, knowledge)
-        provenance = await sources.of(await _id_of(run, sources, knowledge, record_id))
+        provenance = await sources.of(await _resolve_id(run, sources, knowledge, record_id))
     run.screen.document(_document(provenance))
     _show(run, provenance)
 
 
-async def _id_of(run: AgentContext, sources: SourceLookup, knowledge: "Knowledge | None", word: str) -> str:
+async def _resolve_id(run: AgentContext, sources: SourceLookup, knowledge: "Knowledge | None", word: str) -> str:
     """Return the id that a word means.
 
     Raises:
@@ -66,7 +66,7 @@ async def _id_of(run: AgentContext, sources: SourceLookup, knowledge: "Knowledge
         if topic.name == word:
             return topic.id
     try:
-        return (await resolved(run.service, [word], forgotten=True, read_only=True))[0]
+        return (await resolve_ids(run.service, [word], forgotten=True, read_only=True))[0]
     except UnknownIdError:
         raise UnknownIdError(
             f"Nothing is known of {quoted(word)}.",

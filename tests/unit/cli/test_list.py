@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.runtime import opened
-from agent_memory.cli.screen import formatted
+from agent_memory.cli.options import open_service
+from agent_memory.cli.screen import format_rows
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_a_list_has_what_was_asked_for(bob: Run, options: list[str], expected: l
 
 def test_pinned_and_expired_memories_are_found_by_that(bob: Run, root: Path) -> None:
     async def expire() -> None:
-        async with opened("bob", root) as service:
+        async with open_service("bob", root) as service:
             await service.update(C, {"expires_at": "2026-03-11"}, may_have_expired=True)
 
     bob("pin", B)
@@ -80,12 +80,12 @@ def test_every_command_with_rows_has_the_forms(bob: Run) -> None:
 
 
 def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_code() -> None:
-    (_, line) = formatted([{"text": '=HYPERLINK("x")\x1b[2J'}], "csv", ["text"], None).splitlines()
+    (_, line) = format_rows([{"text": '=HYPERLINK("x")\x1b[2J'}], "csv", ["text"], None).splitlines()
     assert line == '"\'=HYPERLINK(""x"")\\x1b[2J"'
 
 
 def test_a_text_of_several_lines_is_one_value_of_csv() -> None:
-    text = formatted([{"id": A, "text": "First,\nsecond."}], "csv", ["id", "text"], None)
+    text = format_rows([{"id": A, "text": "First,\nsecond."}], "csv", ["id", "text"], None)
     assert list(csv.reader(io.StringIO(text))) == [["id", "text"], [A, "First,\nsecond."]]
 
 
@@ -97,7 +97,7 @@ def test_nothing_found_is_no_line_of_csv(bob: Run) -> None:
 def test_a_table_of_many_columns_fits_the_terminal_and_names_fields_as_they_are() -> None:
     columns = ["id", "trust", "content", "pinned", "expires_at"]
     row = {"id": A, "trust": "high", "content": "Maria likes tea. " * 9, "pinned": True}
-    lines = formatted([{**row, "expires_at": "2027-01-01T00:00:00Z"}], "table", columns, 80).splitlines()
+    lines = format_rows([{**row, "expires_at": "2027-01-01T00:00:00Z"}], "table", columns, 80).splitlines()
     assert lines[0].split() == columns
     assert max(map(len, lines)) <= 80
     assert A in lines[1]
@@ -107,7 +107,7 @@ def test_a_table_of_many_columns_fits_the_terminal_and_names_fields_as_they_are(
 
 def test_a_table_fits_the_terminal() -> None:
     rows = [{"id": "a", "content": "漢字 " * 40}, {"id": "bb", "content": "short"}]
-    lines = formatted(rows, "table", ["id", "content"], 40).splitlines()
+    lines = format_rows(rows, "table", ["id", "content"], 40).splitlines()
     assert lines[1].endswith("…")
     assert max(map(len, lines)) <= 40
     assert lines[2] == "bb  short"
@@ -115,7 +115,7 @@ def test_a_table_fits_the_terminal() -> None:
 
 def test_items_are_listed_with_an_option_and_always_found(bob: Run, root: Path) -> None:
     async def draw() -> str:
-        async with opened("bob", root) as service:
+        async with open_service("bob", root) as service:
             stored = await service.store({"content": "Ann: the harbour is open", "source": {"kind": "extraction"}})
             return stored.memory.id
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.text import one_line
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
 from agent_memory.files.wording import counted
 
@@ -35,7 +35,7 @@ _CUT: Final = " …"
 @command(WorkspaceOptions)
 async def status(place: CommandContext) -> None:
     """Show phases and rows with their claims, failures and open questions."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         steps = workspace.steps.all()
         issues, proposals = _issues(workspace), _proposals(workspace)
         snapshots, owed = workspace.snapshots.all(), workspace.snapshots.owed()
@@ -72,7 +72,7 @@ async def next_(
     agent: Annotated[str | None, typer.Option("--agent", help="Of this agent alone.", metavar="NAME")] = None,
 ) -> None:
     """List the steps that can run now."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         steps = workspace.next_steps(agent)
         open_count = sum(step.status != "done" for step in workspace.steps.all())
         empty = without_rows(workspace)
@@ -164,9 +164,7 @@ def _alike(place: CommandContext, lines: dict[Any, Text]) -> None:
         alike.setdefault(lines[key].plain, []).append(position)
     for places in list(alike.values())[:_MOST_ROWS]:
         marks = lines[keys[places[0]]] + "  "
-        named = place.screen.wrapped(
-            f"{counted(len(places), 'row')}: {ranges(keys, places)}", 2 + len(marks) + len(_CUT)
-        )
+        named = place.screen.wrap(f"{counted(len(places), 'row')}: {ranges(keys, places)}", 2 + len(marks) + len(_CUT))
         for number, line in enumerate(named[:_MOST_NAMING]):
             cut = _CUT if number == _MOST_NAMING - 1 < len(named) - 1 else ""
             line.rstrip()
@@ -180,7 +178,7 @@ def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
 
     Args:
         keys: All keys, in their order.
-        places: Which of them are meant, ascending.
+        places: Positions of the selected keys, ascending.
     """
     runs: list[list[int]] = []
     for position in places:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_memory.cli.runtime import NOT_FOUND, CommandContext, command
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def claim(  # noqa: PLR0913 - the options of a command
     """
     if finish + release + renew + (fail is not None) > 1:
         raise ValidationError("One of --finish, --release, --renew and --fail.", code="invalid")
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         if finish or release or renew or fail is not None:
             held = claim_in(sys.stdin.read(), "Stdin")
             if renew:

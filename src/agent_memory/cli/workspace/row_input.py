@@ -11,7 +11,7 @@ import typer
 
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.workspace.claims import claim_in
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.files.wording import counted
 
@@ -35,15 +35,15 @@ async def save(
     What was saved before one that is wrong stays.
     """
     rows = _rows()
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         from agent_memory.workspace import Caller
 
-        held = None if claim is None else claim_in(_text_of(claim), claim)
+        held = None if claim is None else claim_in(_read_text(claim), claim)
         caller = Caller(agent or (held.agent if held is not None else None), claim=held)
         saved: list[tuple[str, SavedRow]] = []
         for number, values in enumerate(rows, start=1):
             try:
-                saved.append(_saved(workspace, name, values, caller))
+                saved.append(_save(workspace, name, values, caller))
             except ValidationError as error:
                 before = f" {counted(len(saved), 'row')} before it {'is' if len(saved) == 1 else 'are'} saved."
                 message = f"Row {number}: {error.message}{before if len(rows) > 1 else ''}"
@@ -59,7 +59,7 @@ async def save(
         place.screen.note(f"{counted(proposals, 'row')} kept as proposals: another row has their {name} value already.")
 
 
-def _saved(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, SavedRow]:
+def _save(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, SavedRow]:
     declared = workspace.declaration.tables.get(table)
     key = None if declared is None else declared.key
     if declared is not None and declared.kind == "rows" and key is not None and values.get(key) is not None:
@@ -97,7 +97,7 @@ def _rows() -> list[dict[str, Any]]:
     return rows
 
 
-def _text_of(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError):

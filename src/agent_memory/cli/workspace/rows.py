@@ -9,7 +9,7 @@ import typer
 
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.text import one_line
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, key_of, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace, parse_key
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -53,7 +53,7 @@ async def table(
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
 ) -> None:
     """List the rows of a table, in the order of their keys."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         low, me = _noting_low()
         conditions = dict(_condition(workspace, name, each) for each in where or ())
         if proposals:
@@ -97,9 +97,9 @@ async def row(
     history: Annotated[bool, typer.Option("--history", help="And what it was before, with who changed it.")] = False,
 ) -> None:
     """Show one row whole."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         low, me = _noting_low()
-        record = workspace.tables.get(name, key_of(workspace, name, key), me)
+        record = workspace.tables.get(name, parse_key(workspace, name, key), me)
         changes = workspace.history(table=name, row_id=record["id"]) if history else []
     document = {
         "table": name,
@@ -128,7 +128,7 @@ async def log(
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
 ) -> None:
     """List changes, the newest first: when, what, by whom, in which step."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         changes = workspace.history(table=table, step=step, limit=limit)
         if table is not None and not changes:
             workspace.tables.many(table, limit=1)  # says so where there is no such table
@@ -161,7 +161,7 @@ def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
         return column, None
     kind = "integer" if column == "id" else declaration.type if declaration is not None else "text"
     if declaration is not None and declaration.references is not None:
-        return column, key_of(workspace, declaration.references, value)
+        return column, parse_key(workspace, declaration.references, value)
     if kind == "boolean":
         if value.lower() not in _BOOLEANS:
             raise ValidationError(f"{name}.{column} is true or false, and {value!r} is neither.", code="wrong_value")

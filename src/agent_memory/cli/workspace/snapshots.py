@@ -10,7 +10,7 @@ import typer
 from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
 from agent_memory.cli.runtime import FAILED, CommandContext, command
 from agent_memory.cli.text import minute, one_line
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, key_of, opened_workspace
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace, parse_key
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -39,7 +39,7 @@ async def snapshot(
     yes: Yes = False,
 ) -> None:
     """Create, list, verify or delete snapshots of rows and files."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         if prune:
             _prune(place, workspace, keep or [], yes=yes)
             return
@@ -80,7 +80,7 @@ async def diff(
     every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_MOST_ROWS} rows.")] = False,
 ) -> None:
     """Show differences between two snapshots, or one and now."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         difference = workspace.snapshots.compare(before, after)
     rows = [{"table": row.table, "key": row.key, "kind": row.kind, "columns": row.columns} for row in difference.rows]
     place.screen.document({"before": before, "after": after, "rows": rows, "files": difference.files})
@@ -106,7 +106,7 @@ async def restore(
     yes: Yes = False,
 ) -> None:
     """Restore a snapshot; the present state is saved as another first."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         workspace.snapshots.get(name)
         held = [step for step in workspace.steps.all() if step.status == "claimed"]
         if held and not yes:
@@ -115,7 +115,7 @@ async def restore(
             place.confirm(
                 f"{counted(len(held), 'claim')} will end: {owners}. Go back to {name}?", "Nothing was changed."
             )
-        _resumed(place, workspace.resume_from_snapshot(name), f"Back at {name}")
+        _show_resumed(place, workspace.resume_from_snapshot(name), f"Back at {name}")
 
 
 @command(WorkspaceOptions)
@@ -125,7 +125,7 @@ async def resume(
     phase: Annotated[str, typer.Argument(metavar="PHASE", help="Its name, or its number counted from 1.")],
 ) -> None:
     """Repeat the steps of a row from a phase on; ends claims."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         phases = workspace.declaration.phases
         number = (
             int(phase)
@@ -133,11 +133,11 @@ async def resume(
             else next((n for n, candidate in enumerate(phases, 1) if candidate.name == phase), 0)
         )
         over = phases[number - 1].over if 0 < number <= len(phases) else None
-        wanted = key_of(workspace, over, key) if over is not None else key
-        _resumed(place, workspace.resume_from_chapter(wanted, number or phase), f"{key} begins again at {phase}")
+        wanted = parse_key(workspace, over, key) if over is not None else key
+        _show_resumed(place, workspace.resume_from_chapter(wanted, number or phase), f"{key} begins again at {phase}")
 
 
-def _resumed(place: CommandContext, resumed: ResumeResult, document: str) -> None:
+def _show_resumed(place: CommandContext, resumed: ResumeResult, document: str) -> None:
     screen = place.screen
     names = [step.name for step in resumed.next_steps]
     screen.document({

@@ -40,15 +40,15 @@ class WorkspaceOptions:
     ] = None
 
 
-def url_of(place: CommandContext) -> str | None:
+def get_url(place: CommandContext) -> str | None:
     """Return the URL of the database, None for SQLite."""
     from agent_memory.workspace import URL_VARIABLE
 
-    return place.given(WorkspaceOptions).url or os.environ.get(URL_VARIABLE) or None
+    return place.get_options(WorkspaceOptions).url or os.environ.get(URL_VARIABLE) or None
 
 
 @contextmanager
-def opened_workspace(place: CommandContext) -> Iterator[Workspace]:
+def open_workspace(place: CommandContext) -> Iterator[Workspace]:
     """Open the named workspace, or that of the current folder.
 
     Raises:
@@ -58,9 +58,9 @@ def opened_workspace(place: CommandContext) -> Iterator[Workspace]:
     with needing_packages():
         from agent_memory.workspace import Workspace, found_from
 
-        at = place.given(WorkspaceOptions).at
+        at = place.get_options(WorkspaceOptions).at
         folder = Path(at) if at is not None else found_from(Path.cwd())
-        workspace = Workspace.open(folder, url=url_of(place))
+        workspace = Workspace.open(folder, url=get_url(place))
     try:
         yield workspace
     finally:
@@ -85,7 +85,7 @@ def needing_packages() -> Iterator[None]:
         ) from error
 
 
-def key_of(workspace: Workspace, table: str, text: str) -> Any:
+def parse_key(workspace: Workspace, table: str, text: str) -> Any:
     """Return a key as a number if its column has numbers."""
     declared = workspace.declaration.tables.get(table)
     if declared is None or declared.kind == "singleton":

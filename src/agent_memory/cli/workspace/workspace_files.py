@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agent_memory.cli.runtime import CommandContext, command
-from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, needing_packages, opened_workspace, url_of
+from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, get_url, needing_packages, open_workspace
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -54,9 +54,9 @@ async def init(
     with needing_packages():
         from agent_memory.workspace import Workspace
 
-        folder = Path(place.given(WorkspaceOptions).at or ".")
+        folder = Path(place.get_options(WorkspaceOptions).at or ".")
         declaration = _write_example(folder) if file is None else file
-        workspace = Workspace.create(folder, declaration, url=url_of(place))
+        workspace = Workspace.create(folder, declaration, url=get_url(place))
     if file is None:
         place.screen.note(f"The declaration is {declaration}. Edit it, then run `agent-memory workspace check` on it.")
     steps = workspace.next_steps()
@@ -119,7 +119,7 @@ async def export(
     ] = False,
 ) -> None:
     """Write all shown rows to a new file."""
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         rows = workspace.export(file, canonical=canonical)
     place.screen.document({"file": str(file), "rows": rows})
     place.screen.show(f"{counted(rows, 'row')} written to {file}.")
@@ -135,7 +135,7 @@ async def import_(
         raise ValidationError(f"{file.name} is no .jsonl; nothing was brought in.", code="invalid")
     if not file.is_file():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
-    with opened_workspace(place) as workspace:
+    with open_workspace(place) as workspace:
         rows = workspace.bring(file)
     place.screen.document({"file": str(file), "rows": rows})
     place.screen.show(f"{counted(rows, 'row')} brought in from {file}.")
