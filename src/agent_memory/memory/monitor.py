@@ -161,13 +161,14 @@ class Monitor:
         audit = [] if self._audit_trouble is None else [self._audit_trouble]
         return [*self._storage.troubles(), *audit]
 
-    async def report_troubles(self, caller: Caller) -> None:
-        """Emit an event for each new trouble."""
+    async def report_troubles(self, caller: Caller) -> Trouble | None:
+        """Emit an event for each new trouble; return that of the embedder."""
         troubles = {trouble.component: trouble for trouble in self.list_troubles()}
         new = [trouble for name, trouble in troubles.items() if self._reported.get(name) != trouble.code]
         self._reported = {name: trouble.code for name, trouble in troubles.items()}
         for trouble in new:
             await self.emit_degraded(trouble.component, trouble.code, trouble.sentence.strip(), caller)
+        return troubles.get("embedder")
 
     async def report_failure(self, component: str, code: str, message: str, caller: Caller) -> None:
         """Emit an event for a failure unless the last one was equal."""
@@ -185,8 +186,7 @@ class Monitor:
 
     async def check_store(self, caller: Caller) -> str | None:
         """Return the reason for a missing embedding, once a session."""
-        await self.report_troubles(caller)
-        trouble = next((trouble for trouble in self._storage.troubles() if trouble.component == "embedder"), None)
+        trouble = await self.report_troubles(caller)
         if trouble is None or trouble.code == self._answered:
             return None
         self._answered = trouble.code

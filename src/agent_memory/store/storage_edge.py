@@ -296,7 +296,7 @@ class StorageEdge(Generic[R]):
     @property
     def backend(self) -> str:
         """Name of the backend that answers searches: `file`, `vector` or `server`."""
-        return self._upkeep.backend if self._upkeep is not None else self._backend.name
+        return upkeep.backend if (upkeep := self._upkeep) is not None else self._backend.name
 
     def embedding_status(self) -> dict[str, Any]:
         """Return the state of search by embeddings.
@@ -314,13 +314,13 @@ class StorageEdge(Generic[R]):
     def troubles(self) -> list[Trouble]:
         """List the parts with problems, without waiting."""
         trouble = find_embedder_trouble(self.embedding_status())
-        further = self._upkeep.describe()[1] if self._upkeep is not None else []
+        further = upkeep.describe()[1] if (upkeep := self._upkeep) is not None else []
         return [*([trouble] if trouble is not None else []), *further]
 
     @property
     def can_migrate(self) -> bool:
         """True if this agent can be moved to the vector engine."""
-        return self._upkeep is not None and self._upkeep.can_migrate
+        return (upkeep := self._upkeep) is not None and upkeep.can_migrate
 
     @property
     def index(self) -> MovableIndex:
