@@ -101,7 +101,7 @@ class ProvenanceStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordChange:
+class ProvenanceChange:
     """Change of a record: moment, action, session, fields, and trust after it."""
 
     at: datetime
@@ -135,7 +135,7 @@ class Provenance:
     replaces: tuple[ProvenanceStep, ...] = ()
     replaced_by: str | None = None
     used_by: tuple[ProvenanceStep, ...] = ()
-    changes: tuple[RecordChange, ...] = ()
+    changes: tuple[ProvenanceChange, ...] = ()
 
 
 class SourceLookup:
@@ -276,10 +276,10 @@ class SourceLookup:
                     steps[topic.id] = ProvenanceStep("on_page", topic.id, "topic", topic.name, topic.trust, "here")
         return list(steps.values())
 
-    async def _changes(self, kind: Kind[Any], record_id: str) -> list[RecordChange]:
+    async def _changes(self, kind: Kind[Any], record_id: str) -> list[ProvenanceChange]:
         """Return changes of a record, with sessions from the audit log."""
         audited = await asyncio.to_thread(self._read_audit, record_id) if kind is MEMORY else []
-        changes: list[RecordChange] = []
+        changes: list[ProvenanceChange] = []
         before: Record | None = None
         for version in await self._history(kind, record_id):
             now = version.record
@@ -288,7 +288,7 @@ class SourceLookup:
                 what = _what(version.op, before, changes)
                 first = now.created_by_session if now is not None and not changes else ""
                 by = first or _nearest(audited, what, version.at)
-                changes.append(RecordChange(version.at, what, by, fields, None if now is None else now.trust))
+                changes.append(ProvenanceChange(version.at, what, by, fields, None if now is None else now.trust))
             before = now
         return changes
 
@@ -325,7 +325,7 @@ _EVENTS: Final = {
 """What was done, by the event of it in the audit."""
 
 
-def _what(op: str, before: Record | None, earlier: list[RecordChange]) -> str:
+def _what(op: str, before: Record | None, earlier: list[ProvenanceChange]) -> str:
     if op in {"delete", "move"}:
         return "forgotten" if op == "delete" else "archived"
     if before is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, SourceLookup
+from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceChange, ProvenanceStep, SourceLookup
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import build_ambiguous, resolve_ids
 from agent_memory.cli.render import row
@@ -115,7 +115,7 @@ def _step(step: ProvenanceStep) -> str:
     return f"{away}{step.rel.replace('_', ' ')} {step.id} ({details}){text}"
 
 
-def _change(changed: RecordChange) -> str:
+def _change(changed: ProvenanceChange) -> str:
     fields = f": {', '.join(changed.fields)}" if changed.fields else ""
     session = f", session {changed.session}" if changed.session else ""
     trust = f", {changed.trust} trust since" if changed.trust is not None and "trust" in changed.fields else ""

@@ -26,7 +26,7 @@ from agent_memory.knowledge.pipeline.ingestion_config import (
     MemoryIngestionConfig,
     SummarizationConfig,
 )
-from agent_memory.knowledge.pipeline.wake_ups import Background
+from agent_memory.knowledge.pipeline.wake_ups import IngestionBackground
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.summaries import summary_stage as making
 from agent_memory.knowledge.tool_settings import check_group
@@ -216,7 +216,7 @@ class MemoryIngestor:
         self._placing = asyncio.Lock()
         self.model_budget = budget or ModelBudget()
         asking = None if model is None else Asking(model, budget=self.model_budget)
-        self.background = Background(self.knowledge, self._service, self.config, caller, queue, asking)
+        self.background = IngestionBackground(self.knowledge, self._service, self.config, caller, queue, asking)
 
     async def ingest_turn(self, turn: Turn, session: Session) -> Episode:
         """Ingest a message and its answer as two episodes.

@@ -45,7 +45,7 @@ from agent_memory.compat.leonidas_records import (
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.memory import NOBODY, open_service
-from agent_memory.memory.monitor import Background
+from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.models import EPISODE, Memory, SearchFilters, to_text, utc_now
 from agent_memory.models.record import normalise_tags
 
@@ -120,7 +120,7 @@ class MemoryStore:
         self.performance_metrics = MemoryPerformanceMetrics()
         self.cleanup_manager = CleanupManager(self.kept, self.config.cleanup_config, self._caller)
         self.archival_manager = ArchivalManager(self.kept, self.config.archival_config, clock, self._caller)
-        self._background = Background()
+        self._background = BackgroundTasks()
 
     # -- writing ------------------------------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ class Monitor:
 
     def __init__(self, storage: MemoryStorage, settings: ServiceSettings, clock: Clock, audit: AuditLog | None) -> None:
         self._storage, self._settings, self._clock, self._audit = storage, settings, clock, audit
-        self.background = Background()
+        self.background = BackgroundTasks()
         self._lines: dict[asyncio.AbstractEventLoop, list[tuple[str, Mapping[str, Any]]]] = {}
         self._audit_trouble: Trouble | None = None
         self._reported: dict[str, str] = {}  # component -> code of the trouble that was last reported as an event
@@ -315,7 +315,7 @@ def _view(check: Any) -> dict[str, str]:
     }  # fmt: skip
 
 
-class Background:
+class BackgroundTasks:
     """Tasks of one service, of any number of event loops."""
 
     def __init__(self) -> None:

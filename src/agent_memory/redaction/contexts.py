@@ -11,7 +11,13 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import Finding, iter_digit_matches, iter_line_groups, iter_matches, lower_letters
+from agent_memory.redaction.findings import (
+    SecretFinding,
+    iter_digit_matches,
+    iter_line_groups,
+    iter_matches,
+    lower_letters,
+)
 from agent_memory.redaction.keywords import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.shapes import (
     has_all_classes,
@@ -205,7 +211,7 @@ LAST_RULES: Final = (
 )
 
 
-def find_by_context(text: str) -> Iterator[Finding]:
+def find_by_context(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that its surroundings give away."""
     if not text.isascii():
         yield from _find_asian(text)
@@ -217,7 +223,7 @@ def find_by_context(text: str) -> Iterator[Finding]:
     for match in _PHRASE.finditer(text) if any(map(lowered.__contains__, _PHRASE_STEMS)) else ():
         if not _IN_SENTENCES.isdisjoint(match["bare"].lower().split()):
             continue  # "recovery: give the key that …"
-        yield Finding(*match.span("bare"), "seed-phrase")
+        yield SecretFinding(*match.span("bare"), "seed-phrase")
     if _ADJACENT_DIGITS.search(text):
         yield from _find_codes(text, lowered)
     yield from _find_vendor_keys(text)
@@ -229,7 +235,7 @@ def is_pair(text: str) -> bool:
     return bool(sign) and login.replace(".", "").replace("-", "").isalnum() and looks_like_password(password)
 
 
-def _apply_rules(rules: Iterable[_ContextRule], text: str, lowered: str) -> Iterator[Finding]:
+def _apply_rules(rules: Iterable[_ContextRule], text: str, lowered: str) -> Iterator[SecretFinding]:
     for stems, pattern, kind, is_secret, line_breaks in rules:
         for stem in stems:
             if stem in lowered:
@@ -245,40 +251,40 @@ def _apply_rules(rules: Iterable[_ContextRule], text: str, lowered: str) -> Iter
                 yield from _find_value(match, kind)
 
 
-def _find_codes(text: str, lowered: str) -> Iterator[Finding]:
+def _find_codes(text: str, lowered: str) -> Iterator[SecretFinding]:
     for start, stop in iter_line_groups(text):
         if _FOUR_DIGITS.search(text, start, stop):
             yield from _find_long_codes(text, start, stop)
     for match in _DIGITS.finditer(text) if any(map(lowered.__contains__, _CODES)) else ():
-        yield Finding(*match.span("bare"), "code")
+        yield SecretFinding(*match.span("bare"), "code")
 
 
-def _find_long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
+def _find_long_codes(text: str, start: int, stop: int) -> Iterator[SecretFinding]:
     """Yield codes of four and more digits in some lines."""
     for match in _LOCK.finditer(text, start, stop):
-        yield Finding(*match.span(match.lastgroup or 0), "code")
+        yield SecretFinding(*match.span(match.lastgroup or 0), "code")
     for match in _CODE_IS.finditer(text, start, stop) if "code" in text[start:stop].casefold() else ():
         if (match["word"] or "").lower() not in _OTHER_CODES:
-            yield Finding(*match.span("bare"), "code")
+            yield SecretFinding(*match.span("bare"), "code")
 
 
-def _find_vendor_keys(text: str) -> Iterator[Finding]:
+def _find_vendor_keys(text: str) -> Iterator[SecretFinding]:
     for match in iter_digit_matches(_BARE, text):
         if not looks_random(match[0]):
             continue
         begin = max(0, match.start() - _NEAR)
         begin = max(begin, text.rfind("\n", begin, match.start()) + 1)
         if _VENDOR.search(text, begin, match.start()) and _VENDOR_SAYS.search(text, begin, match.start()):
-            yield Finding(*match.span(), "api-key")
+            yield SecretFinding(*match.span(), "api-key")
 
 
-def _find_value(match: re.Match[str], kind: str) -> Iterator[Finding]:
+def _find_value(match: re.Match[str], kind: str) -> Iterator[SecretFinding]:
     value, first = value_in(match)
     if is_worth(value):
-        yield Finding(first, first + len(value), kind)
+        yield SecretFinding(first, first + len(value), kind)
 
 
-def _find_pairs(text: str) -> Iterator[Finding]:
+def _find_pairs(text: str) -> Iterator[SecretFinding]:
     for match in iter_matches(_PAIR, "/|:", text):
         value, _ = value_in(match)
         if looks_like_password(value) and (match["slash"] or (is_chosen(value) and not {".", ":", "|"} & set(value))):
@@ -299,7 +305,7 @@ def _is_heading(name: str) -> bool:
     return len(name) <= _HEAD and _HEADING.fullmatch(name) is not None and names_a_secret(name)
 
 
-def _find_cells(text: str) -> Iterator[Finding]:
+def _find_cells(text: str) -> Iterator[SecretFinding]:
     """Yield cells of CSV and Markdown below headings of secrets."""
     heads: dict[int, str] = {}
     cells, position = 0, 0
@@ -312,7 +318,7 @@ def _find_cells(text: str) -> Iterator[Finding]:
                 value = part.strip(" \"'`")
                 if number in heads and looks_like_password(value):
                     first = start + part.index(value)
-                    yield Finding(first, first + len(value), "named-secret")
+                    yield SecretFinding(first, first + len(value), "named-secret")
                 start += len(part) + 1
         else:
             names = (part.strip(" \"'`*") for part in parts)
@@ -321,12 +327,12 @@ def _find_cells(text: str) -> Iterator[Finding]:
         position += len(line) + 1
 
 
-def _find_asian(text: str) -> Iterator[Finding]:
+def _find_asian(text: str) -> Iterator[SecretFinding]:
     for match in _CJK.finditer(text):
         value, first = value_in(match)
         letters = value.isalpha() and not (len(value) >= _LETTERS and value.lower() not in _HASHES)
         if not is_placeholder(value) and not letters:
-            yield Finding(first, first + len(value), "password")
+            yield SecretFinding(first, first + len(value), "password")
 
 
 _DATA: Final = load_patterns("agent_memory.redaction", "numbers")
@@ -363,7 +369,7 @@ _RANGE: Final = re.compile(r"\d{1,4}-\d{1,4}")
 _MIN_DIGITS: Final = 5
 
 
-def find_numbers(text: str) -> Iterator[Finding]:
+def find_numbers(text: str) -> Iterator[SecretFinding]:
     """Yield listed codes and numbers of persons."""
     if not _ADJACENT.search(text):
         return
@@ -374,22 +380,22 @@ def find_numbers(text: str) -> Iterator[Finding]:
         if sum(map(str.isdigit, match[0])) < _MIN_DIGITS or _is_harmless_number(match[0]):
             continue
         if _PERSON.search(text, max(0, start - _BEFORE), start):
-            yield Finding(start, end, "personal-number")
+            yield SecretFinding(start, end, "personal-number")
     for match in iter_digit_matches(_FORMS, text):
-        yield Finding(*match.span(), "personal-number")
+        yield SecretFinding(*match.span(), "personal-number")
 
 
 def _is_harmless_number(value: str) -> bool:
     return is_harmless_code(value) or _RANGE.fullmatch(value) is not None
 
 
-def _find_listed(text: str, end: int) -> Iterator[Finding]:
+def _find_listed(text: str, end: int) -> Iterator[SecretFinding]:
     """Yield the codes of a list.
 
     They have digits, or the same form as the one before.
     """
     lead = _LEAD.match(text, end)
-    position, form, findings = lead.end() if lead else end, "", list[Finding]()
+    position, form, findings = lead.end() if lead else end, "", list[SecretFinding]()
     for _ in range(_MAX_CODES if lead else 0):
         if marker := _MARKER.match(text, position):
             position = marker.end()
@@ -398,7 +404,7 @@ def _find_listed(text: str, end: int) -> Iterator[Finding]:
         coded = match and (any(map(str.isdigit, match[0])) or same == form or (not form and "-" in match[0]))
         if match is None or not coded or is_harmless_code(match[0]):
             break
-        findings.append(Finding(*match.span(), "code"))
+        findings.append(SecretFinding(*match.span(), "code"))
         form, position = same, match.end()
         between = _BETWEEN.match(text, position)
         if between is None:

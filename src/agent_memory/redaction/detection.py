@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.redaction.contexts import find_by_context, find_numbers, is_pair
 from agent_memory.redaction.encodings import NEAR, iter_decoded_regions, iter_encoded_parts
-from agent_memory.redaction.findings import Finding, merge_spans
+from agent_memory.redaction.findings import SecretFinding, merge_spans
 from agent_memory.redaction.keywords import find_keyword_secrets
 from agent_memory.redaction.providers import find_provider_secrets, find_published, find_random_tokens
 from agent_memory.redaction.shapes import UUID, decode_base64, is_ssh_public_key
@@ -76,7 +76,7 @@ _SIZES: Final = {"sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512":
 _CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[A-Za-z0-9]{44}|b[a-z2-7]{58})(?!\w)")
 
 
-def find_secrets(text: str) -> list[Finding]:
+def find_secrets(text: str) -> list[SecretFinding]:
     """Find secrets in a text and in its decoded form."""
     if len(text) < _MIN_CHARS:
         return []
@@ -85,24 +85,24 @@ def find_secrets(text: str) -> list[Finding]:
         for finding in _find_with_encoded(view.text):
             start, end = view.get_span(finding.start, finding.end)
             if begin + end > first and begin + start < last:
-                findings.append(Finding(begin + start, begin + end, finding.kind))
+                findings.append(SecretFinding(begin + start, begin + end, finding.kind))
     return findings
 
 
-def find_secrets_around(text: str, markers: list[tuple[int, int]]) -> list[Finding]:
+def find_secrets_around(text: str, markers: list[tuple[int, int]]) -> list[SecretFinding]:
     """Find secrets around markers, since the rest was searched before.
 
     A part reaches from one empty line to another, so that a table in it is whole.
     """
     if len(text) <= 4 * NEAR:
         return find_secrets(text)
-    findings: list[Finding] = []
+    findings: list[SecretFinding] = []
     regions = merge_spans((start - NEAR, end + NEAR) for start, end in markers)
     for first, last in merge_spans(_widen_to_empty_lines(text, start, end) for start, end in regions):
         begin = max(0, first - NEAR)
         for start, end, kind in find_secrets(text[begin : last + NEAR]):
             if begin + end > first and begin + start < last:
-                findings.append(Finding(begin + start, begin + end, kind))
+                findings.append(SecretFinding(begin + start, begin + end, kind))
     return findings
 
 
@@ -112,20 +112,20 @@ def _widen_to_empty_lines(text: str, first: int, last: int) -> tuple[int, int]:
     return max(0, start), len(text) if end < 0 else end
 
 
-def _find_with_encoded(text: str) -> list[Finding]:
+def _find_with_encoded(text: str) -> list[SecretFinding]:
     """Find secrets in a text, and its encoded parts that hold one.
 
     Known forms and secrets in encoded parts always count. A guess inside a public value does not count.
     """
     findings = _find_known(text)
     for start, end, data in read_embedded_files(text):
-        findings += [Finding(start, end, finding.kind) for finding in _find_known(data)[:1]]
+        findings += [SecretFinding(start, end, finding.kind) for finding in _find_known(data)[:1]]
     for start, end, plain in iter_encoded_parts(text):
         if is_pair(plain):
-            findings.append(Finding(start, end, "password"))
+            findings.append(SecretFinding(start, end, "password"))
             continue
         inner = _find_known(plain) or _find_guessed(plain)
-        findings += [Finding(start, end, finding.kind) for finding in inner[:1]]
+        findings += [SecretFinding(start, end, finding.kind) for finding in inner[:1]]
     return findings + _find_guessed(text)
 
 
@@ -134,11 +134,11 @@ def has_known_form(text: str) -> bool:
     return bool(_find_known(text))
 
 
-def _find_known(text: str) -> list[Finding]:
+def _find_known(text: str) -> list[SecretFinding]:
     return [*find_provider_secrets(text), *find_published(text)]
 
 
-def _find_guessed(text: str) -> list[Finding]:
+def _find_guessed(text: str) -> list[SecretFinding]:
     """Find secrets by label and form, except in public values."""
     detectors = find_keyword_secrets, find_by_context, find_numbers, find_random_tokens, find_unlabelled
     findings = [finding for detect in detectors for finding in detect(text)]

@@ -33,7 +33,7 @@ class Redaction:
     kinds: tuple[str, ...] = ()
 
 
-class Finding(NamedTuple):
+class SecretFinding(NamedTuple):
     """One secret: `text[start:end]`, and its kind in kebab-case."""
 
     start: int

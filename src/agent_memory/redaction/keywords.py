@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Finding, iter_matches, lower_letters
+from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, SecretFinding, iter_matches, lower_letters
 from agent_memory.redaction.shapes import (
     UUID,
     is_harmless_code,
@@ -122,7 +122,7 @@ _LINKS: Final = frozenset(_DATA["links"])
 _VERBS: Final = frozenset(_DATA["verbs"])
 
 
-def find_keyword_secrets(text: str) -> Iterator[Finding]:
+def find_keyword_secrets(text: str) -> Iterator[SecretFinding]:
     """Yield every secret next to a word such as "password"."""
     lowered = lower_letters(text)
     for kind, stem, pattern in WORDS:
@@ -140,7 +140,7 @@ def remove_labels(text: str) -> str:
     return lowered
 
 
-def _find_next_to(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:
+def _find_next_to(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[SecretFinding]:
     """Yield the values after a word, or before it."""
     begin = text.rfind(MARKER_PREFIX, max(0, start - _MARKER), start)
     if begin >= 0 and (marker := MARKER.match(text, begin)) and marker.end() >= end:
@@ -164,7 +164,7 @@ def _find_next_to(text: str, lowered: str, name: str, start: int, end: int) -> I
     yield from _find_before(text, lowered, kind, start)
 
 
-def _find_assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[Finding] | None:
+def _find_assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[SecretFinding] | None:
     """Return the secrets of `keyword = value`, or None."""
     match = _ASSIGNED.match(text, end)
     if match is None:
@@ -179,21 +179,21 @@ def _find_assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool
     if is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
         return _with_more(text, kind, first, value)
     if kind != "code" and (length := passphrase_length(kind, value, rest)):
-        return iter([Finding(first, first + length, "password")])
+        return iter([SecretFinding(first, first + length, "password")])
     if kind == "password" and not vague and (several := _list_after(text, first)):
         return iter(several)
     return None
 
 
-def _list_after(text: str, first: int) -> list[Finding]:
+def _list_after(text: str, first: int) -> list[SecretFinding]:
     """Return the passwords of a line: "passwords: db …, web …"."""
     stop = text.find("\n", first, first + _WINDOW)
     tokens = _TOKEN.finditer(text, first, min(len(text), first + _WINDOW) if stop < 0 else stop)
     chosen = ((token.start(), token[0].rstrip(TRAILING)) for token in itertools.islice(tokens, _LISTED))
-    return [Finding(start, start + len(value), "password") for start, value in chosen if is_chosen(value)]
+    return [SecretFinding(start, start + len(value), "password") for start, value in chosen if is_chosen(value)]
 
 
-def _find_on_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | None:
+def _find_on_next_line(text: str, kind: str, end: int) -> Iterator[SecretFinding] | None:
     match = _NEXT_LINE.match(text, end)
     if match is None:
         return None
@@ -205,7 +205,7 @@ def _find_on_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | No
     return _with_more(text, kind, first, value) if is_worth(value) and is_lone_secret(kind, value) else None
 
 
-def _find_stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
+def _find_stated(text: str, word: str, kind: str, end: int) -> Iterator[SecretFinding]:
     """Yield values that prose states, and tokens a few words away."""
     stop = text.find("\n", end, end + _GAP)
     stop = min(len(text), end + _GAP) if stop < 0 else stop + 1
@@ -216,14 +216,14 @@ def _find_stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]
             yield from _with_more(text, kind, first, value)
             return
         if kind == "password" and (length := passphrase_length(kind, value, rest)):
-            yield Finding(first, first + length, "password")
+            yield SecretFinding(first, first + length, "password")
             return
     if (
         kind == "password"
         and (word_in_capitals := _DIRECT.match(text, end))
         and (len(word) < _SHORT_WORD or not word.isascii())
     ):
-        yield Finding(*word_in_capitals.span("bare"), kind)
+        yield SecretFinding(*word_in_capitals.span("bare"), kind)
         return
     for token in itertools.islice(_TOKEN.finditer(text, end, stop + _GAP), _TRIES):
         if token.start() >= stop:
@@ -259,12 +259,12 @@ def _is_loose(text: str, word: str, copula: re.Match[str]) -> bool:
     return link not in "—\u2013-" or "\n" in text[begin : copula.start()].rstrip("\n") or copula.start() > _HEADING
 
 
-def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding]:
+def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[SecretFinding]:
     """Yield a secret and those that are listed after it."""
     position = first + len(value)
-    yield Finding(first, position, kind)
+    yield SecretFinding(first, position, kind)
     if kind == "token" and (match := _FOLDED.match(text, position)):
-        yield Finding(*match.span("bare"), kind)
+        yield SecretFinding(*match.span("bare"), kind)
     for _ in range(_LISTED):
         match = _MORE.match(text, position)
         if match is None:
@@ -281,10 +281,10 @@ def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding
             or not is_said_secret(kind, value, before, quoted=not match["bare"])
         ):
             return
-        yield Finding(first, position, kind)
+        yield SecretFinding(first, position, kind)
 
 
-def _find_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Finding]:
+def _find_before(text: str, lowered: str, kind: str, start: int) -> Iterator[SecretFinding]:
     """Yield X of "use X as the password", "X is the password"."""
     begin = max(0, start - _WINDOW)
     begin = max(begin, text.rfind("\n", begin, start) + 1)
@@ -299,7 +299,7 @@ def _find_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Fin
         verb = place > 1 and tokens[place - 2][0].strip(",.:;") in _VERBS
         if is_worth(value) and is_said_first(kind, value, verb=verb):
             first = begin + token.start() + shown.index(value)
-            yield Finding(first, first + len(value), kind)
+            yield SecretFinding(first, first + len(value), kind)
         return
 
 

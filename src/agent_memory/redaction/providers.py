@@ -21,7 +21,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import Finding, iter_digit_matches, iter_matches, lower_letters
+from agent_memory.redaction.findings import SecretFinding, iter_digit_matches, iter_matches, lower_letters
 from agent_memory.redaction.shapes import entropy, is_placeholder, looks_random, looks_random_alone, passes_luhn
 from agent_memory.redaction.unlabelled import is_identifier
 
@@ -72,7 +72,7 @@ _KEY_LINE: Final = re.compile(
 )
 
 
-def find_provider_secrets(text: str) -> Iterator[Finding]:
+def find_provider_secrets(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that is recognised by its own form."""
     yield from _find_private_keys(text)
     lowered = lower_letters(text)
@@ -93,33 +93,33 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
                 continue
             if is_placeholder(match[group]) or (form.if_random and not looks_random(match[group])):
                 continue
-            yield Finding(*match.span(group), form.kind)
+            yield SecretFinding(*match.span(group), form.kind)
     yield from _find_numbers(text)
 
 
-def find_random_tokens(text: str) -> Iterator[Finding]:
+def find_random_tokens(text: str) -> Iterator[SecretFinding]:
     """Yield every long token that is a secret by itself."""
     for match in _LONG_TOKEN.finditer(text):
         if looks_random_alone(match[0]) and not is_identifier(match[0]):
-            yield Finding(*match.span(), "high-entropy")
+            yield SecretFinding(*match.span(), "high-entropy")
 
 
-def _find_numbers(text: str) -> Iterator[Finding]:
+def _find_numbers(text: str) -> Iterator[SecretFinding]:
     for match in iter_digit_matches(_CARD, text):
         before = max(0, match.start() - 60)
         if _CARD_GROUPS.fullmatch(match[0]) or _CARD_WORD.search(text, before, match.start()):
-            yield Finding(*match.span(), "credit-card")
+            yield SecretFinding(*match.span(), "credit-card")
         elif passes_luhn(match[0].replace(" ", "").replace("-", "")):
             plain = match[0].isdigit() and (
                 len(match[0]) > _CARD_DIGITS or _COUNTED.search(text, before, match.start())
             )
             if not plain:
-                yield Finding(*match.span(), "credit-card")
+                yield SecretFinding(*match.span(), "credit-card")
         elif (end := _find_card_end(match[0])) is not None:
-            yield Finding(match.start(), match.start() + end, "credit-card")
+            yield SecretFinding(match.start(), match.start() + end, "credit-card")
     for match in iter_digit_matches(_IBAN, text):
         if _is_iban(match[0].replace(" ", "")):
-            yield Finding(*match.span(), "iban")
+            yield SecretFinding(*match.span(), "iban")
 
 
 def _find_card_end(digits: str) -> int | None:
@@ -143,7 +143,7 @@ def _is_iban(account: str) -> bool:
     return int("".join(str(int(character, 36)) for character in rotated)) % 97 == 1
 
 
-def _find_private_keys(text: str) -> Iterator[Finding]:
+def _find_private_keys(text: str) -> Iterator[SecretFinding]:
     """Yield whole key blocks, and key lines of incomplete ones."""
     if "PRIVATE KEY" not in text and "PuTTY-User-Key" not in text:
         return
@@ -155,9 +155,9 @@ def _find_private_keys(text: str) -> Iterator[Finding]:
     for (start, end, begins), (_, next_end, is_next) in zip(marks, [*marks, (0, 0, True)][1:], strict=True):
         if begins:
             done = _find_key_end(text, end) if is_next else next_end
-            yield Finding(start, done, "private-key")
+            yield SecretFinding(start, done, "private-key")
         elif start >= done:
-            yield Finding(max(done, _find_key_start(text, start, done)), end, "private-key")
+            yield SecretFinding(max(done, _find_key_start(text, start, done)), end, "private-key")
             done = end
 
 
@@ -197,7 +197,7 @@ for _number, _rule in enumerate(DATA["rules"]):
             _KEYWORDS.setdefault(_keyword, []).append(_number)
 
 
-def find_published(text: str) -> Iterator[Finding]:
+def find_published(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that a published rule finds."""
     lowered = text.lower()
     tried: set[int] = set()
@@ -208,7 +208,7 @@ def find_published(text: str) -> Iterator[Finding]:
         yield from _apply_rule(number, text)
 
 
-def _apply_rule(number: int, text: str) -> Iterator[Finding]:
+def _apply_rule(number: int, text: str) -> Iterator[SecretFinding]:
     rule = DATA["rules"][number]
     pattern, allowed = _compile_rule(number)
     for match in pattern.finditer(text):
@@ -217,7 +217,7 @@ def _apply_rule(number: int, text: str) -> Iterator[Finding]:
         if is_placeholder(secret) or entropy(secret) <= rule.get("entropy", 0):
             continue
         if not any(regex.search(secret) for regex in allowed):
-            yield Finding(*match.span(group), "api-key")
+            yield SecretFinding(*match.span(group), "api-key")
 
 
 @functools.cache

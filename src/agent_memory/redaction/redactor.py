@@ -6,7 +6,7 @@ import bisect
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Finding, Redaction
+from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction, SecretFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,14 +42,14 @@ class SecretRedactor:
         return Redaction(text, tuple(kinds))
 
 
-def _merge_findings(text: str, findings: Iterable[Finding]) -> list[Finding]:
+def _merge_findings(text: str, findings: Iterable[SecretFinding]) -> list[SecretFinding]:
     """Join overlapping findings, and drop those inside markers.
 
     The earliest, then the longest finding names the kind.
     """
     markers = [match.span() for match in MARKER.finditer(text)] if MARKER_PREFIX in text else []
     ends = [end for _, end in markers]
-    merged: list[Finding] = []
+    merged: list[SecretFinding] = []
     for first, last, kind in sorted(findings, key=lambda f: (f.start, -f.end)):
         start, end = first, last
         for marker_start, marker_end in itertools.islice(markers, bisect.bisect_right(ends, start), None):
@@ -62,7 +62,7 @@ def _merge_findings(text: str, findings: Iterable[Finding]) -> list[Finding]:
         if merged and start < merged[-1].end:
             merged[-1] = merged[-1]._replace(end=max(end, merged[-1].end))
         else:
-            merged.append(Finding(start, end, kind))
+            merged.append(SecretFinding(start, end, kind))
     return merged
 
 
@@ -78,7 +78,7 @@ def _cut_marker(start: int, end: int, marker_start: int, marker_end: int) -> tup
     return (marker_end, end) if end > marker_end else (start, start)
 
 
-def _replace_spans(text: str, spans: list[Finding]) -> tuple[str, list[tuple[int, int]]]:
+def _replace_spans(text: str, spans: list[SecretFinding]) -> tuple[str, list[tuple[int, int]]]:
     """Return the text with markers for spans, and their places."""
     parts: list[str] = []
     markers: list[tuple[int, int]] = []

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import Finding
+from agent_memory.redaction.findings import SecretFinding
 from agent_memory.redaction.shapes import (
     HALF_WORDS,
     UUID,
@@ -129,7 +129,7 @@ _BULLETS: Final = " \t-*>•\"'`+\\/#;|"
 _TRAILING: Final = ".,;:!?*_-+'"
 
 
-def find_unlabelled(text: str) -> Iterator[Finding]:
+def find_unlabelled(text: str) -> Iterator[SecretFinding]:
     """Yield tokens that look like a secret, alone or with context."""
     places = _WordPlaces(text)
     for match in _TOKEN.finditer(text):
@@ -141,7 +141,7 @@ def find_unlabelled(text: str) -> Iterator[Finding]:
             continue
         start = text.index(token, match.start())
         if _is_secret_here(looks, places, start, start + len(token)):
-            yield Finding(start, start + len(token), "api-key" if looks is SecretLevel.NAMED else "high-entropy")
+            yield SecretFinding(start, start + len(token), "api-key" if looks is SecretLevel.NAMED else "high-entropy")
 
 
 class _WordPlaces:

@@ -12,7 +12,7 @@ import yaml
 
 from agent_memory.errors import StorageError
 from agent_memory.memory import MemoryService
-from agent_memory.memory.monitor import Background
+from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def test_settling_waits_for_what_the_work_begins_itself() -> None:
-    background, done = Background(), []
+    background, done = BackgroundTasks(), []
 
     async def later() -> None:
         await asyncio.sleep(0)
@@ -38,7 +38,7 @@ async def test_settling_waits_for_what_the_work_begins_itself() -> None:
 
 
 async def test_settling_ends_although_what_is_done_has_not_been_taken_off_yet() -> None:
-    background = Background()
+    background = BackgroundTasks()
 
     class Late(asyncio.Task[None]):
         def add_done_callback(self, callback: Any, **more: Any) -> None:
@@ -55,7 +55,7 @@ async def test_settling_ends_although_what_is_done_has_not_been_taken_off_yet() 
 
 async def test_what_several_sessions_wanted_to_begin_later_is_given_up_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_memory.memory.monitor._FIRST_ANSWER", 0)
-    background, begun = Background(), []
+    background, begun = BackgroundTasks(), []
 
     async def work() -> None:
         begun.append("work")
@@ -75,7 +75,7 @@ async def test_a_failure_of_ours_is_logged(caplog: pytest.LogCaptureFixture) -> 
     async def fails() -> None:
         raise StorageError("The disk is gone.")
 
-    background = Background()
+    background = BackgroundTasks()
     background.run(fails())
     await background.settle()
     assert "background_work_failed" in caplog.text
@@ -122,7 +122,7 @@ def test_what_a_loop_left_undone_is_rendered_at_the_end(plain: MemoryService) ->
 def test_what_had_not_begun_when_its_loop_ended_is_left_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
     gc.collect()  # what tests before this one left behind
     recwarn.clear()
-    background, done = Background(), list[str]()
+    background, done = BackgroundTasks(), list[str]()
 
     async def work() -> None:
         done.append("done")

@@ -158,7 +158,7 @@ def test_kinds_of_detectors_are_kinds_of_markers() -> None:
     folder = Path(str(resources.files("agent_memory.redaction")))
     paths = (*folder.glob("*.py"), *folder.glob("patterns/providers.yaml"))
     source = "\n".join(path.read_text("utf-8") for path in paths)
-    forms = (r'Finding\([^\n]*, "([a-z-]+)"\)', r'_Rule\([^\n]*?_[A-Z_]+, "([a-z-]+)"', r"- kind: ([a-z-]+)\n")
+    forms = (r'SecretFinding\([^\n]*, "([a-z-]+)"\)', r'_Rule\([^\n]*?_[A-Z_]+, "([a-z-]+)"', r"- kind: ([a-z-]+)\n")
     kinds = {kind for form in forms for kind in re.findall(form, source)}
     assert len(kinds) > 40
     assert kinds <= KINDS

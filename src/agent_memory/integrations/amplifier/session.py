@@ -39,7 +39,7 @@ from agent_memory.integrations.amplifier.session_notes import SessionNote, Sessi
 from agent_memory.logs import get_logger
 from agent_memory.memory import EVENTS
 from agent_memory.memory.consent import ConsentState, find_misplaced
-from agent_memory.memory.monitor import Background
+from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.registry import ARCHIVE, HEALTH
@@ -104,7 +104,7 @@ class MemorySession:
         self._sources: tuple[Any, ...] = ()
         self._project: tuple[Any, str] | None = None  # working folder and name
         self._is_recalled = self._is_compared = self._is_checked = False
-        self._share, self._background, self._note_lock = ServiceShare(), Background(), asyncio.Lock()
+        self._share, self._background, self._note_lock = ServiceShare(), BackgroundTasks(), asyncio.Lock()
         self._users = 0
         self._removers: list[Callable[[], None]] = []
 

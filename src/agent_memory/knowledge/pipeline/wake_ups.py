@@ -163,7 +163,7 @@ def _library() -> ModuleType:
     return redis
 
 
-class Background:
+class IngestionBackground:
     """Background work of one `MemoryIngestor`.
 
     Args:

@@ -17,7 +17,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.logs import get_logger
 from agent_memory.memory.inbox_access import count_waiting, opened_inbox
-from agent_memory.memory.monitor import Background
+from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.memory.views import shorten_line
 from agent_memory.models import sees, to_text, utc_now, visible
 
@@ -136,7 +136,7 @@ class ChangeLines:
         self._changed_before: dict[str, str] = {}
         self._held = 0
         self._has_counted = self._is_undoing = False
-        self._background = Background()
+        self._background = BackgroundTasks()
 
     def listen(self, session: object) -> list[Callable[[], None]]:
         """Register the end-of-session hook; return its removers."""
