@@ -106,8 +106,8 @@ def _known(agent: str, home: Path) -> str:
     """Return an agent's name as on disk, also for a broken link.
 
     Raises:
-        IdentityError: There is no such agent.
-        ValidationError: It is no name of an agent.
+        IdentityError: No such agent.
+        ValidationError: Not a name of an agent.
     """
     path = home / check_agent_id(agent)
     return agent if path.is_symlink() or path.exists() else choose_agent(agent, home, may_be_new=False)
@@ -219,7 +219,7 @@ def _salvage(screen: OutputScreen, home: Path, agent: str | None, file: str) -> 
     """Print records of a journal copy that the journal lacks, as JSON lines.
 
     Raises:
-        ValidationError: There is no such file, or it is no copy of a journal.
+        ValidationError: No such file, or it is no copy of a journal.
         IdentityError: Whose journal is not clear.
     """
     folder = folder_of(choose_agent(agent, home, may_be_new=False), home)

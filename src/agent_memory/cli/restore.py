@@ -79,7 +79,7 @@ async def _confirm_older(run: AgentContext, memory_id: str) -> None:
     """Ask before undoing a text change older than the last forget.
 
     Raises:
-        ValidationError: There is no terminal to ask on.
+        ValidationError: No terminal to ask on.
         typer.Exit: The answer was no.
     """
     older = await run.service.history.find_version_before_forget(memory_id)

@@ -281,7 +281,7 @@ def select_fields(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row
     """Return only `fields` of each row, in their order; None means all.
 
     Raises:
-        ValidationError: There is no such field.
+        ValidationError: No such field.
     """
     if fields is None:
         return list(rows)

@@ -82,7 +82,7 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
     """Return the rules of a file; None for the defaults.
 
     Raises:
-        ValidationError: It is no YAML, or there is no such file.
+        ValidationError: Not a YAML, or there is no such file.
         StorageError: It cannot be read.
         ConfigurationError: A rule is wrong.
     """
@@ -108,7 +108,7 @@ def _read(path: Path) -> Any:
     """Return the rules of a file.
 
     Raises:
-        ValidationError: There is no such file, or it is no YAML.
+        ValidationError: No such file, or it is no YAML.
         StorageError: It cannot be read.
     """
     if not path.exists():

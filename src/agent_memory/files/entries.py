@@ -70,7 +70,7 @@ def read_regular(path: Path, *, follow: bool = True) -> bytes:
     """Return the content of a regular file, links followed.
 
     Raises:
-        OSError: There is no such file, or it cannot be read.
+        OSError: No such file, or it cannot be read.
     """
     if get_path_type(path, follow=follow) not in {"file", "missing"}:
         raise OSError(f"it is {describe_path_type(get_path_type(path))}")

@@ -332,7 +332,7 @@ def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"
     A given codec is only checked.
 
     Raises:
-        StorageError: There is no key, or the given codec does not fit.
+        StorageError: No key, or the given codec does not fit.
         ConfigurationError: A package that is needed for it is missing.
     """
     if not reader.finds_codec:

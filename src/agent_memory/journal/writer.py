@@ -80,7 +80,7 @@ class JournalWriter:
 
         Raises:
             ValidationError: They cannot be written as JSON and YAML; nothing was written.
-            DiskFullError: There is no room; the file is as before.
+            DiskFullError: No room; the file is as before.
             ReadOnlyError: The journal is encrypted, and there is no key.
             StorageError: The write failed; the file is as before, unless the code is `unknown`.
         """

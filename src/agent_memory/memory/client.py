@@ -113,7 +113,7 @@ class Memory:
 
         Raises:
             ValidationError: A value is invalid, or the content is only a secret; nothing was stored.
-            UnknownIdError: There is no memory to supersede; nothing was stored.
+            UnknownIdError: No memory to supersede; nothing was stored.
             StorageError: Nothing was stored.
         """
         values: dict[str, Any] = {"content": content, "category": category, "tags": list(tags), "pinned": pinned}
@@ -190,7 +190,7 @@ class Memory:
         """Return one memory, current or superseded.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             StorageError: The memories cannot be read.
         """
         return await self._service.get(memory_id)
@@ -220,7 +220,7 @@ class Memory:
             supersedes: ID of an older memory that this one replaces; None for none.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             ValidationError: A value is invalid; nothing was changed.
             StorageError: Nothing was changed.
         """
@@ -240,7 +240,7 @@ class Memory:
             reason: Reason to keep, at most 200 characters; storing the same text again reports it.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             ValidationError: The reason is too long; nothing was deleted.
             StorageError: Nothing was deleted.
         """
@@ -262,7 +262,7 @@ class Memory:
         An undo is a change, so a second one takes it back.
 
         Raises:
-            UnknownIdError: There is no such memory, or it was purged.
+            UnknownIdError: No such memory, or it was purged.
             ValidationError: There is nothing to take back.
             UnsupportedError: The backend keeps no versions.
             StorageError: Nothing was changed.

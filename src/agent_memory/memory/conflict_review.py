@@ -252,7 +252,7 @@ class ConflictReview:
             The pair as it was, if it was waiting.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             ValidationError: They were never a pair; one has replaced the other (`replaced_already`); or the caller may
                 not decide (`needs_user`).
             StorageError: Nothing was changed.

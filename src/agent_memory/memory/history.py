@@ -154,7 +154,7 @@ class History:
             seq: Number of the version to restore; see `history`.
 
         Raises:
-            UnknownIdError: There is no such memory, now or in the known past.
+            UnknownIdError: No such memory, now or in the known past.
             ValidationError: There is nothing to take back, or no such version.
             UnsupportedError: The storage keeps no past.
             StorageError: Nothing was changed.
@@ -195,7 +195,7 @@ class History:
         """Take back the last change of a memory, also a store.
 
         Raises:
-            UnknownIdError: There is no such memory, now or in the known past.
+            UnknownIdError: No such memory, now or in the known past.
             ValidationError: There is nothing to take back, or it was changed again since.
             UnsupportedError: The storage keeps no past.
             StorageError: Nothing was changed.

@@ -402,7 +402,7 @@ class PadFile:
         """Move the file to a hidden name; return it.
 
         Raises:
-            StorageError: There is no file, or it cannot be moved.
+            StorageError: No file, or it cannot be moved.
         """
         old = self._choose_free_path()
         with translated(self.path, "set aside"):

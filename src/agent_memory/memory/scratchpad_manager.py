@@ -145,7 +145,7 @@ class ScratchpadManager:
         """Bring a memory into the scratchpad; return False if it was there.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             StorageError: Nothing was written.
         """
         if await self.storage.get(memory_id) is None:

@@ -128,7 +128,7 @@ class Searcher:
         """Return a memory by its ID; count an access after the answer.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
         """
         await check_seen(self._storage, caller, [memory_id])
         memory = await self.get(memory_id)
@@ -139,7 +139,7 @@ class Searcher:
         """Return one memory.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
         """
         memory = await self._storage.get(memory_id)
         if memory is None:
@@ -156,7 +156,7 @@ class Searcher:
         Import and the library may add others. A mistyped word should not.
 
         Raises:
-            ValidationError: There is no such category.
+            ValidationError: No such category.
             StorageError: The memories cannot be read.
         """
         folded = name.strip().lower()

@@ -138,7 +138,7 @@ class MemoryService(EarlierNames):
 
         Raises:
             ConflictError: The memory's last change has another number.
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             ValidationError: A field is invalid, the caller may not change this memory, or it would have expired
                 already; nothing was changed.
             StorageError: Nothing was changed.
@@ -160,7 +160,7 @@ class MemoryService(EarlierNames):
                 again reports it as `released`.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             ValidationError: The caller may not forget it (`needs_user`), or the reason is too long.
             StorageError: Nothing was changed.
         """
@@ -170,7 +170,7 @@ class MemoryService(EarlierNames):
         """Bring a memory into the scratchpad.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             ValidationError: It came from an untrusted source or was replaced, which the scratchpad never shows. Or the
                 caller may not pin it (`needs_user`).
             StorageError: Nothing was changed.
@@ -248,7 +248,7 @@ class MemoryService(EarlierNames):
         """Return one memory.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
         """
         return await self.searcher.get(memory_id)
 
@@ -256,7 +256,7 @@ class MemoryService(EarlierNames):
         """Return a memory by its ID; count an access after the answer.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
         """
         return await self.searcher.open(memory_id, caller)
 

@@ -92,7 +92,7 @@ def to_update(
         expect_seq: Required number of the record's last change, None for any.
 
     Raises:
-        UnknownIdError: There is no such record, or it would supersede an unknown one.
+        UnknownIdError: No such record, or it would supersede an unknown one.
         ConflictError: Its last change is another one.
         ValidationError: A field is unknown, cannot be changed, or its value is wrong.
     """
@@ -136,7 +136,7 @@ def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime
         The changes, and the forgotten records in the given order, each with its older versions after it.
 
     Raises:
-        UnknownIdError: There is no such record.
+        UnknownIdError: No such record.
     """
     name = state.kind.name
     chains = [(record_id, *state.replacements.list_older(record_id)) for record_id in gone]

@@ -171,7 +171,7 @@ class MemoryStorage(RecordStorage[Memory]):
         """Count one access.
 
         Raises:
-            UnknownIdError: There is no such memory.
+            UnknownIdError: No such memory.
             StorageError: Nothing was written.
         """
         if await self.get(memory_id) is None:

@@ -205,7 +205,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
 
         Raises:
             ConflictError: The record's last change has another number.
-            UnknownIdError: There is no such record.
+            UnknownIdError: No such record.
             ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
         """
         check_id(memory_id)
@@ -240,7 +240,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         Without them, forgetting a person's address would bring back the previous one.
 
         Raises:
-            UnknownIdError: There is no such record.
+            UnknownIdError: No such record.
         """
         check_id(memory_id)
         return (await self.forget_many([memory_id]))[0]
@@ -256,7 +256,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             The forgotten records as they were, each with its older versions after it.
 
         Raises:
-            UnknownIdError: There is no such record.
+            UnknownIdError: No such record.
         """
         check_texts(gone, "ids")
         records = await self._write(

@@ -283,7 +283,7 @@ def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSe
     A name of OpenAI's, or the name or folder of a local model; None changes nothing.
 
     Raises:
-        ConfigurationError: There is no such model.
+        ConfigurationError: No such model.
     """
     if model is None:
         return settings

@@ -79,7 +79,7 @@ class StepTransitions:
             None if no step was named and none can run.
 
         Raises:
-            RowNotFoundError: There is no step of this name.
+            RowNotFoundError: No step of this name.
             LeaseError: It cannot run now; the message says why.
         """
         chosen = self._choose(self.steps(transaction), step, agent)
@@ -201,7 +201,7 @@ class StepTransitions:
             Later finished steps that may rest on the undone work.
 
         Raises:
-            RowNotFoundError: There is no such step.
+            RowNotFoundError: No such step.
             ValidationError: It is not done.
         """
         steps = self.steps(transaction)

@@ -179,7 +179,7 @@ class Workspace:
         The present state becomes a snapshot first, so nothing is lost. Claims end.
 
         Raises:
-            RowNotFoundError: There is no snapshot of this name.
+            RowNotFoundError: No snapshot of this name.
             StorageError: A file of it is missing or damaged; nothing was changed.
         """
         return self._returning.restore(snapshot_name, by=by)
@@ -190,7 +190,7 @@ class Workspace:
         Steps of the whole workspace in that phase and later ones are reopened too: they rest on all rows.
 
         Raises:
-            RowNotFoundError: There is no such row, or no such phase.
+            RowNotFoundError: No such row, or no such phase.
         """
         return self._returning.resume_row(table, key, phase, by=by)
 
@@ -204,7 +204,7 @@ class Workspace:
             phase: Phase that works on rows, by name, or by number from 1.
 
         Raises:
-            ValidationError: There is no such phase, or it works on no rows.
+            ValidationError: No such phase, or it works on no rows.
         """
         phases = self.declaration.phases
         names = {number: item.name for number, item in enumerate(phases, 1)}

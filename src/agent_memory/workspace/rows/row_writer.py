@@ -120,7 +120,7 @@ class RowWriter:
             expected: Value that each named column must still have.
 
         Raises:
-            RowNotFoundError: There is no such row.
+            RowNotFoundError: No such row.
             ConflictError: A value is not the expected one any more, or belongs to another row.
             LeaseError: The caller's claim has ended, or another one holds the row.
         """

@@ -142,7 +142,7 @@ class WorkspaceResumer:
         The present state becomes a snapshot first, so nothing is lost. Claims end.
 
         Raises:
-            RowNotFoundError: There is no snapshot of this name.
+            RowNotFoundError: No snapshot of this name.
             StorageError: A file of it is missing or damaged, or a link or folder is in its place; nothing was changed.
         """
         with self._opened.database.reading() as connection:
@@ -183,7 +183,7 @@ class WorkspaceResumer:
         Steps of the whole workspace in that phase and later ones are reopened too: they rest on all rows.
 
         Raises:
-            RowNotFoundError: There is no such row, or no such phase.
+            RowNotFoundError: No such row, or no such phase.
         """
         names = [declared.name for declared in self._core.declaration.phases]
         if phase not in names:
