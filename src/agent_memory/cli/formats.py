@@ -145,7 +145,7 @@ def read_yaml(text: str) -> Any:
     """Return the one document in `text`.
 
     Raises:
-        ValidationError: Not a YAML, or there is more than one document.
+        ValidationError: Not YAML, or there is more than one document.
     """
     try:
         return load_yaml(text)

@@ -82,7 +82,7 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
     """Return the rules of a file; None for the defaults.
 
     Raises:
-        ValidationError: Not a YAML, or there is no such file.
+        ValidationError: Not YAML, or there is no such file.
         StorageError: It cannot be read.
         ConfigurationError: A rule is wrong.
     """
