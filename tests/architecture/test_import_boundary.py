@@ -14,7 +14,7 @@ from tests.concurrency.processes import environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_MODULES: Final = 116
+MAX_MODULES: Final = 95
 """Python modules of the library and of the main modules. A ratchet: it may only fall."""
 MAX_RATIO: Final = 1.0
 """CPU time of the main modules relative to amplifier-core + pydantic + numpy. Quiet machines measure 0.7 to 0.8."""
