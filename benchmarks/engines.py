@@ -40,7 +40,7 @@ _PATIENCE: Final = 900.0
 def measure(root: Path, size: int, rounds: int) -> Iterator[Figure]:
     """Measure an agent of one size in an empty folder; yield each figure once it is known."""
     fill(root, size)
-    yield from figures_of("_scale_whole", "seal", root, size, 1)
+    yield from figures_of("scale.whole_run", "seal", root, size, 1)
     yield from _named("segments", figures_of("engines", "segments", root, size, rounds))
     yield from _named("engine", figures_of("engines", "build", root, size))
     yield from _named("engine", figures_of("engines", "engine", root, size, rounds))

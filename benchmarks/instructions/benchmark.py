@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).resolve().parent
 DECISIONS: Final = HERE / "instructions.jsonl"
-INSTRUCTIONS: Final = HERE.parent / "context" / "memory.md"
+INSTRUCTIONS: Final = HERE.parents[1] / "context" / "memory.md"
 CHANGES: Final = frozenset({"memory_update", "memory_forget", "memory_promote", "memory_activate"})
 """Tools that act on what exists: with wrong arguments they do harm."""
 WRITES: Final = CHANGES | {"memory_store"}

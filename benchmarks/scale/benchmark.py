@@ -70,16 +70,16 @@ def measure(
     fill(root, size)
     yield from sealing(root, size, sealed_at)
     yield from starts(root, size, sessions)
-    yield from figures_of("_scale_search", "asking", root, size, rounds)
+    yield from figures_of("scale.search", "asking", root, size, rounds)
     yield from prompts(root, size)
     yield from doctor(root, size)
     yield from exporting(root, size)
-    yield from figures_of("_scale_search", "catching up", root, size, rounds)
+    yield from figures_of("scale.search", "catching up", root, size, rounds)
     yield from compaction(root, size)
-    figures_of("_scale_whole", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores
-    yield from figures_of("_scale_store", "one by one", root, size, rounds)
-    yield from figures_of("_scale_store", "in bulk", root, size, rounds)
-    figures_of("_scale_whole", "seal", root, size, 1)
+    figures_of("scale.whole_run", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores
+    yield from figures_of("scale.store", "one by one", root, size, rounds)
+    yield from figures_of("scale.store", "in bulk", root, size, rounds)
+    figures_of("scale.whole_run", "seal", root, size, 1)
     yield unsealed_starts(root, size, sessions, sealed_at - 1)
 
 

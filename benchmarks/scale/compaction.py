@@ -40,9 +40,9 @@ def compaction(root: Path, size: int) -> list[Figure]:
     """Compact some times while another process stores; what is longest counts."""
     took, processor, held, waited, calm = [], [], [], [], list[float]()
     for _ in range(_TIMES if size <= _LARGE else 1):
-        with started("_scale_compaction", "write", root) as writer:
+        with started("scale.compaction", "write", root) as writer:
             assert heard(writer) == "ready"
-            with started("_scale_compaction", "fold", root) as folder:
+            with started("scale.compaction", "fold", root) as folder:
                 told = heard(folder)
             assert writer.stdin is not None
             writer.stdin.close()

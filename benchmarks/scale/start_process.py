@@ -60,7 +60,7 @@ def unsealed_starts(root: Path, size: int, sessions: int, lines: int) -> Figure:
 def _sessions(way: str, root: Path, count: int) -> tuple[list[float], Taken]:
     seconds, taken = [], []
     for _ in range(count):
-        with started("_scale_start", way, root) as process:
+        with started("scale.start_process", way, root) as process:
             seconds.append(heard(process))
             assert heard(process) == "idle"
             taken.append(memory_of(process.pid))

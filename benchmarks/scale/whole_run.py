@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[Figure]:
     """Measure the sealing of all memories; nothing where there are too few to be sealed."""
-    return watched("sealing all", size, "_scale_whole", "seal", root, size, least) if size >= least else []
+    return watched("sealing all", size, "scale.whole_run", "seal", root, size, least) if size >= least else []
 
 
 def doctor(root: Path, size: int) -> list[Figure]:
     """Measure an examination of all files."""
-    return watched("doctor", size, "_scale_whole", "doctor", root, size)
+    return watched("doctor", size, "scale.whole_run", "doctor", root, size)
 
 
 def exporting(root: Path, size: int) -> list[Figure]:
     """Measure going through all memories."""
-    return watched("export", size, "_scale_whole", "export", root, size)
+    return watched("export", size, "scale.whole_run", "export", root, size)
 
 
 async def _export(root: Path, size: int) -> None:
