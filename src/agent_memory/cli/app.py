@@ -225,10 +225,8 @@ class _RootGroup(CommandGroup):
     @override
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a placeholder with the help line of a command."""
-        for panel, commands in _PANELS.items():
-            if cmd_name in commands:
-                return PlainCommand(cmd_name, help=commands[cmd_name].help, rich_help_panel=panel)
-        return None
+        entry = _COMMANDS.get(cmd_name)
+        return PlainCommand(cmd_name, help=entry.help) if entry else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the named command or its alias, or suggest a similar name."""

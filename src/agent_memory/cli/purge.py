@@ -68,6 +68,11 @@ async def _purge(run: AgentContext, purging: "Purging", words: list[str], *, yes
     plan = await purging.plan([await _whole(run, word) for word in words])
     if not yes:
         _confirm(run, plan)
+    await _run_plan(run, purging, plan)
+
+
+async def _run_plan(run: AgentContext, purging: "Purging", plan: "PurgePlan") -> None:
+    """Purge the records of a plan and print the receipt."""
     receipt = await purging.run(plan, run.caller)
     run.screen.document(asdict(receipt))
     _show(run, receipt, len(plan.ids))
@@ -95,12 +100,7 @@ async def _purge_secrets(run: AgentContext, purging: "Purging", *, yes: bool) ->
     if not yes:
         run.need_terminal("Nothing was purged.", "Purging", "Run `agent-memory purge --secrets --yes` to purge them.")
         run.confirm(f"Purge {counted(len(records), 'record')}?", "Nothing was purged.")
-    plan = await purging.plan([record.id for record in records])
-    receipt = await purging.run(plan, run.caller)
-    run.screen.document(asdict(receipt))
-    _show(run, receipt, len(plan.ids))
-    if not receipt.is_clean:
-        raise typer.Exit(FAILED)
+    await _run_plan(run, purging, await purging.plan([record.id for record in records]))
 
 
 async def _whole(run: AgentContext, word: str) -> str:
