@@ -228,14 +228,14 @@ class PlainCommand(TyperCommand):
 
 
 def command(
-    *groups: type, rows: bool = False, may_be_new: bool = False, may_be_none: bool = False
+    *groups: type, rows: bool = False, may_be_new: bool | str = False, may_be_none: bool = False
 ) -> Callable[[Body], Body]:
     """Declare option groups and properties of a command.
 
     Args:
         groups: Option groups, read with `CommandContext.get_options`.
         rows: True if the command prints rows (`OutputScreen.rows`).
-        may_be_new: True if the command may create the agent.
+        may_be_new: True if the command may create the agent; or the option with which it may.
         may_be_none: True if the command works without any agent, such as `agents`.
     """
 
@@ -290,18 +290,20 @@ class AgentCommand(PlaceCommand):
     async def _run(self, ctx: Any) -> None:
         from agent_memory.memory import Caller
 
-        agent = ctx.get_options(AgentOption).agent
+        agent, may_be_new = ctx.get_options(AgentOption).agent, self._may_be_new
+        if isinstance(may_be_new, str):
+            may_be_new = ctx.params[may_be_new] is not None
         if agent is None and self._may_be_none and not agents_under(ctx.root):
             show_none(ctx)
             return
-        if agent is None and (self._may_be_new or RowOptions in self._groups) and not agents_under(ctx.root):
+        if agent is None and (may_be_new or RowOptions in self._groups) and not agents_under(ctx.root):
             name = DEFAULT_AGENT  # other commands, such as `export`, need an agent that exists
-            if self._may_be_new:
+            if may_be_new:
                 ctx.screen.hint(f"This is the default agent, {name}.")
             else:
                 ctx.note_empty(name)
         else:
-            name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
+            name = choose_agent(agent, ctx.root, may_be_new=may_be_new)
         async with open_service(name, ctx.root) as ctx.service:
             ctx.caller = Caller(SESSION_ID)
             await ctx.service.pad.notice(ctx.caller)

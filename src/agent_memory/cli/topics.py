@@ -63,7 +63,7 @@ async def topics(run: AgentContext) -> None:
         run.screen.show(sentence, style="dim")
 
 
-@command()
+@command(may_be_new="declare")
 async def topic(
     run: AgentContext,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it; or its title or file.")],

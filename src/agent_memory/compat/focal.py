@@ -55,8 +55,8 @@ MOST_COVERED: Final = 90
 """Records that one summary covers at most."""
 
 
-class Session(Protocol):
-    """Owner of a turn: any object with these two properties."""
+class TenantSession(Protocol):
+    """Owner of a turn, such as a `Session`."""
 
     @property
     def tenant_id(self) -> str:
@@ -64,7 +64,15 @@ class Session(Protocol):
 
     @property
     def id(self) -> str:
-        """The session."""
+        """ID of the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Tenant and ID of a session."""
+
+    tenant_id: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +99,8 @@ class Episode:
         content: What was said; of a text above 8,192 characters its beginning.
         source: user, agent or system.
         content_type: message, event, summary or meta_summary.
-        source_metadata: Of an event `event_type` and what was given with it; of a turn `turn_id`, and `response_id`,
-            the episode of the answer.
+        source_metadata: Of an event `event_type` and what was given with it; of a turn `turn_id`, `response_id`, the
+            episode of the answer, and `refused`, the code of the error by role for a text that was not stored.
         metadata: Of a summary `summary_type`, how many it covers, and their ids.
         embedding: None, since vectors are made in the background.
         embedding_model: What makes them; empty where nothing does.
@@ -114,7 +122,7 @@ class Episode:
     trust: Trust = "medium"
 
 
-def make_group_id(session: Session) -> str:
+def make_group_id(session: TenantSession) -> str:
     """Return `tenant:session`.
 
     Raises:
@@ -218,7 +226,7 @@ class MemoryIngestor:
         asking = None if model is None else Asking(model, budget=self.model_budget)
         self.background = IngestionBackground(self.knowledge, self._service, self.config, caller, queue, asking)
 
-    async def ingest_turn(self, turn: Turn, session: Session) -> Episode:
+    async def ingest_turn(self, turn: Turn, session: TenantSession) -> Episode:
         """Ingest a message and its answer as two episodes.
 
         Args:
@@ -229,8 +237,8 @@ class MemoryIngestor:
             The episode of what the user said, or of the answer where they said nothing.
 
         Raises:
-            IngestionError: Nothing was stored: it is empty, too long, of no group, or the disk refused it. Where only
-                one of the two can be kept, that is kept, and the log says why the other one is not.
+            IngestionError: Nothing was stored: it is empty, too long, of no group, or the disk refused it. If only one
+                of the two can be stored, `source_metadata` has the reason for the other one.
         """
         began = time.perf_counter()
         group_id = ""
@@ -238,11 +246,12 @@ class MemoryIngestor:
             try:
                 group_id = make_group_id(session)
                 self._check_enabled()
-                stored = await self._take(turn, str(session.id), group_id)
+                stored, refused = await self._take(turn, str(session.id), group_id)
             except AgentMemoryError as error:
                 raise self._make_failure(error, group_id, active_span) from error
-            more = {"turn_id": turn.id} if turn.id else {}
+            more: dict[str, Any] = {"turn_id": turn.id} if turn.id else {}
             more |= {"response_id": stored[1].id} if len(stored) > 1 else {}
+            more |= {"refused": refused} if refused else {}
             return await self._done(stored, view_episode(stored[0], self._model, **more), began, active_span)
 
     async def ingest_event(
@@ -295,7 +304,10 @@ class MemoryIngestor:
                 recovery="Set `enabled` in MemoryIngestionConfig.",
             )
 
-    async def _take(self, turn: Turn, session_id: str, group_id: str) -> list[EpisodeRecord]:
+    async def _take(
+        self, turn: Turn, session_id: str, group_id: str
+    ) -> tuple[list[EpisodeRecord], dict[EpisodeSource, str]]:
+        """Store the texts of a turn; return them and refusals by role."""
         received = [
             Said(text, role, said_at=turn.timestamp)
             for role, text in (("user", turn.user_message), ("assistant", turn.agent_response))
@@ -324,7 +336,8 @@ class MemoryIngestor:
             )
         for _, code in refused:
             log.warning("ingestion_failed", group_id=group_id, error=code, cause="ValidationError")
-        return [outcome.record for outcome in ingested]
+        codes = {_SOURCES[received[place - first].role]: code for place, code in refused}
+        return [outcome.record for outcome in ingested], codes
 
     async def _place(self, conversation: str, turn: Turn, count: int) -> int:
         """Return the place of a turn in its conversation."""
@@ -511,13 +524,13 @@ class ConversationSummarizer:
         """Return the summary of window summaries, without storing it.
 
         Args:
-            summaries: Kept ones of the group, usually 5 to 10.
+            summaries: Stored ones, or results of `summarize_window`, usually 5 to 10.
             group_id: Group as `tenant:session`.
 
         Raises:
-            SummarizationError: There are none, or one is of another group or is not kept.
+            SummarizationError: There are none, or one is of another group or not of stored turns.
         """
-        records = await self._summaries([summary.id for summary in summaries], group_id)
+        records = await self._summaries(summaries, group_id)
         return view_summary((await making.summarize_summaries(self._knowledge, records, self.config)).value)
 
     async def check_and_summarize_if_needed(self, group_id: str) -> Episode | None:
@@ -544,13 +557,21 @@ class ConversationSummarizer:
             raise _make_refusal("not all of these are stored episodes of this group", what, group_id)
         return [stored[record_id] for record_id in ids]
 
-    async def _summaries(self, ids: Sequence[str], group_id: str) -> list[Summary]:
+    async def _summaries(self, summaries: Sequence[Episode], group_id: str) -> list[Summary]:
         group = _group(group_id, "meta")
+        ids = [summary.id for summary in summaries]
         _check_count(ids, "meta", group_id)
-        stored = await self._knowledge.summaries.valid_among(ids)
-        if any(record_id not in stored or stored[record_id].group != group for record_id in ids):
-            raise _make_refusal("not all of these are kept summaries of this group", "meta", group_id)
-        return [stored[record_id] for record_id in ids]
+        windows = dict(await self._knowledge.summaries.valid_among(ids))
+        for summary in summaries:
+            if summary.id not in windows and (turn_ids := summary.metadata.get("episode_ids")):
+                records = await self._records("window", turn_ids, group_id)
+                windows[summary.id] = (await making.summarize_window(self._knowledge, records, self.config)).value
+        if any(
+            record_id not in windows or (windows[record_id].id, windows[record_id].group) != (record_id, group)
+            for record_id in ids
+        ):
+            raise _make_refusal("not all of these are kept summaries of this group or of its turns", "meta", group_id)
+        return [windows[record_id] for record_id in ids]
 
 
 def _group(group_id: str, what: SummaryType | None) -> str:

@@ -25,7 +25,7 @@ from agent_memory.compat.leonidas_entries import (
     build_entry,
     check_entry,
     check_entry_id,
-    get_external_id,
+    fill_entry,
 )
 from agent_memory.compat.leonidas_management import (
     ArchivalManager,
@@ -127,7 +127,8 @@ class MemoryStore:
     async def store_entry(self, entry: MemoryEntry) -> str:
         """Store an entry and return its ID once it is on disk.
 
-        An entry with a known ID is updated. A known text is not stored twice; the ID of its entry is returned.
+        An entry with a known ID is updated. A known text is not stored twice; the ID of its entry is returned. Missing
+        IDs, importance, keywords, summary and moments are set in `entry`; semantic tags are those of the program.
 
         Returns:
             ID from the program, else that of the record.
@@ -139,9 +140,9 @@ class MemoryStore:
         with self.performance_metrics.timing("store"):
             check_entry(entry)
             known = await self.kept.get(entry.entry_id) if entry.entry_id else None
-            if known is not None:
-                return get_external_id(await self._store_again(known, entry))
-            return get_external_id(await self.kept.store(entry))
+            record = await (self.kept.store(entry) if known is None else self._store_again(known, entry))
+            fill_entry(entry, build_entry(record, self._clock()))
+            return entry.entry_id
 
     async def store_entries(self, entries: Sequence[MemoryEntry]) -> list[str]:
         """Store many entries in few changes; return their IDs in order.

@@ -372,6 +372,14 @@ def build_entry(
     )
 
 
+def fill_entry(entry: MemoryEntry, stored: MemoryEntry) -> None:
+    """Set the missing fields of an entry from its stored form."""
+    entry.entry_id, entry.record_id = stored.entry_id, stored.record_id
+    entry.created_at, entry.updated_at = stored.created_at, stored.updated_at
+    entry.importance_score = entry.rating or stored.importance_score
+    entry.summary, entry.keywords = entry.summary or stored.summary, entry.keywords or stored.keywords
+
+
 def get_external_id(record: Record) -> str:
     """Return a program's ID of a record, by default its own."""
     external_id = record.metadata.get(EXTERNAL_ID)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import CategoryExistsError, ResourceNotFoundError, UnknownIdError, ValidationError
 from agent_memory.knowledge.intake.drafts import RESOURCE_TYPES, ReceivedDocument
-from agent_memory.knowledge.pages.page_items import load_texts
+from agent_memory.knowledge.pages.page_items import build_description, load_texts
+from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.passages.items import (
     SOURCE_DELETED,
@@ -497,8 +498,10 @@ class CategoryLayer:
     async def create(self, name: str, description: str) -> MemoryCategory:
         """Declare a topic."""
         async with self._creating:
-            if await self.topic(name) is not None:
-                raise CategoryExistsError(name)
+            if (existing := await self.topic(name)) is not None:
+                if is_derived(existing) or existing.description != build_description(name.replace("_", " ")):
+                    raise CategoryExistsError(name)
+                return await self._update_topic(existing.id, {"description": description})
             if (hidden := await self._seen.of_others(name)) is not None:
                 changes = described_for(hidden, self._seen.group or "", description)
                 hidden = await self._knowledge.topics.update(hidden.id, changes) if changes else hidden

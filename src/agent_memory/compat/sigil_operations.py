@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent_memory.compat.sigil_layers import MemoryItem, view_item
 from agent_memory.errors import (
     CategoryExistsError,
+    ConfigurationError,
     ExtractionError,
     ResourceNotFoundError,
     RetrievalError,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from agent_memory.compat.sigil_layers import CategoryLayer, ItemLayer, ResourceLayer
     from agent_memory.embeddings import Embedder
     from agent_memory.knowledge.digest.passage_digest import PassageDigest
+    from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.tool_settings import Importance
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Clock, Match, MemorySearchResult, Topic
@@ -152,17 +154,6 @@ class ItemDeletedPayload:
     item_id: str
 
 
-Payload = (
-    ResourceStoredPayload
-    | ItemsExtractedPayload
-    | CategoryCreatedPayload
-    | CategoryConsolidatedPayload
-    | RetrievalPerformedPayload
-    | ResourceDeletedPayload
-    | ItemDeletedPayload
-)
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryEvent:
     """One event as an event store gets it."""
@@ -199,7 +190,7 @@ class EventSender:
     def __init__(self, service: MemoryService, store: EventStore | None, clock: Clock) -> None:
         self._service, self._store, self._clock = service, store, clock
 
-    async def send(self, kind: MemoryEventType, payload: Payload, caller: Caller) -> None:
+    async def send(self, kind: MemoryEventType, payload: Any, caller: Caller) -> None:
         """Send one event; `correlation_id` joins those of one resource or category."""
         values = asdict(payload)
         joined = next((values[name] for name in ("resource_id", "category_id") if name in values), None)
@@ -431,15 +422,17 @@ class RAGRetriever:
         except StorageError as error:
             raise RetrievalError(f"{error.message} Nothing was found.", recovery=error.recovery) from error
         hits = sorted(filter(self._reaches, results.results), key=_rank, reverse=True)
+        left_out = len(results.results) - len(hits)
+        degraded = f"All results are less similar than {self._threshold}." if left_out and not hits else None
         return RetrievalResult(
             [view_item(hit.memory) for hit in hits],
             RetrievalMode.RAG,
-            results.results.total_found,
+            results.results.total_found - left_out,
             1000 * (time.perf_counter() - began),
             [hit.relevance_score if hit.answer_confidence is None else hit.answer_confidence for hit in hits],
             confidence=results.results.answer_confidence,
             match=results.results.match,
-            degraded=results.degraded or results.results.degraded,
+            degraded=results.degraded or results.results.degraded or degraded,
         )
 
     def _reaches(self, hit: MemorySearchResult) -> bool:
@@ -506,10 +499,20 @@ class LLMRetriever:
         item_layer: Where the items are.
         model: Answers prompts: a callable, or an `Asking` with retries; None for none.
         max_candidates: How many it reads.
+
+    Raises:
+        ConfigurationError: `model` is not callable, such as a model's name.
     """
 
-    def __init__(self, item_layer: ItemLayer, model: Asking | None = None, max_candidates: int = 50) -> None:
-        self._asking = model or Asking()
+    def __init__(
+        self, item_layer: ItemLayer, model: Asking | LanguageModel | None = None, max_candidates: int = 50
+    ) -> None:
+        if model is not None and not isinstance(model, Asking) and not callable(model):
+            raise ConfigurationError(
+                "A model is a function that answers a prompt; a model's name alone asks nobody.",
+                recovery="Give `async def answer(prompt: str) -> str`, which asks your provider for that model.",
+            )
+        self._asking = model if isinstance(model, Asking) else Asking(model)
         self._most = max(1, min(max_candidates, MAX_K))
         self._rules = RAGRetriever(item_layer)
 

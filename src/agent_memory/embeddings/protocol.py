@@ -210,5 +210,8 @@ class TextEmbeddings(Protocol):
     def describe(self) -> dict[str, Any]:
         """Return the state of embedding, for people."""
 
+    def known_identity(self) -> EmbedderIdentity | None:
+        """Return the identity of the vectors, or None if it requires loading."""
+
     def close(self) -> None:
         """Stop embedding."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.embeddings import EmbeddingWorker
-    from agent_memory.embeddings.protocol import Matrix, Vector
+    from agent_memory.embeddings.protocol import EmbedderIdentity, Matrix, Vector
     from agent_memory.engines.server_client import Payload, ServerRequests
     from agent_memory.index import QueryCosines, SearchScope
 
@@ -280,6 +280,9 @@ class ServerEmbeddings:
         status = self._worker.status
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": self.vectors.missing}
         return {**report, "status": "failing", "problem": status.problem} if status.problem else report
+
+    def known_identity(self) -> EmbedderIdentity | None:
+        """Return None: the server checks the dimension of a vector."""
 
     def close(self) -> None:
         """Stop embedding; the next client embeds the rest."""

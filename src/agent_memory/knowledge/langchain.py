@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
 from agent_memory.knowledge import tool_answers
 from agent_memory.knowledge.tool_settings import Importance  # noqa: TC001 - LangChain reads it
+from agent_memory.memory.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from agent_memory.knowledge import MemoryManager
 
 
@@ -42,11 +46,25 @@ def functions_of(manager: MemoryManager) -> list[Any]:
 
 
 def tools_of(manager: MemoryManager) -> list[Any]:
-    """Return the four as LangChain tools.
+    """Return the four as LangChain tools, for `invoke` and `ainvoke`.
 
     Raises:
         ImportError: langchain-core is not installed.
     """
     from langchain_core.tools import StructuredTool
 
-    return [StructuredTool.from_function(coroutine=function) for function in functions_of(manager)]
+    loop = LoopThread()
+    return [
+        StructuredTool.from_function(_make_blocking(function, loop), coroutine=function)
+        for function in functions_of(manager)
+    ]
+
+
+def _make_blocking(function: Callable[..., Coroutine[Any, Any, str]], loop: LoopThread) -> Callable[..., str]:
+    """Return the blocking form of a tool's function."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> str:
+        return loop.wait_for(function(*args, **kwargs))
+
+    return call

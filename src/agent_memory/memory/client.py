@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import threading
 from enum import Enum
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from agent_memory.memory.caller import Caller
 from agent_memory.memory.features import attach_features
+from agent_memory.memory.loop_thread import LoopThread
 from agent_memory.memory.service import open_service
 from agent_memory.models import Listing, filters_of
 from agent_memory.settings import DEFAULT_ROOT, ServiceSettings
@@ -349,10 +347,7 @@ class MemorySync:
         session_id: str = "",
     ) -> None:
         self.memory = Memory(agent_id, root=root, embedder=embedder, project=project, session_id=session_id)
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._process = 0
+        self._loop = LoopThread()
 
     def __enter__(self) -> Self:
         return self
@@ -368,27 +363,8 @@ class MemorySync:
         Can be called more than once.
         """
         self.wait_for(self.memory.close())
-        with self._lock:
-            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+        self._loop.stop()
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the thread of this client; return its result."""
-        result = asyncio.run_coroutine_threadsafe(work, self._start())
-        try:
-            return result.result()
-        except BaseException:
-            result.cancel()
-            raise
-
-    def _start(self) -> asyncio.AbstractEventLoop:
-        """Return the running event loop; a forked process gets its own."""
-        with self._lock:
-            if self._loop is None or self._process != os.getpid():
-                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="agent-memory", daemon=True)
-                self._thread.start()
-            return self._loop
+        return self._loop.wait_for(work)

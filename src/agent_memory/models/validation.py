@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _FIELD: Final = re.compile(r"[a-z_]{1,40}")
 _RULES: Final = {
-    "string_too_short": "is empty",
+    "string_too_short": "has fewer than {min_length} characters",
     "string_too_long": "has more than {max_length} characters",
     "string_type": "is not a text",
     "string_unicode": "holds half a surrogate pair, which is not Unicode text",
@@ -65,7 +65,10 @@ def describe(error: pydantic.ValidationError, field: str = "{}") -> str:
     if rule is None:  # an error of our own validators, or a rare one of pydantic's
         problem = first["msg"].removeprefix("Value error, ").rstrip(".")  # the caller ends the sentence
         return f"{field.format(name)}: {problem}" if name else problem
-    return f"{field.format(name)} {rule.format(**first.get('ctx') or {})}"
+    context = first.get("ctx") or {}
+    if first["type"] == "string_too_short" and context.get("min_length") == 1:
+        rule = "is empty"
+    return f"{field.format(name)} {rule.format(**context)}"
 
 
 def _render_part(part: str | int) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from agent_memory.errors import UnsupportedError
+from agent_memory.errors import UnsupportedError, ValidationError
 from agent_memory.index import Question
 from agent_memory.models import RecordVersion, check_id, check_limit, check_texts
 from agent_memory.models.kind import R
@@ -110,8 +110,14 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         Args:
             vector: Shape (dimension,), of length 1.
             request: Its limit and filters count; its text does not.
+
+        Raises:
+            ValidationError: The vector has another dimension than those of the storage.
         """
         await self._get_ready(request)
+        identity = self.opened.embeddings.known_identity()
+        if identity is not None and len(vector) != identity.dimension:
+            raise ValidationError(f"A vector has {identity.dimension} numbers in this memory, got {len(vector)}.")
         question = Question({}, frozenset(), asks_time=False, embedded_text="", vector=vector)
         answer = await self._run(lambda store: store.search(replace(request, text=""), question))
         pairs = zip(answer.records, answer.ranking.hits, strict=True)

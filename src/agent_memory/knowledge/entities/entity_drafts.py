@@ -135,7 +135,7 @@ class EntityDrafts:
 
     Attributes:
         entities, mentions, relations: New records to store.
-        merged: Stages that merged new entities with known ones.
+        merged: Stages that found a known entity, one for each.
         raised: Changed fields of known entities, by ID.
     """
 
@@ -193,8 +193,9 @@ def _resolve_entity(
     """Draft a new or changed entity; return its ID."""
     entity = index.find_entity(extracted.name)
     if entity is None:
-        entity = _make_entity(source, extracted, index, now, drafts)
-    elif changes := _get_changes(source, extracted, entity):
+        return _make_entity(source, extracted, index, now, drafts).id
+    drafts.merged.append("exact")
+    if changes := _get_changes(source, extracted, entity):
         drafts.raised[entity.id] = changes
         index.add(type(entity)(**{**entity.model_dump(), **changes}))
     return entity.id

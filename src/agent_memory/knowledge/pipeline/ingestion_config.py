@@ -43,39 +43,41 @@ class EntityDeduplicationConfig(Settings):
     rule_based_enabled: bool = True
 
 
-class WindowConfig(Settings):
-    """Settings of summaries of consecutive turns, each up to `max_tokens`.
-
-    `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
-    """
-
-    turns_per_summary: int = Field(default=20, ge=2, le=90)
-    llm_provider: str = "anthropic"
-    model: str = "haiku"
-    max_tokens: int = Field(default=256, ge=16)
-    temperature: float = Field(default=0.5, ge=0, le=2)
-
-
-class MetaConfig(Settings):
-    """Settings of summaries of long conversations, each up to `max_tokens`.
-
-    `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
-    """
-
-    summaries_per_meta: int = Field(default=5, ge=2, le=90)
-    enabled_at_turn_count: int = Field(default=100, ge=2)
-    llm_provider: str = "anthropic"
-    model: str = "haiku"
-    max_tokens: int = Field(default=512, ge=16)
-    temperature: float = Field(default=0.5, ge=0, le=2)
-
-
 class SummarizationConfig(Settings):
     """Settings of summaries."""
+
+    class WindowConfig(Settings):
+        """Settings of summaries of consecutive turns, each up to `max_tokens`.
+
+        `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
+        """
+
+        turns_per_summary: int = Field(default=20, ge=2, le=90)
+        llm_provider: str = "anthropic"
+        model: str = "haiku"
+        max_tokens: int = Field(default=256, ge=16)
+        temperature: float = Field(default=0.5, ge=0, le=2)
+
+    class MetaConfig(Settings):
+        """Settings of summaries of long conversations, each up to `max_tokens`.
+
+        `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
+        """
+
+        summaries_per_meta: int = Field(default=5, ge=2, le=90)
+        enabled_at_turn_count: int = Field(default=100, ge=2)
+        llm_provider: str = "anthropic"
+        model: str = "haiku"
+        max_tokens: int = Field(default=512, ge=16)
+        temperature: float = Field(default=0.5, ge=0, le=2)
 
     enabled: bool = True
     window: WindowConfig = Field(default_factory=WindowConfig)
     meta: MetaConfig = Field(default_factory=MetaConfig)
+
+
+WindowConfig = SummarizationConfig.WindowConfig
+MetaConfig = SummarizationConfig.MetaConfig
 
 
 class MemoryIngestionConfig(Settings):

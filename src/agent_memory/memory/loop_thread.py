@@ -1,0 +1,53 @@
+"""Event loop in its own thread, for programs without asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines in a thread that starts at the first one.
+
+    Any thread may call it. A forked process gets a thread of its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = 0
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine and return its result."""
+        result = asyncio.run_coroutine_threadsafe(work, self._start())
+        try:
+            return result.result()
+        except BaseException:
+            result.cancel()
+            raise
+
+    def stop(self) -> None:
+        """End the thread. Can be called more than once."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        """Return the running event loop of this process."""
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="agent-memory", daemon=True)
+                self._thread.start()
+            return self._loop
