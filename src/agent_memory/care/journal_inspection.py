@@ -18,7 +18,7 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import describe_path_type, get_path_type
 from agent_memory.journal.codec import decode_changes, encode_changes
-from agent_memory.journal.compaction import FoldRules, find_young_position, fold_entries, to_microseconds
+from agent_memory.journal.compaction import FoldRules, find_young_position, fold_entries, stops_folding, to_microseconds
 from agent_memory.journal.format import Entry, Header, MalformedLineError, add_checksum, decode_entry
 from agent_memory.journal.reader import JournalReader, decode_next, read_header
 
@@ -49,20 +49,6 @@ class InspectedLine(NamedTuple):
     is_first: bool
 
 
-class UnfoldableLine(NamedTuple):
-    """Line that a compaction may not be able to fold."""
-
-    place: int
-    kinds: frozenset[str]
-    opaque: bool
-    beyond: frozenset[str]
-
-    def stops(self, kinds: Collection[str]) -> bool:
-        """Return True if folding has to stop at this line."""
-        foldable = [kind in kinds for kind in self.kinds]
-        return (any(foldable) and (self.opaque or not all(foldable))) or not self.beyond.isdisjoint(kinds)
-
-
 @dataclass(slots=True, weakref_slot=True)
 class JournalInspection:
     """Content of a journal file.
@@ -79,7 +65,8 @@ class JournalInspection:
         where: Batch by hash of the record's ID.
         gone: Hashes of IDs of deleted or never stored records.
         places: Entry places by batch.
-        odd: Lines that a compaction may not be able to fold.
+        kinds: Record kinds that a compaction folds.
+        stop: Number of entries before the first one that stops folding; None if none does.
         unfolded: Bytes of lines that concern no record.
         descriptor: Open file, closed with this object; a compaction replaces the path, not this file.
     """
@@ -97,7 +84,8 @@ class JournalInspection:
     places: list[array[int]] = field(default_factory=list)
     where: dict[int, int] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
-    odd: list[UnfoldableLine] = field(default_factory=list)
+    kinds: frozenset[str] = frozenset()
+    stop: int | None = None
     unfolded: int = 0
     descriptor: int = -1
 
@@ -136,12 +124,11 @@ class JournalInspection:
         back = sum(later < earlier for earlier, later in pairwise(self.seqs))
         return len(self.seqs) - len(set(self.seqs)), back
 
-    def folded_size(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> FoldedSize:
+    def folded_size(self, now: datetime, grace: timedelta) -> FoldedSize:
         """Return a counter of the bytes left by a compaction."""
         young = find_young_position(reversed(self.moments), len(self.moments), now, grace)
-        stop = next((odd.place for odd in self.odd if odd.stops(kinds)), len(self.seqs))
         fixed = len(Header.fresh(self.reader.last_seq).encode()) + self.unfolded
-        return FoldedSize(min(young, stop), frozenset(kinds), fixed)
+        return FoldedSize(young if self.stop is None else min(young, self.stop), self.kinds, fixed)
 
     def portions(self, record_ids: Iterable[str] | None = None) -> Iterator[list[InspectedLine]]:
         """Yield the lines of records in batches, in file order.
@@ -188,9 +175,8 @@ class JournalInspection:
             self.moments.append(to_microseconds(datetime.fromisoformat(entry.at)))
             self.starts.append(start)
             self.lengths.append(length)
-            kinds = frozenset(change.kind for change in entry.changes)
-            if entry.opaque or entry.beyond or len(kinds) > 1:
-                self.odd.append(UnfoldableLine(place, kinds, entry.opaque, entry.beyond))
+            if self.stop is None and stops_folding(entry, self.kinds):
+                self.stop = place
             portions = {self._get_batch(change.id, change.op) for change in entry.changes if change.op != "mark"}
             for number in portions:
                 self.places[number].append(place)
@@ -250,7 +236,10 @@ class FoldedSize:
 
 
 def inspect_journal(
-    path: Path, progress: Callable[[int, int], None] | None = None, codec: Codec | None = None
+    path: Path,
+    progress: Callable[[int, int], None] | None = None,
+    codec: Codec | None = None,
+    kinds: Collection[str] = (),
 ) -> JournalInspection:
     """Inspect a journal, or a copy of one.
 
@@ -258,12 +247,13 @@ def inspect_journal(
         path: Path of the file.
         progress: Called with bytes read and total bytes.
         codec: Codec of the fields; found by header and loaded keys when omitted.
+        kinds: Record kinds that a compaction folds, for `folded_size`.
     """
     reader, kind = JournalReader(path, codec=codec), get_path_type(path)
     if kind != "file":
         return JournalInspection(reader, None if kind == "missing" else f"it is {describe_path_type(kind)}")
     try:
-        inspection = JournalInspection(reader, descriptor=open_private(path, os.O_RDONLY))
+        inspection = JournalInspection(reader, descriptor=open_private(path, os.O_RDONLY), kinds=frozenset(kinds))
         weakref.finalize(inspection, os.close, inspection.descriptor)
         read_header(reader, inspection.descriptor)
         inspection.size = os.fstat(inspection.descriptor).st_size

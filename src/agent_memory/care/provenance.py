@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.care.archive import Archive, archive_exists
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
-from agent_memory.memory.events import read_audit
+from agent_memory.memory.events import get_moment, read_audit
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     ACCESS,
@@ -28,7 +28,6 @@ from agent_memory.models import (
     ArchivedMemory,
     Listing,
     Topic,
-    as_utc,
     is_told,
     rests_on,
     utc_now,
@@ -300,10 +299,9 @@ class SourceLookup:
             return events
         with suppress(OSError, StorageError):
             for entry in read_audit(folder.audit):
-                if entry.get("memory_id") == record_id and (what := _EVENTS.get(str(entry.get("event")))):
-                    with suppress(ValueError, TypeError):
-                        moment = as_utc(datetime.fromisoformat(str(entry.get("at"))))
-                        events.append((what, moment, str(entry.get("session_id") or "")))
+                what, moment = _EVENTS.get(str(entry.get("event"))), get_moment(entry)
+                if what and moment is not None and entry.get("memory_id") == record_id:
+                    events.append((what, moment, str(entry.get("session_id") or "")))
         return events
 
 

@@ -19,7 +19,7 @@ from agent_memory.files.entries import get_disk_size
 from agent_memory.files.names import AUDIT, BLOBS, DERIVED, INDEX, OLDER_AUDIT, SCRATCHPAD, TOPICS, may_be_journal
 from agent_memory.files.wording import counted
 from agent_memory.language.text_forms import embedded_texts
-from agent_memory.memory.events import read_audit
+from agent_memory.memory.events import get_moment, read_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -151,18 +151,10 @@ def _read_log(folder: AgentFolder) -> _AuditCounts:
                 log.captured.add(memory_id)
             elif event == "memory:forgotten":
                 log.forgotten.add(memory_id)
-                log.forgotten_at += _moments(entry.get("at"))
+                log.forgotten_at += [moment] if (moment := get_moment(entry)) is not None else []
     except OSError:
         return _AuditCounts()
     return log
-
-
-def _moments(text: object) -> list[datetime]:
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return []
-    return [moment] if moment.tzinfo is not None else []
 
 
 def _sizes(folder: Path) -> dict[str, int]:

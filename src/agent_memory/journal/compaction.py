@@ -326,11 +326,13 @@ def _count_foldable(entries: Sequence[Entry], kinds: Collection[str]) -> int:
 
     An entry that only partly concerns foldable kinds is the last, since nothing can be moved past it.
     """
-    for position, entry in enumerate(entries):
-        foldable = [change.kind in kinds for change in entry.changes]
-        if (any(foldable) and (entry.opaque or not all(foldable))) or not entry.beyond.isdisjoint(kinds):
-            return position
-    return len(entries)
+    return next((position for position, entry in enumerate(entries) if stops_folding(entry, kinds)), len(entries))
+
+
+def stops_folding(entry: Entry, kinds: Collection[str]) -> bool:
+    """Return True if nothing can be folded past this entry."""
+    foldable = [change.kind in kinds for change in entry.changes]
+    return (any(foldable) and (entry.opaque or not all(foldable))) or not entry.beyond.isdisjoint(kinds)
 
 
 def _list_live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, Change]]:

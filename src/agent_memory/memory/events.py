@@ -13,6 +13,7 @@ import os
 import secrets
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -468,6 +469,15 @@ def read_audit(path: Path) -> Iterator[dict[str, Any]]:
                 with contextlib.suppress(ValueError, RecursionError):
                     if isinstance(entry := json.loads(line), dict):
                         yield entry
+
+
+def get_moment(entry: Mapping[str, Any]) -> datetime | None:
+    """Return the moment of a logged change, or None if it has none with a zone."""
+    try:
+        moment = datetime.fromisoformat(str(entry.get("at")))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def read_latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:

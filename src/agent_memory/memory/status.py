@@ -30,12 +30,24 @@ if TYPE_CHECKING:
     from agent_memory.store.protocols import Trouble
 
 
-ATTENTION: Final = (
-    *("not_writable", "disk_full", "locks_fail", "rejected_unusable", "lock_unusable"),
-    *("purges_unusable", "encryption_key", "purge_unfinished", "encryption_unfinished"),
-    *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
-)
-"""Codes, the most severe first. Notes are left to the doctor."""
+ATTENTION: Final[Mapping[str, str]] = {
+    "not_writable": "files",
+    "disk_full": "disk",
+    "locks_fail": "files",
+    "rejected_unusable": "journal",
+    "lock_unusable": "files",
+    "purges_unusable": "journal",
+    "encryption_key": "journal",
+    "purge_unfinished": "journal",
+    "encryption_unfinished": "journal",
+    "permissions_open": "files",
+    "foreign_owner": "files",
+    "disk_low": "disk",
+    "synced_folder": "files",
+    "scratchpad_kept": "edits",
+    "metadata_broken": "journal",
+}
+"""Health check of each cheap code, the most severe first. Notes are left to the doctor."""
 _INDEX_FACTS: Final = "agent_memory.store.shards:report_metadata"
 
 
@@ -91,7 +103,7 @@ async def _check_health(
     health, more = await parts.storage.health(), dict[str, Any]()
     concerns: list[Concern] = []
     if parts.folder is not None:
-        concerns = await asyncio.to_thread(_find_concerns, parts.folder, parts.clock())
+        concerns = await asyncio.to_thread(find_concerns, parts.folder, parts.clock())
     if concerns:
         rest = f" And {len(concerns) - 1} more:" if len(concerns) > 1 else ""
         more["message"] = f"{concerns[0].sentence}{rest} `agent-memory doctor` tells what to do."
@@ -129,8 +141,8 @@ def _list_advice(
     return advice
 
 
-def _find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
-    """Return concerns, the most severe first, in a few milliseconds.
+def find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
+    """Return the concerns in `ATTENTION`, the most severe first, in milliseconds.
 
     The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
     """
@@ -146,7 +158,8 @@ def _find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
     if get_path_type(folder.metadata) != "missing":
         concerns += load_handler(_INDEX_FACTS)(folder)
     concerns += check_refused_edits(folder.scratchpad, now)
+    codes = list(ATTENTION)
     return sorted(
         (concern for concern in concerns if concern.code in ATTENTION),
-        key=lambda concern: ATTENTION.index(concern.code),
+        key=lambda concern: codes.index(concern.code),
     )

@@ -6,7 +6,7 @@ words for programs, sentences are for people.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -423,7 +423,7 @@ class RepairAction:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON for programs."""
-        return {"agent_id": self.agent_id, "code": self.code, "sentence": self.sentence, "done": self.done}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,17 +455,7 @@ class Check:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON for programs."""
-        return {
-            "code": self.code,
-            "level": self.level.name.lower(),
-            "sentence": self.sentence,
-            "advice": self.advice,
-            "value": self.value,
-            "unit": self.unit,
-            "warning": self.warning,
-            "critical": self.critical,
-            "settings": self.keys,
-        }
+        return {**asdict(self), "level": self.level.name.lower(), "settings": self.keys}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,30 +5,41 @@ No index and no cache is opened in place: the engine writes into files that it o
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups import list_backups
-from agent_memory.care.file_inspection import inspect_audit, inspect_index, inspect_pad
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.cache import HashSet, cache_files, get_hash_prefix, inspect_cache
 from agent_memory.encryption import AgentBlobs, get_encryption_state, is_encrypted
 from agent_memory.encryption.blobs import find_names
-from agent_memory.errors import StorageError
+from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import describe_path_type, get_disk_size, get_path_type, list_names
+from agent_memory.files.entries import (
+    describe_path_type,
+    get_disk_size,
+    get_lock_state,
+    get_path_type,
+    list_names,
+    names_in,
+    read_regular,
+)
+from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import list_audit_files
-from agent_memory.memory.scratchpad_file import check_refused_edits
+from agent_memory.memory.scratchpad_file import check_refused_edits, parse_entries, read_edits
 from agent_memory.settings.installation import advice
 from agent_memory.store.change_log import hashes_elsewhere, list_record_files
+from agent_memory.store.shards import Shards, is_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from agent_memory.care.checks.journal_survey import JournalCase
-    from agent_memory.care.file_inspection import IndexFacts
     from agent_memory.embeddings.cache import CacheFacts
     from agent_memory.store.shards import ShardState
 
@@ -46,21 +57,34 @@ def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
     path = case.folder.scratchpad
     if is_encrypted(case.folder.path) and get_path_type(path) == "missing":
         return  # it is shown to the agent, and in no file
-    facts = inspect_pad(
-        path, case.settings.max_scratchpad_entries, case.render_scratchpad, is_empty=not case.survey.count
-    )
-    entries = counted(facts.entries, "entry", "entries")
-    sentence = {
-        "missing": "There is no scratchpad.yaml yet; the next session renders it.",
-        "broken": facts.problem,
-        "edited": "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over.",
-        "current": f"{entries}, as the journal has them.",
-        "stale": f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew.",
-    }[facts.state]
-    code = {"missing": "scratchpad_none", "current": "scratchpad"}.get(facts.state, f"scratchpad_{facts.state}")
-    advice_broken = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
-    size = None if facts.state == "missing" else get_disk_size(path)
-    yield Concern(code, sentence, advice_broken if facts.state == "broken" else "", size)
+    if get_path_type(path, follow=True) == "missing":
+        yield Concern("scratchpad_none", "There is no scratchpad.yaml yet; the next session renders it.")
+        return
+    code, sentence, advice_broken = _compare_pad(case)
+    yield Concern(code, sentence, advice_broken, get_disk_size(path))
+
+
+def _compare_pad(case: JournalCase) -> tuple[str, str, str]:
+    """Return code, sentence and advice about a scratchpad file; takes no lock."""
+    path = case.folder.scratchpad
+    mend = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
+    try:
+        text = read_regular(path).decode("utf-8", "surrogateescape")
+        if read_edits(text):
+            edited = "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over."
+            return "scratchpad_edited", edited, ""
+    except ValidationError as error:
+        return "scratchpad_broken", error.message, mend
+    except OSError as error:
+        return "scratchpad_broken", f"{path.name} cannot be read: {error}.", mend
+    shown = len(parse_entries(text))
+    entries = counted(shown, "entry", "entries")
+    # A session may have other limits than ours: a full pad is compared with as many entries as it has.
+    limits = case.settings.max_scratchpad_entries, max(1, shown)
+    if text in set(map(case.render_scratchpad, limits)) or (not shown and not case.survey.count):
+        return "scratchpad", f"{entries}, as the journal has them.", ""
+    stale = f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew."
+    return "scratchpad_stale", stale, ""
 
 
 # -- derived -----------------------------------------------------------------------------------------------------
@@ -76,39 +100,41 @@ def examine_segments(case: JournalCase) -> Iterator[Concern]:
 
 
 def examine_index(case: JournalCase) -> Iterator[Concern]:
-    """Examine every index, the one in use and others."""
-    facts = inspect_index(case.folder)
-    if facts.kind not in {"missing", "folder"}:
+    """Examine every index, the one in use and others; opens none, as that would write."""
+    index, shards = case.folder.index, Shards(case.folder)
+    path_type, (backend, active) = get_path_type(index), shards.active()
+    if path_type not in {"missing", "folder"}:
         yield Concern(
             "index_unusable",
-            f"memories.db is {describe_path_type(facts.kind)} instead of a folder, so there can be no index. "
+            f"memories.db is {describe_path_type(path_type)} instead of a folder, so there can be no index. "
             "Memories are found without it.",
             "`agent-memory doctor --repair` moves it aside.",
-            get_disk_size(case.folder.index),
+            get_disk_size(index),
         )
         return
-    yield from _check_leftovers(facts)
-    if facts.backend != "vector":
+    yield from _check_leftovers(index, active or "")
+    if backend != "vector":
         return
-    if not facts.is_installed:
+    if not is_installed():
         yield Concern(
             "engine_missing",
             "This agent was migrated, but the vector engine is not installed here; searches use the files.",
             advice("local", "vector"),
         )
-    if facts.active is None:
+    if active is None:
         yield Concern("index_none", "This agent was migrated, but has no index now.", _REBUILT)
         return
-    folder = case.folder.index / facts.active
-    if facts.state is None:
+    folder = index / active
+    state = shards.state(active) if names_in(folder / "shard") else None
+    if state is None:
         problem = "is missing" if get_path_type(folder) == "missing" else "is damaged, half built or of another version"
-        sentence = f"The index in use, {facts.active}, {problem}; memories are found without it."
+        sentence = f"The index in use, {active}, {problem}; memories are found without it."
         yield Concern("index_broken", sentence, _REBUILT, get_disk_size(folder))
         return
-    if facts.holder.state == "held":
-        yield Concern("index_in_use", f"The index is held by {facts.holder}; other processes search beside it.")
-    yield from _check_position(case, facts.state)
-    sentence = f"Shard {facts.active}, of {facts.state.embedder}, complete up to change {facts.state.seq:,}."
+    if (holder := get_lock_state(folder / HOLDER_LOCK)).state == "held":
+        yield Concern("index_in_use", f"The index is held by {holder}; other processes search beside it.")
+    yield from _check_position(case, state)
+    sentence = f"Shard {active}, of {state.embedder}, complete up to change {state.seq:,}."
     yield Concern("index", sentence, size=get_disk_size(folder))
 
 
@@ -136,13 +162,13 @@ def _check_position(case: JournalCase, state: ShardState) -> Iterator[Concern]:
         yield Concern("index_behind", sentence)
 
 
-def _check_leftovers(facts: IndexFacts) -> Iterator[Concern]:
-    unfinished, unused = facts.unfinished, list(facts.unused.values())
+def _check_leftovers(index: Path, active: str) -> Iterator[Concern]:
+    paths = [index / name for name in names_in(index)]
+    unfinished = [path for path in paths if path.name.startswith(UNFINISHED)]
+    unused = [path for path in paths if path.name.isalnum() and path.name != active and get_path_type(path) == "folder"]
     size = sum(map(get_disk_size, unfinished))
-    if facts.builder.state == "held":
-        yield Concern(
-            "index_in_use", f"An index is being built by {facts.builder}.", size=sum(map(get_disk_size, unfinished))
-        )
+    if (builder := get_lock_state(index / BUILD_LOCK)).state == "held":
+        yield Concern("index_in_use", f"An index is being built by {builder}.", size=size)
     elif unfinished:
         yield Concern(
             "index_half_built",
@@ -255,12 +281,27 @@ def examine_audit(case: JournalCase) -> Iterator[Concern]:
                 f"{path.name} is {describe_path_type(kind)}, so changes are not logged. Memories are not affected.",
                 "`agent-memory doctor --repair` moves it aside." if kind != "hidden" else "Check its permissions.",
             )
-    good, bad = inspect_audit(case.folder.audit)
+    good, bad = _count_audit_lines(kinds)
     if bad:
         sentence = f"{counted(bad, 'line')} of the log of changes cannot be read; nothing depends on them."
         yield Concern("audit_lines", sentence)
     if files := [path for path, kind in kinds.items() if kind == "file"]:
         yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(get_disk_size, files)))
+
+
+def _count_audit_lines(files: Iterable[Path]) -> tuple[int, int]:
+    """Return the numbers of logged changes and of unreadable lines."""
+    lines: list[bytes] = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            lines += [line for line in read_regular(file, follow=False).split(b"\n") if line.strip()]
+    good = bad = 0
+    for line in lines:
+        try:
+            good += isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            bad += 1
+    return good, bad
 
 
 def examine_blobs(case: JournalCase) -> Iterator[Concern]:

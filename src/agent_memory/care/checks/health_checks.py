@@ -13,15 +13,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.checks.codes import CODES, Check, Level
-from agent_memory.encryption import check_encryption
-from agent_memory.files.concerns import check_agent_folder, check_lock
 from agent_memory.files.entries import get_disk_size
 from agent_memory.files.wording import counted, format_size
-from agent_memory.journal import check_purges, check_rejected
-from agent_memory.memory.events import read_audit, read_latest_audit
-from agent_memory.memory.scratchpad_file import check_refused_edits
-from agent_memory.models import to_text
-from agent_memory.store.shards import report_metadata
+from agent_memory.memory.events import get_moment, read_audit, read_latest_audit
+from agent_memory.memory.status import ATTENTION, find_concerns
+from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,17 +32,6 @@ if TYPE_CHECKING:
 
 OK, WARNING, CRITICAL, UNKNOWN = Level.OK, Level.WARNING, Level.CRITICAL, Level.UNKNOWN
 _MEGABYTE: Final = 1_000_000
-_CONCERNS: Final[dict[str, frozenset[str]]] = {
-    "files": frozenset(
-        {"not_writable", "locks_fail", "lock_unusable", "permissions_open", "foreign_owner", "synced_folder"}
-    ),
-    "journal": frozenset(
-        {"rejected_unusable", "metadata_broken", "purge_unfinished", "purges_unusable", "encryption_unfinished"}
-        | {"encryption_key"}
-    ),
-    "edits": frozenset({"scratchpad_kept"}),
-}
-"""Codes of the doctor that a check reports. Notes are left to the doctor."""
 _WARNINGS: Final = frozenset({"rejected_unusable", "purges_unusable"})
 """Problems for the doctor; memories are still found and stored."""
 _AS_INSTALLED: Final = frozenset({"no_embedder", "reports"})
@@ -113,7 +98,7 @@ def check_folder(folder: AgentFolder, settings: HealthSettings, now: datetime) -
     """Return checks of disk and files; none for an empty agent."""
     if not folder.path.is_dir():
         return []
-    concerns = [*check_agent_folder(folder), *check_lock(folder), *check_refused_edits(folder.scratchpad, now)]
+    concerns = find_concerns(folder, now)
     return [check_disk(folder, settings), *(_summarize_concerns(code, concerns) for code in ("files", "edits"))]
 
 
@@ -154,13 +139,7 @@ def check_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
             problems,
             "problems",
         )
-    concerns = [
-        *check_rejected(folder.journal),
-        *check_purges(folder.path),
-        *check_encryption(folder.path),
-        *report_metadata(folder),
-    ]
-    check = _summarize_concerns("journal", concerns)
+    check = _summarize_concerns("journal", find_concerns(folder, utc_now()))
     return check if check.level else Check("journal", OK, "All that was stored can be read.", value=0, unit="problems")
 
 
@@ -190,7 +169,7 @@ def _summarize_concerns(code: str, concerns: Iterable[Concern]) -> Check:
     graded = [
         (WARNING if concern.code in _WARNINGS else CODES[concern.code].severity.level, concern)
         for concern in concerns
-        if concern.code in _CONCERNS[code]
+        if ATTENTION[concern.code] == code
     ]
     if not graded:
         return Check(code, OK, _FINE.get(code, ""))
@@ -358,11 +337,7 @@ def _describe_burst(burst: ActivityBurst) -> str:
 def _parse_events(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[datetime, str, str]]:
     """Yield moment, activity and session; lines without a moment are skipped."""
     for entry in entries:
-        try:
-            moment = datetime.fromisoformat(str(entry.get("at")))
-        except ValueError:
-            continue
-        if moment.tzinfo is not None:
+        if (moment := get_moment(entry)) is not None:
             yield moment, ACTIVITIES.get(str(entry.get("event")), ""), str(entry.get("session_id") or "")
 
 

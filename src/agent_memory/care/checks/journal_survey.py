@@ -67,7 +67,7 @@ class JournalReading:
         self._agent_id = agent_id
         self.kinds = kinds
         self._progress = progress
-        self.file: JournalInspection = inspect_journal(path, self._report)
+        self.file: JournalInspection = inspect_journal(path, self._report, kinds=[kind.name for kind in kinds])
 
     def read_batches(
         self, record_ids: Collection[str] | None = None
@@ -186,7 +186,7 @@ class JournalSurvey:
         self.undecided: dict[str, list[str]] = {}
         self.blobs: dict[str, str] = {}
         self.pieces, self.pieces_of = array("Q"), array("L")
-        size = reading.file.folded_size(now, GRACE, frozenset(self._linked))
+        size = reading.file.folded_size(now, GRACE)
         for states, lines in reading.read_batches():
             self._add_batch(states, lines, size)
             for listener in listeners:
