@@ -21,6 +21,7 @@ from agent_memory.journal.reader import JournalReader
 from agent_memory.language.prompt_text import fence, get_fence
 from agent_memory.language.words import fold
 from agent_memory.models import ENTITY, MERGED_INTO, visible
+from agent_memory.models.text import iter_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -363,7 +364,7 @@ class HeldRecord:
 
     def strings(self) -> Iterator[str]:
         """Yield all texts of a record, earlier ones too."""
-        yield from _strings(self.data)
+        yield from iter_strings(self.data)
         yield from self.earlier
 
 
@@ -458,15 +459,3 @@ def _whole(data: Mapping[str, Any], blobs: AgentBlobs) -> Mapping[str, Any]:
         with contextlib.suppress(StorageError):  # the doctor tells of it; its beginning is here
             return {**data, "content": blobs.read(name)}
     return data
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _strings(key)
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)

@@ -34,6 +34,7 @@ from agent_memory.models import (
 )
 from agent_memory.models.knowledge import Entity
 from agent_memory.redaction import quoted
+from agent_memory.store.deletion_states import DeletionState, get_state_after
 from agent_memory.store.lookups import find_current
 
 if TYPE_CHECKING:
@@ -324,8 +325,8 @@ _EVENTS: Final = {
 
 
 def _what(op: str, before: Record | None, earlier: list[ProvenanceChange]) -> str:
-    if op in {"delete", "move"}:
-        return "forgotten" if op == "delete" else "archived"
+    if (state := get_state_after(op)) is not DeletionState.LIVE:
+        return state.value
     if before is not None:
         return "changed"
     return "brought back" if earlier else "stored"

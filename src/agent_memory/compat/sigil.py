@@ -49,9 +49,8 @@ from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
-from agent_memory.knowledge.pages.page_stage import count_visible
 from agent_memory.knowledge.pages.page_watcher import PAGES
-from agent_memory.knowledge.pages.pages import BuiltPage, Pages, draft_page
+from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts

@@ -472,7 +472,7 @@ def read_audit(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def get_moment(entry: Mapping[str, Any]) -> datetime | None:
-    """Return the moment of a logged change, or None if it has none with a zone."""
+    """Return the moment of a logged change, or None if unreadable."""
     try:
         moment = datetime.fromisoformat(str(entry.get("at")))
     except ValueError:

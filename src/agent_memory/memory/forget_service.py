@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.errors import ValidationError
 from agent_memory.language.questions import find_capitalised
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY, check_seen
@@ -16,6 +16,7 @@ from agent_memory.memory.similarity import MAX_SIMILAR, find_similar
 from agent_memory.models import SearchFilters, check_id, get_turn_id, may_stand_for
 from agent_memory.redaction import quoted
 from agent_memory.registry import KNOWLEDGE
+from agent_memory.store.deletion_states import check_transition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -83,7 +84,7 @@ class ForgetService:
         await self._scratchpad.notice(caller)
         memories = await self._load(memory_ids)
         if unknown := [memory_id for memory_id in memory_ids if memory_id not in memories]:
-            raise UnknownIdError(f"There is no memory {quoted(unknown[0])}; nothing was forgotten.")
+            check_transition("forget", None, quoted(unknown[0]))
         older = await self._load_older(memories.values())
         named = [memory for memory in memories.values() if memory not in older]
         talk = await self._find_talk(named, caller)

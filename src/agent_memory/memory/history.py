@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.errors import ValidationError
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.conflict_review import list_decisions
 from agent_memory.memory.events import read_audit, read_latest_audit
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
+from agent_memory.store.deletion_states import DeletionState, check_transition, get_state_after
 from agent_memory.store.queries import RemovedTexts
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class MemoryChange:
         """Return a verb: stored, changed, forgotten or archived."""
         part = self.parts[0]
         if part.after is None:
-            return "archived" if part.op == "move" else "forgotten"
+            return get_state_after(part.op)
         return "changed" if part.before is not None else "stored"
 
     @property
@@ -160,9 +161,7 @@ class History:
             StorageError: Nothing was changed.
         """
         if self._is_purged(memory_id):
-            raise UnknownIdError(
-                f"{memory_id} was purged: it cannot be brought back.", recovery="Store it anew, if it is to be known."
-            )
+            check_transition("restore", DeletionState.PURGED, memory_id)
         memory = await self._storage.get(memory_id)
         if memory is None:
             await self._storage.forgotten_with(memory_id)  # raises if there is nothing

@@ -142,7 +142,7 @@ def _list_advice(
 
 
 def find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
-    """Return the concerns in `ATTENTION`, the most severe first, in milliseconds.
+    """Return the concerns in `ATTENTION`, the most severe first.
 
     The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
     """

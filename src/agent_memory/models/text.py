@@ -6,10 +6,13 @@ import hashlib
 import json
 import re
 import unicodedata
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, UNSEEN
 from agent_memory.language.words import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_DEPTH: Final = 16
@@ -155,3 +158,16 @@ def _check_shape(root: object) -> None:
                 pending.extend((item, depth + 1) for item in value)
         elif value is not None and not isinstance(value, bool | int | float):
             raise ValueError(f"metadata holds a {type(value).__name__}; only JSON values can be kept")
+
+
+def iter_strings(value: object) -> Iterator[str]:
+    """Yield every text in a value of JSON, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from iter_strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from iter_strings(item)

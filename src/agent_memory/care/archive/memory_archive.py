@@ -34,6 +34,7 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.redaction import quoted
+from agent_memory.store.deletion_states import DeletionState, check_transition
 from agent_memory.store.memory_storage import Files, MemoryStorage
 from agent_memory.store.record_storage import RecordStorage
 
@@ -337,11 +338,8 @@ class Archive:
         async with self._alone():
             archived = {memory.id: memory for memory in await self._list_file()}
             for memory_id in wanted:
-                if memory_id not in archived:
-                    raise UnknownIdError(
-                        f"{quoted(memory_id)} is not in the archive; nothing was brought back.",
-                        recovery="`agent-memory archive list` shows what is.",
-                    )
+                state = DeletionState.ARCHIVED if memory_id in archived else None
+                check_transition("unarchive", state, quoted(memory_id))
             restored = [archived[memory_id].memory for memory_id in whole_chains(wanted, archived)]
             for batch in _split_chains(restored):
                 await self.service.writer.put_back(batch, caller, was="archived")

@@ -100,7 +100,7 @@ def examine_segments(case: JournalCase) -> Iterator[Concern]:
 
 
 def examine_index(case: JournalCase) -> Iterator[Concern]:
-    """Examine every index, the one in use and others; opens none, as that would write."""
+    """Examine every index without opening it, which would write."""
     index, shards = case.folder.index, Shards(case.folder)
     path_type, (backend, active) = get_path_type(index), shards.active()
     if path_type not in {"missing", "folder"}:

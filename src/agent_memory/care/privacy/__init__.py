@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         encrypt,
     )
     from agent_memory.care.privacy.purge import PurgePlan, PurgeReceipt, Purging
-    from agent_memory.care.privacy.stored_secrets import RecordWithSecrets, find_stored_secrets
+    from agent_memory.care.privacy.purge_survey import RecordWithSecrets, find_stored_secrets
     from agent_memory.care.privacy.text_search import FileWithWords
     from agent_memory.memory.inbox import Inbox
     from agent_memory.memory.inbox_access import opened_inbox

@@ -17,13 +17,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.agents import sweep_agents
 from agent_memory.care.backups import encrypt_backup, list_backups
 from agent_memory.care.encrypted_files import decrypt_aside, pack, recode, remove_pad, remove_views, unlike, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
-from agent_memory.care.privacy.text_search import FileWithWords, extract_texts, iter_contents, iter_word_spans
+from agent_memory.care.privacy.text_search import FileWithWords, find_matches, iter_contents, iter_word_spans
 from agent_memory.encryption import KeyFile, State, data_key, person_key
 from agent_memory.encryption.keys import add_key, build_key_gone_error, get_key_file, get_key_source
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
@@ -37,10 +37,11 @@ from agent_memory.journal.salvage import decrypt_lost
 from agent_memory.memory.events import read_audit
 from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.models import utc_now
+from agent_memory.models.text import iter_strings
 from agent_memory.settings import PERSON_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from agent_memory.encryption import DataKey
@@ -115,7 +116,7 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     texts = {*survey.said_by(survey.ids), *collect_labels(folder)}
     files = find_plaintext(folder, texts)
     root = folder.path.parent
-    where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]
+    where = [file.describe(root) for file in files]
     return EncryptionResult(key.key, tuple(packed), tuple(backups), tuple(where), tuple(failed), len(texts))
 
 
@@ -271,22 +272,9 @@ def collect_labels(folder: AgentFolder) -> set[str]:
         for change in entry.changes
         if change.op != "delete"
         for name in _LABELS
-        for label in _strings(change.data.get(name))
+        for label in iter_strings(change.data.get(name))
     }
     return {text for text in labels if is_distinctive(text) and text not in readable and not _READABLE.fullmatch(text)}
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every text in a value of JSON, keys too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _strings(item)
 
 
 def find_plaintext(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
@@ -299,23 +287,22 @@ def find_plaintext(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWo
     Raises:
         OSError: A file cannot be read.
     """
-    by_beginning: defaultdict[str, set[str]] = defaultdict(set)
-    for text in texts:
-        for span in iter_word_spans(text):
-            by_beginning[span[:_BEGIN]].add(span)
-    if not by_beginning:
-        return []
-    files = []
-    for path, member, content in iter_contents(folder):
-        count = sum(_count(normalize_text(text), by_beginning) for text in extract_texts(content))
-        if count:
-            files.append(FileWithWords(path, member, count))
-    return files
+    spans = _SpansByBeginning(texts)
+    return find_matches(iter_contents(folder), [spans.count] if spans else [])
 
 
-def _count(text: str, by_beginning: dict[str, set[str]]) -> int:
-    begins = by_beginning.keys()
-    places = [place for place in range(len(text) - _BEGIN + 1) if text[place : place + _BEGIN] in begins]
-    return sum(
-        any(text.startswith(span, place) for span in by_beginning[text[place : place + _BEGIN]]) for place in places
-    )
+class _SpansByBeginning(defaultdict[str, set[str]]):
+    """Spans of many texts by their first characters, faster than one pattern."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        super().__init__(set)
+        for span in (span for text in texts for span in iter_word_spans(text)):
+            self[span[:_BEGIN]].add(span)
+
+    def count(self, text: str) -> int:
+        """Return the number of spans in a text."""
+        folded = normalize_text(text)
+        places = [place for place in range(len(folded) - _BEGIN + 1) if folded[place : place + _BEGIN] in self]
+        return sum(
+            any(folded.startswith(span, place) for span in self[folded[place : place + _BEGIN]]) for place in places
+        )

@@ -32,7 +32,7 @@ from agent_memory.care.privacy.erasure import (
 )
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, search
-from agent_memory.errors import UnknownIdError, UnsupportedError, ValidationError
+from agent_memory.errors import UnsupportedError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
@@ -45,6 +45,7 @@ from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.registry import FEATURES, list_uncleaned
 from agent_memory.settings import PERSON_SECONDS
+from agent_memory.store.deletion_states import check_transition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -219,10 +220,7 @@ class Purging:
         survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
         for record_id in wanted:
             if record_id not in survey and not self.list.names(record_id):
-                raise UnknownIdError(
-                    f"No file of {self._folder.agent_id} knows {quoted(record_id)}; nothing was purged.",
-                    recovery="`agent-memory list`, `restore` and `archive list` show what there is.",
-                )
+                check_transition("purge", None, quoted(record_id), self._folder.agent_id)
         same: dict[str, None] = {}
         while True:
             resting = survey.resting_on([*named, *same])
@@ -287,7 +285,7 @@ class Purging:
     def _receipt(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> PurgeReceipt:
         files = search(self._folder, texts, purge.ids, self.list.get_spans(purge, texts))
         root = self._folder.path.parent
-        where = [f"{file.path.relative_to(root)}" + (f"/{file.member}" if file.member else "") for file in files]
+        where = [file.describe(root) for file in files]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
         searched = sum(map(is_distinctive, texts)) or sum(map(len, purge.spans.values()))
         return PurgeReceipt(

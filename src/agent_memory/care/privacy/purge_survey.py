@@ -1,4 +1,4 @@
-"""Survey of a purge: texts of records, and records that depend on them.
+"""Survey of records: their texts, secrets, and dependent records.
 
 Read from the journals, so that it is also known of what was forgotten since.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
@@ -30,6 +30,7 @@ from agent_memory.models import (
 from agent_memory.models.knowledge import DERIVED_TOPICS
 from agent_memory.models.memory import ALSO, FROM, PASSAGE
 from agent_memory.models.text import folded_text
+from agent_memory.redaction import SecretRedactor
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -289,3 +290,34 @@ class PurgeSurvey:
                 begun = folded_text(text).rstrip(_CUT)
                 if len(begun) >= _LEAST_CUT and any(whole_text.startswith(begun) for whole_text in wanted):
                     yield text.rstrip("…. ")
+
+
+class RecordWithSecrets(NamedTuple):
+    """One record whose text has secrets.
+
+    Attributes:
+        id: ID of the record, live, forgotten or archived.
+        kinds: Kinds of the secrets, in order of appearance.
+        text: First of its texts with secrets; each secret is replaced by its kind.
+    """
+
+    id: str
+    kinds: tuple[str, ...]
+    text: str
+
+
+def find_stored_secrets(folder: AgentFolder) -> list[RecordWithSecrets]:
+    """Return records with secrets, earlier versions included. Blocking: reads each journal whole.
+
+    Raises:
+        StorageError: A journal cannot be read.
+    """
+    survey, redactor = PurgeSurvey(folder), SecretRedactor()
+    records = []
+    for record_id in survey.ids:
+        redactions = [redactor.redact(text) for text in survey.list_texts(record_id)]
+        with_secrets = [redaction for redaction in redactions if redaction.kinds]
+        if with_secrets:
+            kinds = dict.fromkeys(kind for redaction in with_secrets for kind in redaction.kinds)
+            records.append(RecordWithSecrets(record_id, tuple(kinds), with_secrets[0].text))
+    return records

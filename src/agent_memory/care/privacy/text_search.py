@@ -31,7 +31,7 @@ from agent_memory.files.names import KEPT, VECTORS, is_packed
 from agent_memory.journal.purged_spans import BAR, is_distinctive, is_most, normalize_text, normalize_with_places
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
@@ -70,6 +70,10 @@ class FileWithWords:
     member: str | None
     count: int
 
+    def describe(self, root: Path) -> str:
+        """Return the path below a folder, with the member."""
+        return f"{self.path.relative_to(root)}" + (f"/{self.member}" if self.member else "")
+
 
 def search(
     folder: AgentFolder,
@@ -91,23 +95,31 @@ def search(
     Raises:
         OSError: A file cannot be read.
     """
-    return _find_matches(
-        chain(iter_contents(folder), _iter_encrypted(folder)), TextMatcher(texts, short=short), ids, spans
-    )
+    contents = chain(iter_contents(folder), _iter_encrypted(folder))
+    return find_matches(contents, _list_counters(TextMatcher(texts, short=short), spans), ids)
 
 
-def _find_matches(
+def _list_counters(*patterns: TextMatcher | PurgedSpans | None) -> list[Callable[[str], int]]:
+    return [pattern.count for pattern in patterns if pattern]
+
+
+def find_matches(
     contents: Iterable[tuple[Path, str | None, bytes]],
-    wording: TextMatcher,
-    ids: Collection[str],
-    spans: PurgedSpans | None = None,
+    counters: Sequence[Callable[[str], int]],
+    ids: Collection[str] = (),
 ) -> list[FileWithWords]:
-    changes, looked_for = _compile_changes(ids), [pattern for pattern in (wording, spans) if pattern]
-    files = []
-    for path, member, content in contents if looked_for or changes else ():
+    """Return the files whose content has matches.
+
+    Args:
+        contents: Path, member and content of each file.
+        counters: Return the number of matches in a text.
+        ids: IDs of records, which count at the beginning of a change.
+    """
+    changes, files = _compile_changes(ids), list[FileWithWords]()
+    for path, member, content in contents if counters or changes else ():
         count = len(changes.findall(content)) if changes is not None else 0
-        if looked_for:
-            count += sum(pattern.count(text) for text in extract_texts(content) for pattern in looked_for)
+        if counters:
+            count += sum(count_in(text) for text in extract_texts(content) for count_in in counters)
         if count:
             files.append(FileWithWords(path, member, count))
     return files
@@ -171,9 +183,8 @@ def search_backup(
     Raises:
         OSError: It cannot be read.
     """
-    return _find_matches(
-        ((path, member, content) for member, content in _members(path)), TextMatcher(texts), ids, spans
-    )
+    contents = ((path, member, content) for member, content in _members(path))
+    return find_matches(contents, _list_counters(TextMatcher(texts), spans), ids)
 
 
 def iter_contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:

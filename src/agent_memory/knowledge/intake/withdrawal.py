@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
-from agent_memory.knowledge.pages.page_stage import report_page
-from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.pages import Pages, report_page
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.passages.replaced_items import show_again
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
@@ -250,6 +249,24 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
     return alone
 
 
+async def withdraw_retold(forgotten: Sequence[Memory], knowledge: Knowledge) -> list[str]:
+    """Forget what retells forgotten memories; return renamed conversations.
+
+    These are titles, relations and summaries. Idempotent.
+
+    Raises:
+        StorageError: Some may be there still; doing it again does the rest.
+    """
+    items = [memory for memory in forgotten if memory.is_item]
+    renamed = await forget_titles(items, knowledge)
+    sources = dict.fromkeys(source for item in items for source in list_source_ids(item))
+    if (knowledge.folder.path / EPISODE.journal).exists():
+        notes = [memory.content for memory in forgotten if not memory.is_item]
+        sources |= dict.fromkeys(await find_turns_saying(notes, knowledge))
+    await forget_retold([*sources], knowledge)
+    return renamed
+
+
 async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
     """Forget relations and summaries of sources with forgotten parts.
 
@@ -392,23 +409,19 @@ async def withdraw_given(service: MemoryService, record_ids: Collection[str], ca
         await forget_retold(sources, knowledge)
         for storage in knowledge.storages:
             if (knowledge.folder.path / storage.kind.journal).exists() and storage.kind not in {MARK, TOPIC}:
-                await _forget_live(storage, record_ids)
+                await _forget_among(storage, record_ids)
         pages = Pages(knowledge, service)
         for made in await pages.catch_up():
             await report_page(service, made, caller)
         named = [record_id for record_id in record_ids if record_id.startswith(TOPIC.prefix)]
         for topic in (await knowledge.topics.valid_among(named)).values():
             await pages.remove(topic)
-        await _forget_live(knowledge.topics, record_ids)
+        await _forget_among(knowledge.topics, record_ids)
         if knowledge.folder.topics.is_dir():
             await pages.write_index()
     finally:
         await knowledge.close()
 
 
-async def _forget_live(storage: RecordStorage[Any], record_ids: Collection[str]) -> None:
-    live = await storage.valid_among(
-        [record_id for record_id in record_ids if record_id.startswith(storage.kind.prefix)]
-    )
-    if live:
-        await storage.forget_many([*live])
+async def _forget_among(storage: RecordStorage[Any], record_ids: Collection[str]) -> None:
+    await _forget(storage, [record_id for record_id in record_ids if record_id.startswith(storage.kind.prefix)])

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
+from agent_memory.knowledge.intake.withdrawal import withdraw_retold
 from agent_memory.knowledge.pages.assignment import file_all
+from agent_memory.knowledge.pages.pages import rebuild_renamed, report_page
 from agent_memory.knowledge.pages.subjects import ENTITY, is_derived, is_legacy
 from agent_memory.knowledge.pipeline.stages import Backlog, StageCheckpoints, move_checkpoint
 from agent_memory.logs import get_logger
-from agent_memory.models import sees
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -86,14 +87,20 @@ class PageStage:
         return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
 
     async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[BuiltPage]:
-        """Rebuild pages with forgotten items."""
+        """Withdraw what retells forgotten memories; rebuild pages with forgotten items.
+
+        A session does both when it forgets. Here it ends what a killed one left, up to the mark of this stage.
+        """
+        gone = await self._service.storage.gone_after(through)
+        forgotten = (
+            [memory for memory, _ in await self._service.history.forgotten() if memory.id in gone] if gone else []
+        )
+        renamed = await rebuild_renamed(self._pages, await withdraw_retold(forgotten, self._knowledge))
         if not is_soon:
-            return await self._pages.catch_up()
-        gone = await self._service.storage.gone_after(through) | {
-            item.supersedes for item in waiting if item.supersedes
-        }
+            return renamed + await self._pages.catch_up()
+        gone |= {item.supersedes for item in waiting if item.supersedes}
         filed = {item_id for topic in await self._pages.list_all() for item_id in topic.item_ids}
-        return await self._pages.withdraw(gone & filed) if gone & filed else []
+        return renamed + (await self._pages.withdraw(gone & filed) if gone & filed else [])
 
     async def _waiting(self) -> tuple[list[Memory], int]:
         """Return items changed since the last filing, and the last change."""
@@ -144,37 +151,3 @@ class PageStage:
             log.warning("page_not_made", topic=topic.id, code=error.code)
             return False
         return True
-
-
-async def count_visible(service: MemoryService, made: BuiltPage, caller: Caller) -> tuple[int, int] | None:
-    """Return the number of items and characters that a session may know.
-
-    The length is 0 where not all of it is there for the session; None if none of it is.
-
-    Raises:
-        StorageError: The items cannot be read.
-    """
-    if caller.may_hear is None:
-        return made.items, len(made.body)
-    members = (await service.storage.valid_among(made.topic.item_ids)).values()
-    visible_count = sum(sees(caller.may_hear, member.facets) for member in members)
-    if not visible_count and made.topic.group != caller.may_hear:
-        return None
-    return visible_count, len(made.body) if visible_count == len(members) else 0
-
-
-async def report_page(service: MemoryService, made: BuiltPage, caller: Caller) -> None:
-    """Report a new page if the session may know it."""
-    counts = await count_visible(service, made, caller)
-    if counts is None:
-        return
-    await service.report(
-        "memory:category_consolidated",
-        caller,
-        category_id=made.topic.id,
-        name=made.topic.name,
-        item_count=counts[0],
-        content_length=counts[1],
-        consolidation_time_ms=round(made.milliseconds, 3),
-        by_model=0,
-    )

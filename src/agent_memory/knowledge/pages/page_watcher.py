@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.layout import folder_of
-from agent_memory.models import EPISODE, TOPIC
+from agent_memory.models import TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,24 +47,19 @@ class PageWatcher:
         folder = folder_of(self._service.agent_id, settings.storage_root)
         if not (folder.path / TOPIC.journal).exists():
             return
-        from agent_memory.knowledge.intake.withdrawal import find_turns_saying, forget_retold, forget_titles
-        from agent_memory.knowledge.pages.page_stage import report_page
-        from agent_memory.knowledge.pages.pages import Pages, rebuild_renamed  # only for those who were given something
-        from agent_memory.knowledge.passages.items import list_source_ids
+        from agent_memory.knowledge.intake.withdrawal import withdraw_retold
+        from agent_memory.knowledge.pages.pages import (  # only for those who were given something
+            Pages,
+            rebuild_renamed,
+            report_page,
+        )
         from agent_memory.knowledge.records import Knowledge
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)
-        forgotten = await self._list_forgotten(memory_ids)
-        gone = [memory for memory in forgotten if memory.is_item]
-        renamed = await forget_titles(gone, self._knowledge)
         pages = Pages(self._knowledge, self._service)
+        renamed = await withdraw_retold(await self._list_forgotten(memory_ids), self._knowledge)
         for made in [*await pages.withdraw(memory_ids), *await rebuild_renamed(pages, renamed)]:
             await report_page(self._service, made, caller)
-        sources = dict.fromkeys(source for item in gone for source in list_source_ids(item))
-        if (folder.path / EPISODE.journal).exists():
-            notes = [memory.content for memory in forgotten if not memory.is_item]
-            sources |= dict.fromkeys(await find_turns_saying(notes, self._knowledge))
-        await forget_retold([*sources], self._knowledge)
 
     async def _list_forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
         """Return the forgotten memories, without changed ones."""

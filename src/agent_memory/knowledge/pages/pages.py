@@ -36,7 +36,7 @@ from agent_memory.knowledge.topics.markdown import escape, parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered, list_items
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
-from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
+from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters, sees
 from agent_memory.redaction import Redaction, SecretRedactor
 from agent_memory.store.record_redaction import redact_fields
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.consolidation import TopicConsolidation
     from agent_memory.knowledge.topics.page import Page
     from agent_memory.knowledge.topics.page_files import PageFiles
-    from agent_memory.memory import MemoryService
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, Topic
     from agent_memory.redaction import Redactor
     from agent_memory.store.record_redaction import Redacted
@@ -424,6 +424,40 @@ async def rebuild_renamed(pages: Pages, resources: Collection[str]) -> list[Buil
         elif not topic.edited_by and any(resource in topic.body for resource in resources):
             made.append(await pages.make(topic, await pages.list_members(topic)))
     return made
+
+
+async def count_visible(service: MemoryService, made: BuiltPage, caller: Caller) -> tuple[int, int] | None:
+    """Return the number of items and characters that a session may know.
+
+    The length is 0 where not all of it is there for the session; None if none of it is.
+
+    Raises:
+        StorageError: The items cannot be read.
+    """
+    if caller.may_hear is None:
+        return made.items, len(made.body)
+    members = (await service.storage.valid_among(made.topic.item_ids)).values()
+    visible_count = sum(sees(caller.may_hear, member.facets) for member in members)
+    if not visible_count and made.topic.group != caller.may_hear:
+        return None
+    return visible_count, len(made.body) if visible_count == len(members) else 0
+
+
+async def report_page(service: MemoryService, made: BuiltPage, caller: Caller) -> None:
+    """Report a new page if the session may know it."""
+    counts = await count_visible(service, made, caller)
+    if counts is None:
+        return
+    await service.report(
+        "memory:category_consolidated",
+        caller,
+        category_id=made.topic.id,
+        name=made.topic.name,
+        item_count=counts[0],
+        content_length=counts[1],
+        consolidation_time_ms=round(made.milliseconds, 3),
+        by_model=0,
+    )
 
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:

@@ -13,6 +13,7 @@ from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngest
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.pipeline.ingestion_config import MetaConfig, SummarizationConfig, WindowConfig
 from agent_memory.memory import NOBODY
 
@@ -151,3 +152,18 @@ async def test_a_summary_goes_with_an_item_of_its_turns_and_comes_again_without_
     assert all(each.id not in left for each in before.values() if first.id in each.covers)
     await summarizer.check_and_summarize_if_needed(GROUP)
     assert not [each for each in await knowledge.summaries.valid() if said[0].id in each.covers]
+
+
+async def test_forget_killed_before_withdrawal_ends_with_background_work(
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+) -> None:
+    said = await talk(ingestor, 12)
+    summarizer = ConversationSummarizer(knowledge, SMALL)
+    await summarizer.check_and_summarize_if_needed(GROUP)
+    items = [item for item in await service.searcher.list_all() if said[0].id in {link.id for link in item.links}]
+    await service.writer.deletion.forget_many([item.id for item in items], NOBODY)  # no watcher: killed before that
+    assert [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
+    await runner_of(knowledge, service).run()
+    assert not [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
+    await summarizer.check_and_summarize_if_needed(GROUP)
+    assert not [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
