@@ -1,4 +1,4 @@
-"""How many secrets the redactor leaves, how much else it touches, what it costs; next to gitleaks.
+"""Measure leaked secrets, touched statements and CPU time of the redactor.
 
     .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
     .venv/bin/python -m benchmarks.secrets --doors --seed 101 --each 1
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
 import time
 from collections import defaultdict
@@ -24,19 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.redaction import SecretRedactor
-from benchmarks.secrets.clean import CLEAN
-from benchmarks.secrets.control_kinds import LAST
-from benchmarks.secrets.frames import GROUPS, Kind, Planted
-from benchmarks.secrets.harmless import HARMLESS
-from benchmarks.secrets.held_out_kinds import UNMET
-from benchmarks.secrets.language_kinds import NEWEST
+from benchmarks.secrets.kinds import GROUPS, SETS, PlantedSecret, plant
 from benchmarks.secrets.peers import PEERS
-from benchmarks.secrets.statement_kinds import LATER, LATER_CLEAN
-from benchmarks.secrets.tuning_kinds import FIRST
-from benchmarks.secrets.unlabelled_kinds import FRESH
+from benchmarks.secrets.statements import make_statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     Redact = Callable[[str], str]
 
@@ -44,15 +36,6 @@ OURS: Final = "agent-memory"
 _REDACTOR: Final = SecretRedactor()
 SEEDS: Final = (101, 102, 103)
 """Not those the rules were tuned on (1 to 9)."""
-SETS: Final[dict[str, tuple[Kind, ...]]] = {
-    "first": FIRST,
-    "later": LATER,
-    "last": LAST,
-    "newest": NEWEST,
-    "fresh": FRESH,
-    "unmet": UNMET,
-    "all": (*FIRST, *LATER, *LAST, *NEWEST, *FRESH, *UNMET),
-}
 _PROSE: Final = (
     "We decided to keep the ledger in PostgreSQL 16 because the reporting team in Lisbon needs window functions, and "
     "the password policy stays with the platform group. "
@@ -68,16 +51,16 @@ _BOMBS: Final = {
 }
 
 
-class Line(NamedTuple):
-    """A text with secrets in it: of which group, and what it is called."""
+class LabelledText(NamedTuple):
+    """A text with secrets, its group and its label."""
 
     group: str
     label: str
-    secret: Planted
+    secret: PlantedSecret
 
 
 def main() -> None:
-    """Run and print tables."""
+    """Measure and print tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, help="JSON lines to measure with instead")
     parser.add_argument("--seed", type=int, nargs="*", default=SEEDS)
@@ -108,52 +91,36 @@ def _ours(text: str) -> str:
     return _REDACTOR.redact(text).text
 
 
-def _read(path: Path) -> tuple[dict[str, list[Line]], list[tuple[str, str]]]:
-    """Return the secrets of a file as one lot, and class and text of its clean lines."""
+def _read(path: Path) -> tuple[dict[str, list[LabelledText]], list[tuple[str, str]]]:
+    """Return the secrets of a file as one set, and class and text of its clean lines."""
     several = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     lot = [
-        Line(one.get("group", "all"), one.get("label", ""), Planted(one["text"], tuple(one["secrets"])))
+        LabelledText(one.get("group", "all"), one.get("label", ""), PlantedSecret(one["text"], tuple(one["secrets"])))
         for one in several
         if one.get("secrets")
     ]
     return {"data": lot}, [(one.get("group", "clean"), one["text"]) for one in several if not one.get("secrets")]
 
 
-def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[Line]], list[tuple[str, str]]]:
+def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[LabelledText]], list[tuple[str, str]]]:
     lots = {
         name: [
-            Line(kind.group, kind.name, secret)
+            LabelledText(kind.group, kind.name, secret)
             for seed in chosen.seed
-            for kind, secret in planted(kinds, seed, chosen.each)
+            for kind, secret in plant(kinds, seed, chosen.each)
         ]
         for name, kinds in SETS.items()
     }
-    return lots, [each for seed in chosen.seed for each in statements(seed)]
+    return lots, [each for seed in chosen.seed for each in make_statements(seed)]
 
 
-def measured(redact: Redact, lots: dict[str, list[Line]], clean: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return what a redactor leaves over of each lot, by group, and how many clean statements it touches, by class."""
+def measured(redact: Redact, lots: dict[str, list[LabelledText]], clean: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return leaked secrets by set and group, and touched clean statements by class."""
     return {"leaks": {name: _leaks(redact, lot) for name, lot in lots.items()}, "clean": _touched(redact, clean)}
 
 
-def planted(kinds: Iterable[Kind], seed: int, each: int) -> Iterable[tuple[Kind, Planted]]:
-    """Yield `each` secrets of every kind, the same for the same seed whatever other kinds there are."""
-    for kind in kinds:
-        rng = random.Random(f"{seed} {kind.group} {kind.name}")
-        for _ in range(each):
-            yield kind, kind.make(rng)
-
-
-def statements(seed: int) -> Iterable[tuple[str, str]]:
-    """Yield class and text of what holds no secret."""
-    for name, (count, make) in (CLEAN | LATER_CLEAN | HARMLESS).items():
-        rng = random.Random(f"{seed} {name}")
-        for _ in range(count):
-            yield name, make(rng)
-
-
-def leaks(redact: Redact, secret: Planted) -> bool:
-    """Tell whether half of a secret, of several one, is left over in one piece; of a short one six characters."""
+def leaks(redact: Redact, secret: PlantedSecret) -> bool:
+    """Return True if half of a secret, or six characters of a short one, is left in one piece."""
     text = redact(secret.text)
     return any(_is_left(part, text) for part in secret.secrets)
 
@@ -163,7 +130,7 @@ def _is_left(secret: str, text: str) -> bool:
     return secret in text or any(secret[at : at + size] in text for at in range(len(secret) - size + 1))
 
 
-def _leaks(redact: Redact, lot: list[Line]) -> dict[str, Any]:
+def _leaks(redact: Redact, lot: list[LabelledText]) -> dict[str, Any]:
     left: dict[str, list[bool]] = defaultdict(list)
     for line in lot:
         left[line.group].append(leaks(redact, line.secret))
@@ -189,7 +156,7 @@ def _touched(redact: Redact, clean: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def tables(report: dict[str, Any]) -> str:
-    """Return Markdown: a row for each method, then one for each group of the last lot, then processor time."""
+    """Return Markdown tables: by method, by group of the last set, by class, CPU time."""
     cpu, methods = report["cpu"], {name: each for name, each in report.items() if name != "cpu"}
     lots = list(methods[OURS]["leaks"])
     rows = [["", *(f"{lot}: mean, of all" for lot in lots), "clean touched"]]
@@ -216,7 +183,7 @@ def _table(rows: list[list[str]]) -> str:
 
 
 def _cost(redact: Redact) -> dict[str, float]:
-    """Return milliseconds of CPU, the best of a few: prose by its length, 40,000 characters of what is repeated."""
+    """Return the best CPU milliseconds for prose by length and for repeated parts."""
     texts = {
         f"prose, {size:,} characters": (_PROSE * (size // len(_PROSE) + 1))[:size] for size in (120, 1_000, 10_000)
     }
@@ -233,8 +200,8 @@ def _milliseconds(redact: Redact, text: str) -> float:
     return round(best * 1000, 3)
 
 
-def _doors(chosen: argparse.Namespace, lot: list[Line]) -> None:
-    """Send each secret through every door, and print what is left in any byte; see `doors`."""
+def _doors(chosen: argparse.Namespace, lot: list[LabelledText]) -> None:
+    """Send each secret through every door and print what is left; see `doors`."""
     from benchmarks.secrets.doors import DOORS, through
 
     all_ = [line.secret for line in lot]
@@ -257,7 +224,7 @@ def _doors(chosen: argparse.Namespace, lot: list[Line]) -> None:
         chosen.output.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _show(redact: Redact, group: str, lot: list[Line], clean: list[tuple[str, str]]) -> None:
+def _show(redact: Redact, group: str, lot: list[LabelledText], clean: list[tuple[str, str]]) -> None:
     if group == "clean":
         lines = [f"{name}: {redact(text)[:300]!r}" for name, text in clean if redact(text) != text]
     else:

@@ -41,7 +41,7 @@ from agent_memory.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from benchmarks.secrets.frames import Planted
+    from benchmarks.secrets.kinds import PlantedSecret
 
 _BOOK: Final = """\
 workspace: book
@@ -105,7 +105,7 @@ class House:
         return str(path)
 
 
-async def _content(house: House, all_: Sequence[Planted]) -> None:
+async def _content(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     for each in all_:
         await house.trying(service.store({"content": each.text}, house.caller))
@@ -113,7 +113,7 @@ async def _content(house: House, all_: Sequence[Planted]) -> None:
     await service.close()
 
 
-async def _changes(house: House, all_: Sequence[Planted]) -> None:
+async def _changes(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     stored = await service.store({"content": "The ledger is in PostgreSQL.", "pinned": True}, house.caller)
     memory_id = stored.memory.id
@@ -126,7 +126,7 @@ async def _changes(house: House, all_: Sequence[Planted]) -> None:
     await service.close()
 
 
-async def _metadata(house: House, all_: Sequence[Planted]) -> None:
+async def _metadata(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     for number, each in enumerate(all_):
         metadata = {"notes": [{"deep": each.text}], each.text[:200]: 1}
@@ -134,7 +134,7 @@ async def _metadata(house: House, all_: Sequence[Planted]) -> None:
     await service.close()
 
 
-async def _asked(house: House, all_: Sequence[Planted]) -> None:
+async def _asked(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     await service.store({"content": "The ledger is in PostgreSQL."}, house.caller)
     for each in all_:
@@ -143,7 +143,7 @@ async def _asked(house: House, all_: Sequence[Planted]) -> None:
     await service.close()
 
 
-async def _inbox(house: House, all_: Sequence[Planted]) -> None:
+async def _inbox(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     inbox = Inbox(service)
     source = Source(kind="user")
@@ -154,7 +154,7 @@ async def _inbox(house: House, all_: Sequence[Planted]) -> None:
     await house.cli("inbox", "--list")
 
 
-async def _conversations(house: House, all_: Sequence[Planted]) -> None:
+async def _conversations(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     ingestor = MemoryIngestor(service=service, settings=house.settings, agent_id="bob", caller=house.caller)
 
@@ -171,7 +171,7 @@ async def _conversations(house: House, all_: Sequence[Planted]) -> None:
         await house.cli(command)
 
 
-async def _documents(house: House, all_: Sequence[Planted]) -> None:
+async def _documents(house: House, all_: Sequence[PlantedSecret]) -> None:
     for place in range(0, len(all_), _AT_ONCE):
         some = all_[place : place + _AT_ONCE]
         text = "\n\n".join(each.text for each in some)
@@ -187,19 +187,19 @@ async def _documents(house: House, all_: Sequence[Planted]) -> None:
     await house.cli("resources")
 
 
-def _exported(number: int, some: Iterable[Planted]) -> dict[str, Any]:
+def _exported(number: int, some: Iterable[PlantedSecret]) -> dict[str, Any]:
     messages = [{"uuid": f"m{at}", "sender": "human", "text": each.text} for at, each in enumerate(some)]
     return {"uuid": f"c{number}", "name": messages[0]["text"][:80], "chat_messages": messages}
 
 
-async def _imports(house: House, all_: Sequence[Planted]) -> None:
+async def _imports(house: House, all_: Sequence[PlantedSecret]) -> None:
     rows = [{"content": each.text, "metadata": {"note": each.text}} for each in all_]
     await house.cli("import", house.given_file("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
     others = [{"content": f"Note {at}: {each.text}"} for at, each in enumerate(all_)]
     await house.cli("import", house.given_file("in.yaml", yaml.safe_dump(others, allow_unicode=True)))
 
 
-async def _scratchpad(house: House, all_: Sequence[Planted]) -> None:
+async def _scratchpad(house: House, all_: Sequence[PlantedSecret]) -> None:
     await house.cli("store", "The ledger is in PostgreSQL.")
     pad = house.root / "bob" / "scratchpad.yaml"
     for place in range(0, len(all_), _AT_ONCE):
@@ -209,7 +209,7 @@ async def _scratchpad(house: House, all_: Sequence[Planted]) -> None:
         await house.cli("status")
 
 
-async def _topics(house: House, all_: Sequence[Planted]) -> None:
+async def _topics(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     manager = MemoryManager(service=service)
     for number, each in enumerate(all_):
@@ -228,7 +228,7 @@ async def _topics(house: House, all_: Sequence[Planted]) -> None:
         page.write_text(page.read_text(encoding="utf-8").replace(f"\nBy hand: {each.text}\n", ""), encoding="utf-8")
 
 
-async def _topic_names(house: House, all_: Sequence[Planted]) -> None:
+async def _topic_names(house: House, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     manager = MemoryManager(service=service)
     await manager.create_category("home_network", "What belongs to the house.")
@@ -238,7 +238,7 @@ async def _topic_names(house: House, all_: Sequence[Planted]) -> None:
     await service.close()
 
 
-async def _rows(house: House, all_: Sequence[Planted]) -> None:
+async def _rows(house: House, all_: Sequence[PlantedSecret]) -> None:
     declaration = Path(house.given_file("book.yaml", _BOOK))
     told: Callable[[str, dict[str, Any]], None] = lambda event, data: house.told.append(f"{event} {data!r}")  # noqa: E731
     book = Workspace.create(house.home / "book", declaration, on_event=told)
@@ -255,7 +255,7 @@ async def _rows(house: House, all_: Sequence[Planted]) -> None:
     book.close()
 
 
-async def _declarations(house: House, all_: Sequence[Planted]) -> None:
+async def _declarations(house: House, all_: Sequence[PlantedSecret]) -> None:
     columns = {"name": {"type": "text"}, "title": {"type": "text"}}
     for number, each in enumerate(all_):
         columns["title"]["default"] = each.text[:200]
@@ -282,8 +282,8 @@ def _fields(secret: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _labelled(field: str) -> Callable[[House, Sequence[Planted]], Awaitable[None]]:
-    async def door(house: House, all_: Sequence[Planted]) -> None:
+def _labelled(field: str) -> Callable[[House, Sequence[PlantedSecret]], Awaitable[None]]:
+    async def door(house: House, all_: Sequence[PlantedSecret]) -> None:
         storage = FileStorage("bob", settings=house.settings)
         for number, each in enumerate(all_):
             with house.refusing():
@@ -294,7 +294,7 @@ def _labelled(field: str) -> Callable[[House, Sequence[Planted]], Awaitable[None
     return door
 
 
-async def _names(house: House, all_: Sequence[Planted]) -> None:
+async def _names(house: House, all_: Sequence[PlantedSecret]) -> None:
     for number, each in enumerate(all_):
         name = each.secrets[0].replace("/", "_").replace("\n", " ").replace("\0", "")[:80]
         with house.refusing():
@@ -306,7 +306,7 @@ async def _names(house: House, all_: Sequence[Planted]) -> None:
 class Door(NamedTuple):
     """A way in; `bare` when what goes in is the secret alone, with no words around it."""
 
-    go: Callable[[House, Sequence[Planted]], Awaitable[None]]
+    go: Callable[[House, Sequence[PlantedSecret]], Awaitable[None]]
     bare: bool = False
 
 
@@ -329,7 +329,7 @@ DOORS: Final[dict[str, Door]] = {
 }
 
 
-def through(name: str, all_: Sequence[Planted]) -> dict[str, Any]:
+def through(name: str, all_: Sequence[PlantedSecret]) -> dict[str, Any]:
     """Send secrets through a door; return how many are left, and how many of these the redactor finds in their text.
 
     Whatever comes after is done as well: backup, export in each form, account, tidying, briefing, health and doctor.
@@ -352,7 +352,7 @@ def through(name: str, all_: Sequence[Planted]) -> dict[str, Any]:
     return left_of(all_, places, bare=door.bare)
 
 
-async def _all_of(door: Door, house: House, all_: Sequence[Planted]) -> None:
+async def _all_of(door: Door, house: House, all_: Sequence[PlantedSecret]) -> None:
     await door.go(house, all_)
     await _afterwards(house)
 
@@ -406,7 +406,7 @@ def _bytes_below(folder: Path) -> Iterable[tuple[str, bytes]]:
                     yield f"{path}:{member}", archive.read(member)
 
 
-def left_of(all_: Sequence[Planted], places: dict[str, bytes], *, bare: bool) -> dict[str, Any]:
+def left_of(all_: Sequence[PlantedSecret], places: dict[str, bytes], *, bare: bool) -> dict[str, Any]:
     """Return how many secrets of eight characters or more stand in some byte, and where; see `through`."""
     read = {name: _read(data).lower() for name, data in places.items()}
     text = "\n".join(read.values())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.secrets.doors import DOORS, left_of, through
-from benchmarks.secrets.frames import Planted
+from benchmarks.secrets.kinds import PlantedSecret
 
 TOKENS = ["gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d", "gl" + "pat-" + "q7Vt2mX9bK4dR8sW1zLp", "Pebble%78" + "rT"]
-SECRETS = [Planted(f"We decided that the deploy token of the build is {token}", (token,)) for token in TOKENS]
+SECRETS = [PlantedSecret(f"We decided that the deploy token of the build is {token}", (token,)) for token in TOKENS]
 
 
 # What a person calls a file is theirs, and printed as they typed it.
