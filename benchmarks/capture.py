@@ -21,7 +21,6 @@ as `prompt:submit`, an assistant's as the last message at `orchestrator:complete
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gzip
 import json
@@ -37,6 +36,7 @@ from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount
+from benchmarks.harness import build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -221,14 +221,13 @@ async def run(lines: list[dict[str, Any]], *, with_waiting: bool = False) -> dic
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = build_parser("capture", __doc__, "--json")
     parser.add_argument("--data", type=Path, required=True, help="labelled messages, JSON lines, plain or .gz")
     parser.add_argument("--sample", nargs="*", default=(), metavar="NAME", help="only lines of these samples")
     parser.add_argument(
         "--source", nargs="*", default=(), metavar="KIND", help="only user, assistant, tool or tool:NAME"
     )
     parser.add_argument("--waiting", action="store_true", help="count waiting notes as captured, too")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--errors", action="store_true", help="list every miss and every unwanted capture")
     options = parser.parse_args()
     lines = chosen(read_lines(options.data), options.sample, options.source)

@@ -13,14 +13,11 @@ with 1 if not.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
 import random
 import re
-import signal
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -46,14 +43,18 @@ from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
+from benchmarks.crash.process import Child
+from benchmarks.harness import build_parser, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
+    from benchmarks.crash.process import Say
 
 _TURNS: Final = 60
+_CHECK_SECONDS: Final = 600.0
 _WINDOW: Final = 20
 _TWO_AT_ONCE: Final = 0.2
 _UNDONE: Final = 0.4
@@ -124,52 +125,53 @@ async def take_back(root: Path, files: Sequence[Path]) -> None:
 async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
     """Return what is wrong after some rounds, a sentence each."""
     service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
-    episodes = [each async for each in knowledge.episodes.iter_all()]
-    pages = [each async for each in knowledge.resources.iter_all() if each.resource_type == "document"]
+    episodes = [episode async for episode in knowledge.episodes.iter_all()]
+    pages = [resource async for resource in knowledge.resources.iter_all() if resource.resource_type == "document"]
     wanted = Counter(text for number in rounds for text in texts_of(number)[0])
-    found = Counter(each.content for each in episodes)
+    found = Counter(episode.content for episode in episodes)
     problems = [f"lost: {text}" for text in wanted - found] + [f"twice: {text}" for text in found - wanted]
-    whole = Counter([await knowledge.text_of(each) for each in pages])
+    whole = Counter([await knowledge.text_of(page) for page in pages])
     if whole != Counter(texts_of(number)[1] for number in rounds):
         problems.append(f"{len(pages)} documents, not {len(rounds)} whole ones")
-    expected = {item["id"]: item["content"] for each in episodes for item in drawn_from(each, each.content)}
+    expected = {item["id"]: item["content"] for episode in episodes for item in drawn_from(episode, episode.content)}
     for page in pages:
         drawn = drawn_from(page, await knowledge.text_of(page))
         expected |= {item["id"]: item["content"] for item in drawn}
-    items = [each for each in await service.searcher.list_all() if each.is_item]
-    if Counter(each.content for each in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
+    items = [memory for memory in await service.searcher.list_all() if memory.is_item]
+    if Counter(item.content for item in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
         problems.append(f"{len(items)} items, not {len(expected)}")
-    problems += await wrong_pages(Pages(knowledge, service), {each.id: each for each in items})
+    problems += await wrong_pages(Pages(knowledge, service), {item.id: item for item in items})
     problems += await problems_of_pages(root, knowledge, service)
     problems += await problems_of_entities(knowledge)
     await knowledge.close()
     await service.close()
     report = examine_agent(root, "bob", now=utc_now(), settings=settings_of(root))
-    grave = [each for each in report.findings if each.severity >= Severity.WARNING and each.code != "journal_tail"]
-    return problems + [f"doctor: {each.code}" for each in grave]
+    codes = [finding.code for finding in report.findings if finding.severity >= Severity.WARNING]
+    return problems + [f"doctor: {code}" for code in codes if code != "journal_tail"]
 
 
 async def problems_of_entities(knowledge: Knowledge) -> list[str]:
     """Return what is wrong with entities, what names and relates them, and summaries, a sentence each."""
     sources = {each.id for storage in (knowledge.episodes, knowledge.resources) for each in await storage.valid()}
-    entities = {each.id for each in await knowledge.entities.valid()}
+    entities = {entity.id for entity in await knowledge.entities.valid()}
     mentions, relations = await knowledge.mentions.valid(), await knowledge.relations.valid()
-    named = Counter(link.id for each in mentions for link in each.links if link.rel == "from")
-    spoken_of = {one for each in mentions for one in each.entities}
-    spoken_of |= {one for each in relations for one in (each.from_id, each.to_id)}
-    links = [link for each in (*mentions, *relations) for link in each.links if link.rel != "ended_by"]
-    problems = [f"nothing is named in {one}" for one in sorted(sources - named.keys()) if one.startswith("epi-")]
+    named = Counter(link.id for mention in mentions for link in mention.links if link.rel == "from")
+    spoken_of = {entity for mention in mentions for entity in mention.entities}
+    spoken_of |= {one for relation in relations for one in (relation.from_id, relation.to_id)}
+    links = [link for mention in (*mentions, *relations) for link in mention.links if link.rel != "ended_by"]
+    unnamed = sorted(source for source in sources - named.keys() if source.startswith("epi-"))
+    problems = [f"nothing is named in {source}" for source in unnamed]
     problems += [f"named {often} times in {one}" for one, often in named.items() if often > 1]
-    problems += [f"entity {one} is named nowhere" for one in entities - spoken_of]
+    problems += [f"entity {entity} is named nowhere" for entity in entities - spoken_of]
     problems += [f"{link.rel} leads to {link.id}, which is gone" for link in links if link.id not in sources | entities]
     summaries = await knowledge.summaries.valid()
-    covered = Counter(one for each in summaries for one in each.covers)
+    covered = Counter(cover for summary in summaries for cover in summary.covers)
     problems += [f"{one} is in {often} summaries" for one, often in covered.items() if often > 1]
-    known = sources | {each.id for each in summaries}
+    known = sources | {summary.id for summary in summaries}
     problems += [f"a summary covers {one}, which is gone" for one in covered if one not in known]
     for resource in await knowledge.resources.valid():
         turns = [each.id for each in await knowledge.episodes.linked_to(resource.id)]
-        left = sum(one not in covered for one in turns)
+        left = sum(turn not in covered for turn in turns)
         if left >= _WINDOW:
             problems.append(f"{left} of {len(turns)} turns are in no summary")
     return problems
@@ -222,7 +224,7 @@ def _first_difference(one: str, other: str) -> str:
     When they were made may differ: a process died between the two, and the next one only cut lines out of the second.
     """
     pairs = enumerate(zip_longest(one.split("\n"), other.split("\n"), fillvalue=""), 1)
-    differing = (each for each in pairs if _undated(each[1][0]) != _undated(each[1][1]))
+    differing = (pair for pair in pairs if _undated(pair[1][0]) != _undated(pair[1][1]))
     return next((f"line {at}: {some!r}, {others!r}" for at, (some, others) in differing), "")
 
 
@@ -231,41 +233,21 @@ def _undated(line: str) -> str:
     return _MADE.split(line)[0]
 
 
-def forked(body: Callable[[], object]) -> int:
-    """Run a function in a child process, and return its number."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        body()
-        os._exit(0)
-    except BaseException as error:  # noqa: BLE001 - a child must never go on as its parent
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        os._exit(1)
+def _run_coroutine(_: Say, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(body())
 
 
-def asked(body: Callable[[], Any]) -> Any:
-    """Return what a function returns in a child process, as JSON."""
-    reading, writing = os.pipe()
-    child = forked(lambda: os.write(writing, json.dumps(body()).encode()[:60_000]))
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(said) if said else ["the process that looked died"]
+def _check(say: Say, root: Path, rounds: Sequence[int]) -> None:
+    say(problems=asyncio.run(problems_of(root, rounds)))
 
 
-def killed(body: Callable[[], Coroutine[Any, Any, None]], delay: float) -> bool:
-    """Let a process work and kill it after a time; tell whether it had not come to its end."""
-    child = forked(lambda: asyncio.run(body()))
-    until = time.monotonic() + delay
-    while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return status != 0
-        time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    return os.waitpid(child, 0)[1] != 0
+def check(root: Path, report: Report) -> list[str]:
+    """Return what is wrong now, as another process sees it."""
+    rounds = [number for number in range(report.rounds) if number not in report.undone]
+    child = Child(root.parent / "check.log", _check, root, rounds)
+    messages = child.listen(_CHECK_SECONDS)
+    child.close()
+    return messages[-1].get("problems", [str(messages[-1])]) if messages else ["the process that looked died"]
 
 
 def run(folder: Path, kills: int, seed: int) -> Report:
@@ -275,56 +257,44 @@ def run(folder: Path, kills: int, seed: int) -> Report:
         files, number = write_files(folder, report.rounds), report.rounds
         usual["taking in"] = one_round(partial(work, root, files), "taking in", report, chance, usual["taking in"])
         report.rounds += 1
-        looked = partial(_looked, root, [each for each in range(report.rounds) if each not in report.undone])
-        report.problems += [f"round {number}: {each}" for each in asked(looked)]
+        report.problems += [f"round {number}: {problem}" for problem in check(root, report)]
         if chance.random() < _UNDONE and not report.problems:
             undoing = partial(take_back, root, files)
             usual["undoing"] = one_round(undoing, "undoing", report, chance, usual["undoing"])
             report.undone.append(number)
-            looked = partial(_looked, root, [each for each in range(report.rounds) if each not in report.undone])
-            report.problems += [f"round {number}, taken back: {each}" for each in asked(looked)]
+            report.problems += [f"round {number}, taken back: {problem}" for problem in check(root, report)]
     return report
-
-
-def _looked(root: Path, rounds: Sequence[int]) -> list[str]:
-    return asyncio.run(problems_of(root, rounds))
 
 
 def one_round(
     body: Callable[[], Coroutine[Any, Any, None]], stage: str, report: Report, chance: random.Random, usual: float
 ) -> float:
     """Kill processes that do something until one comes to its end; return how long that one took."""
+    log = Path(os.devnull)
     for deaths in count():
-        beside = forked(lambda: asyncio.run(body())) if chance.random() < _TWO_AT_ONCE else 0
-        began = time.monotonic()
-        died = killed(body, 600.0 if deaths >= _ROUND_KILLS else chance.uniform(0, usual))
-        if beside:
-            os.kill(beside, signal.SIGKILL)
-            was_killed = os.waitpid(beside, 0)[1] != 0
-            report.add(stage, was_killed)
+        second = Child(log, _run_coroutine, body) if chance.random() < _TWO_AT_ONCE else None
+        child, started = Child(log, _run_coroutine, body), time.monotonic()
+        died = child.kill_after(600.0 if deaths >= _ROUND_KILLS else chance.uniform(0, usual))
+        child.close()
+        if second is not None:
+            second.close()
+            report.add(stage, second.wait() != 0)
         if not died:
             report.ended += 1
-            return max(0.05, time.monotonic() - began)
+            return max(0.05, time.monotonic() - started)
         report.add(stage, 1)
     raise AssertionError("counting ends with a process that was not killed")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Kill, look, and print what was seen."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="for machines")
+    parser = build_parser("crash_ingestion", __doc__, "--kills", "--seed", "--json", kills=200)
     chosen = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         report = run(Path(folder), chosen.kills, chosen.seed)
-    if chosen.json:
-        print(json.dumps(asdict(report)))
-    else:
-        at = ", ".join(f"{count} {stage}" for stage, count in report.stages.items())
-        print(f"{report.kills} killed ({at}) in {report.rounds} rounds; {len(report.problems)} problems")
-        for problem in report.problems[:20]:
-            print(problem)
+    stages = ", ".join(f"{count} {stage}" for stage, count in report.stages.items())
+    head = f"{report.kills} killed ({stages}) in {report.rounds} rounds; {len(report.problems)} problems"
+    print_report(asdict(report), [head, *report.problems[:20]], as_json=chosen.json)
     return bool(report.problems)
 
 

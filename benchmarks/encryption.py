@@ -15,7 +15,6 @@ import asyncio
 import hashlib
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -35,7 +34,7 @@ from agent_memory.memory import MemoryService
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import Memory
 from agent_memory.settings import EncryptionSettings, ServiceSettings
-from benchmarks.backups.worker import die_at, tell
+from benchmarks.harness import build_parser, die_at, run_until_killed, tell
 
 AGENT: Final = "bench"
 KEY: Final = "1f" * 32
@@ -90,7 +89,7 @@ async def known(root: Path) -> dict[str, str]:
     forget_keys()
     service = opened(root)
     archive = Archive(service)
-    found = {each.id: each.content for each in [*await service.searcher.list_all(), *await archive.everything()]}
+    found = {memory.id: memory.content for memory in [*await service.searcher.list_all(), *await archive.everything()]}
     await archive.close()
     await service.close()
     return found
@@ -120,23 +119,13 @@ def look(name: str, root: Path, said: dict[str, str]) -> list[str]:
         wrong += [f"{path.name} has a text" for path in sorted(root.rglob("*")) if _holds(path)]
     if AgentBlobs(folder_at(root)).read(hashlib.sha256(LONG.encode()).hexdigest()) != LONG:
         wrong.append("the long text is another one")
-    for each in list_backups(root):
-        wrong += verify_backup(each.path).problems
+    for backup in list_backups(root):
+        wrong += verify_backup(backup.path).problems
     return wrong
 
 
 def _holds(path: Path) -> bool:
     return path.is_file() and _NEEDLE in path.read_bytes()
-
-
-def killed(name: str, root: Path, number: int) -> tuple[bool, int]:
-    """Do it in a process that dies before its N-th call that changes a file; return whether it did, and its calls."""
-    command = [sys.executable, "-m", "benchmarks.encryption", "--act", name, str(root), "--die", str(number)]
-    environment = {**os.environ, "AGENT_MEMORY_KEY": KEY, "NEW_KEY": NEW_KEY}
-    done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, env=environment)
-    if done.returncode not in {0, -9}:
-        raise RuntimeError(done.stderr.decode()[-2000:])
-    return done.returncode == -9, done.stdout.count(b"calls") and int(done.stdout.split(b":")[-1].strip(b" }\n"))
 
 
 def run(kills: int, seed: int, memories: int) -> int:
@@ -153,7 +142,9 @@ def run(kills: int, seed: int, memories: int) -> int:
                 if name != "encrypt":
                     encrypt(folder_at(root))
                 number = 0 if kill == 0 else chance.randint(1, calls)
-                is_dead, counted = killed(name, root, number)
+                is_dead, counted = run_until_killed(
+                    "encryption", "--act", name, root, die=number, AGENT_MEMORY_KEY=KEY, NEW_KEY=NEW_KEY
+                )
                 calls, died = counted or calls, died + is_dead
                 for sentence in (found := look(name, root, said)):
                     print(f"{name}, killed before call {number} of {calls}: {sentence}")
@@ -220,9 +211,7 @@ def cost(memories: int) -> None:
 
 def main() -> int:
     """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = build_parser("encryption", __doc__, "--kills", "--seed", kills=40)
     parser.add_argument("--memories", type=int, default=20)
     parser.add_argument("--cost", type=int, default=0)
     parser.add_argument("--act", nargs=2, metavar=("NAME", "ROOT"), help=argparse.SUPPRESS)

@@ -9,9 +9,7 @@ processor is not counted. Nothing is embedded. Ends with 1 if a hold was longer 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -23,7 +21,7 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
-from benchmarks._loop_watch import longest_hold
+from benchmarks.harness import build_parser, print_report, watch_loop
 
 _MOST: Final = 0.1
 _SAID: Final = "Maria Gomez from Acme Corp asked about order ORD-{number} in Lisbon. "
@@ -35,12 +33,12 @@ async def measure(files: list[Path], turns: int) -> dict[str, float]:
         settings, holds = ServiceSettings(storage_root=root, embedder="none"), dict[str, float]()
         service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
         for file in files:
-            async with longest_hold() as hold:
+            async with watch_loop() as hold:
                 await Ingest(knowledge, service.report).file(file)
                 await runner_of(knowledge, service, at_once=True).run()
             holds[file.name] = hold.process
         session: Any = SimpleNamespace(tenant_id="acme", id="1")
-        async with MemoryIngestor(knowledge=knowledge, service=service) as ingestor, longest_hold() as hold:
+        async with MemoryIngestor(knowledge=knowledge, service=service) as ingestor, watch_loop() as hold:
             for number in range(turns):
                 await ingestor.ingest_turn(Turn(_SAID.format(number=number) * 20, "Noted. " * 200), session)
             await ingestor.background.settle()
@@ -52,17 +50,13 @@ async def measure(files: list[Path], turns: int) -> dict[str, float]:
 
 def main() -> int:
     """Measure and print; return 1 if the loop stood still for too long."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = build_parser("event_loop", __doc__, "--json")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--json", action="store_true", help="for machines")
     options = parser.parse_args()
     holds = asyncio.run(measure(options.files, options.turns))
-    if options.json:
-        print(json.dumps(holds))
-    else:
-        for name, seconds in holds.items():
-            print(f"{name}: {1000 * seconds:.0f} ms")
+    lines = [f"{name}: {1000 * seconds:.0f} ms" for name, seconds in holds.items()]
+    print_report(holds, lines, as_json=options.json)
     return int(max(holds.values()) > _MOST)
 
 

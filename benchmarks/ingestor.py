@@ -17,7 +17,6 @@ that). A fresh process each:
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -41,6 +40,7 @@ from agent_memory.ingestion import (
     Turn,
 )
 from agent_memory.settings import ServiceSettings
+from benchmarks.harness import await_calls, build_parser, get_percentile
 from benchmarks.ingestion.benchmark import turns_of
 
 if TYPE_CHECKING:
@@ -54,11 +54,10 @@ _SESSION: Final = SimpleNamespace(tenant_id="acme", id="bench")
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestor", description=__doc__.partition("\n")[0])
+    parser = build_parser("ingestor", __doc__, "--json")
     parser.add_argument("--turns", type=int, default=500)
     parser.add_argument("--chars", type=int, default=1000, help="of what the user says; an answer has half of that")
     parser.add_argument("--pairs", type=int, default=100, help="of blocks of turns with and without signals")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     found = asyncio.run(_measured(args.turns, args.chars))
     found["signals"] = asyncio.run(_signalled(args.chars, args.pairs))
@@ -85,27 +84,21 @@ def _said(chars: int, number: int) -> str:
 
 def _turns(count: int, chars: int) -> list[Turn]:
     return [
-        Turn(_said(chars, at), _said(chars // 2, -1 - at), timestamp=_BEGUN + timedelta(minutes=at))
-        for at in range(count)
+        Turn(_said(chars, number), _said(chars // 2, -1 - number), timestamp=_BEGUN + timedelta(minutes=number))
+        for number in range(count)
     ]
 
 
-def _times(spent: Sequence[float]) -> dict[str, float]:
-    ordered = sorted(spent)
-
-    def share(part: float) -> float:
-        return 1000 * ordered[min(len(ordered) - 1, int(part * len(ordered)))]
-
-    return {"p50": share(0.5), "p95": share(0.95), "p99": share(0.99), "per_second": len(spent) / sum(spent)}
-
-
 async def _timed(calls: Sequence[Callable[[], Awaitable[Any]]]) -> dict[str, float]:
-    spent = []
-    for call in calls:
-        began = time.perf_counter()
-        await call()
-        spent.append(time.perf_counter() - began)
-    return _times(spent)
+    waiting = iter(calls)
+
+    async def call_next() -> None:
+        await next(waiting)()
+
+    spent = await await_calls(call_next, len(calls))
+    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    times = {name: 1000 * get_percentile(spent, share) for name, share in shares.items()}
+    return times | {"per_second": len(spent) / sum(spent)}
 
 
 async def _measured(count: int, chars: int) -> dict[str, Any]:
@@ -117,7 +110,7 @@ async def _measured(count: int, chars: int) -> dict[str, Any]:
             turns, before = _turns(count, chars), _private_kb()
             found["episode"] = await _timed([_call(ingestor.ingest_turn, turn, _SESSION) for turn in turns])
             found["memory"] = 1000 * (_private_kb() - before) / (2 * count)
-            texts = [_said(chars, at) for at in range(count // 5)]
+            texts = [_said(chars, number) for number in range(count // 5)]
             found["event"] = await _timed([_call(ingestor.ingest_event, "run", text, "acme:bench") for text in texts])
         async with MemoryIngestor("bench", settings) as ingestor:
             await ingestor.background.tell()
@@ -129,19 +122,19 @@ async def _measured(count: int, chars: int) -> dict[str, Any]:
 async def _behind(ingestor: MemoryIngestor, count: int) -> dict[str, Any]:
 
     knowledge, extractor = ingestor.knowledge, EntityExtractor()
-    episodes = [view_episode(each) for each in (await knowledge.episodes.valid())[:count]]
+    episodes = [view_episode(episode) for episode in (await knowledge.episodes.valid())[:count]]
     deduplicator = EntityDeduplicator(knowledge)
-    entities = [each for each in await knowledge.entities.valid() if each.group]
+    entities = [entity for entity in await knowledge.entities.valid() if entity.group]
     await deduplicator.find_duplicate(entities[0], "acme:bench")  # read once
     summarizer = ConversationSummarizer(knowledge)
-    windows = [episodes[at : at + 20] for at in range(0, len(episodes) - 19, 20)]
-    summaries = [view_summary(each) for each in await knowledge.summaries.valid() if each.level == "window"]
-    metas = [summaries[at : at + 5] for at in range(0, len(summaries) - 4, 5)]
+    windows = [episodes[number : number + 20] for number in range(0, len(episodes) - 19, 20)]
+    summaries = [view_summary(summary) for summary in await knowledge.summaries.valid() if summary.level == "window"]
+    metas = [summaries[number : number + 5] for number in range(0, len(summaries) - 4, 5)]
     return {
-        "extraction": await _timed([_call(extractor.extract, each) for each in episodes]),
-        "lookup": await _timed([_call(deduplicator.find_duplicate, each, "acme:bench") for each in entities]),
-        "window": await _timed([_call(summarizer.summarize_window, each, "acme:bench") for each in windows]),
-        "meta": await _timed([_call(summarizer.create_meta_summary, each, "acme:bench") for each in metas]),
+        "extraction": await _timed([_call(extractor.extract, episode) for episode in episodes]),
+        "lookup": await _timed([_call(deduplicator.find_duplicate, entity, "acme:bench") for entity in entities]),
+        "window": await _timed([_call(summarizer.summarize_window, window, "acme:bench") for window in windows]),
+        "meta": await _timed([_call(summarizer.create_meta_summary, meta, "acme:bench") for meta in metas]),
     }
 
 

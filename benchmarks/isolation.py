@@ -13,7 +13,6 @@ Ends with 1 if a mark of another group was told, or a count was wrong.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -44,7 +43,7 @@ from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, Entity, sees
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.segment_builder import seal_up
-from benchmarks._sealing import without_children
+from benchmarks.harness import build_parser, seal_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -211,7 +210,7 @@ async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: 
             text = f"Tobias {mark.title()} works at {mark.title()} GmbH and owns db-{mark}.example.org. " + text
         turn = ReceivedTurn(text, speaker=("Ada", "Bob")[order % 2])
         await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
-    lines = "\n".join(f"Room {at} of the house {mark} has {at + 2} windows." for at in range(turns))
+    lines = "\n".join(f"Room {number} of the house {mark} has {number + 2} windows." for number in range(turns))
     await ingest.resource(f"# House {mark}\n{lines}", group=group)
     manager = MemoryManager(service=service, caller=replace(NOBODY, group=group))
     await manager.create_category(f"shelves_{mark}", f"Shelves, boxes and tea of {mark}.")
@@ -223,13 +222,13 @@ async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: 
 
 async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[MemoryService, Knowledge]:
     """Return an agent that was given things by all groups; half of them are sealed."""
-    for at, groups in enumerate((GROUPS[: len(GROUPS) // 2], GROUPS[len(GROUPS) // 2 :])):
+    for number, groups in enumerate((GROUPS[: len(GROUPS) // 2], GROUPS[len(GROUPS) // 2 :])):
         service, knowledge = open_service(agent, settings), Knowledge(agent, settings)
         for group in groups:
             await give(service, knowledge, group, turns)
         config = MemoryIngestionConfig(summarization=SMALL)
         await runner_of(knowledge, service, config=config, at_once=True).run()
-        if at:
+        if number:
             return service, knowledge
         await service.storage.prepare(None)
         folder = knowledge.folder
@@ -244,12 +243,12 @@ async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) ->
     """Return who asks an agent: a session of each group."""
     items = await service.searcher.list_all()
     given = [
-        *[each async for each in knowledge.resources.iter_all()],
-        *[each async for each in knowledge.episodes.iter_all()],
+        *[resource async for resource in knowledge.resources.iter_all()],
+        *[episode async for episode in knowledge.episodes.iter_all()],
     ]
     found = []
     for group in GROUPS:
-        others = [each.id for each in [*items, *given] if not sees(group, each.facets)]
+        others = [item.id for item in [*items, *given] if not sees(group, item.facets)]
         found.append(Asked(service, knowledge, agent, replace(NOBODY, group=group), others))
     return found
 
@@ -257,13 +256,15 @@ async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) ->
 async def miscounted(asked: Asked) -> list[str]:
     """Return which counts of a session are not those of a full read."""
     items = [
-        each for each in await asked.service.searcher.list_all() if each.is_item and sees(asked.group, each.facets)
+        memory
+        for memory in await asked.service.searcher.list_all()
+        if memory.is_item and sees(asked.group, memory.facets)
     ]
     status = (await asked.service.status(asked.caller)).counts.get("items", 0)
     wrong = [] if status == len(items) else [f"{asked.group}: {status} items are told in the status, {len(items)} seen"]
     told = await asked.manager.category_layer.count_items()
     for topic in await asked.manager.category_layer.topics():
-        on_it = [each for each in items if each.id in topic.item_ids or each.topic == topic.name]
+        on_it = [item for item in items if item.id in topic.item_ids or item.topic == topic.name]
         if told[topic.name] != len(on_it):
             wrong.append(f"{asked.group}: {told[topic.name]} items of {topic.name}, {len(on_it)} seen")
     return wrong
@@ -313,14 +314,11 @@ def shown(report: Report) -> Iterable[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Ask, and print what was seen."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = build_parser("isolation", __doc__, "--embedder", "--seed", "--json", embedder="none")
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--turns", type=int, default=12, help="of each group's talk")
-    parser.add_argument("--embedder", choices=("none", "local"), default="none")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="for machines")
     chosen = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, without_children():
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, seal_by_hand():
         report = asyncio.run(measure(Path(folder), chosen.queries, chosen.turns, chosen.embedder, chosen.seed))
     if chosen.json:
         print(json.dumps({"asked": report.asked, "told": report.told, "cross": report.cross}))

@@ -21,9 +21,7 @@ them, so that what shares a word or two with a question may change places where 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import random
 import sys
 import tempfile
@@ -39,6 +37,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from benchmarks.harness import ManualClock, build_parser, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,17 +80,6 @@ def place(number: int) -> str:
     return "".join(syllables).capitalize()
 
 
-class Clock:
-    """A clock that is moved on by hand."""
-
-    def __init__(self) -> None:
-        self.now = _BEGIN
-
-    def __call__(self) -> datetime:
-        """Return the moment it shows."""
-        return self.now
-
-
 @dataclass
 class Report:
     """What was done and found.
@@ -125,29 +113,26 @@ class Report:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run and print; 0 where nothing was broken."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.lifecycle", description=__doc__.partition("\n")[0])
+    parser = build_parser("lifecycle", __doc__, "--embedder", "--seed", "--json", embedder="none", seed=1)
     parser.add_argument("--year", action="store_true", required=True, help="the one there is")
     parser.add_argument("--operations", type=int, default=100_000)
-    parser.add_argument("--embedder", choices=("none", "local"), default="none")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="for machines")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as root:
         report = asyncio.run(run(Path(root), args.operations, args.embedder, args.seed))
-    print(json.dumps(asdict(report), indent=2) if args.json else told(report))
+    print_report(asdict(report), [told(report)], as_json=args.json)
     return 1 if report.problems else 0
 
 
 def told(report: Report) -> str:
     """Return a report for people."""
     lines = [f"{name.replace('_', ' '):12}  {value}" for name, value in asdict(report).items() if name != "problems"]
-    return "\n".join([*lines, *(f"BROKEN: {each}" for each in report.problems)])
+    return "\n".join([*lines, *(f"BROKEN: {problem}" for problem in report.problems)])
 
 
 async def run(root: Path, operations: int, embedder: str, seed: int) -> Report:
     """Live a year, tidy, and take it back."""
     settings = ServiceSettings(storage_root=str(root), embedder=cast("Literal['none', 'local']", embedder))
-    clock, report = Clock(), Report(operations)
+    clock, report = ManualClock(_BEGIN), Report(operations)
     begun = time.perf_counter()
     service = _opened_service(settings, clock)
     try:
@@ -165,11 +150,11 @@ async def run(root: Path, operations: int, embedder: str, seed: int) -> Report:
     return report
 
 
-def _opened_service(settings: ServiceSettings, clock: Clock) -> MemoryService:
+def _opened_service(settings: ServiceSettings, clock: ManualClock) -> MemoryService:
     return MemoryService(FileStorage("bench", settings=settings, clock=clock), settings, clock=clock)
 
 
-async def live(service: MemoryService, clock: Clock, operations: int, choose: random.Random) -> None:
+async def live(service: MemoryService, clock: ManualClock, operations: int, choose: random.Random) -> None:
     """Use a memory for a year: what is opened is one of a few, most of the time."""
     alive, said = list[str](), ""
     for number in range(operations):
@@ -236,7 +221,7 @@ class Judged:
     """
 
     def __init__(
-        self, service: MemoryService, archive: Archive, clock: Clock, report: Report, choose: random.Random
+        self, service: MemoryService, archive: Archive, clock: ManualClock, report: Report, choose: random.Random
     ) -> None:
         self._service, self._archive, self._now = service, archive, clock()
         self._report, self._choose = report, choose

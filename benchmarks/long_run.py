@@ -18,9 +18,7 @@ Two things are checked in every window of operations and end the run with 1:
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import random
 import sys
 import tempfile
@@ -37,8 +35,10 @@ from agent_memory.models import to_text
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from benchmarks.concurrency.worker import QUERIES, fact
+from benchmarks.harness import ManualClock, build_parser, draw_lines, get_percentile, print_report, read_memory
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 _AGENT: Final = "bench"
@@ -50,16 +50,9 @@ _GROWTH: Final = 1.25
 _MARGIN: Final = {"rss_mb": 4.0, "journal_kb": 64.0, "vectors_kb": 4500.0, "events_kb": 10_400.0, "lines": 500.0}
 """What may come on top of a quarter: an allocator's arena, a few lines, the write-ahead log of SQLite, one rotation."""
 
-
-class Clock:
-    """A clock that is moved on by hand."""
-
-    def __init__(self) -> None:
-        self.now = _BEGIN
-
-    def __call__(self) -> datetime:
-        """Return the moment it shows."""
-        return self.now
+_DRAWN: Final = (
+    "lines", "bound", "rss_mb", "store_p50_ms", "store_p95_ms", "search_p50_ms", "search_p95_ms",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -97,13 +90,11 @@ class Run:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run and print; 0 when every bound was kept."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.long_run", description=__doc__.partition("\n")[0])
+    parser = build_parser("long_run", __doc__, "--seed", "--json", seed=1)
     parser.add_argument("--operations", type=int, default=100_000)
     parser.add_argument("--memories", type=int, default=2000, help="alive once as many are forgotten as stored")
     parser.add_argument("--weeks", type=float, default=26, help="that the clock moves on altogether")
     parser.add_argument("--windows", type=int, default=50, help="samples taken")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument("--plot", type=Path, help="draw the windows into this file (needs matplotlib)")
     args = parser.parse_args(argv)
     begun = time.monotonic()
@@ -118,15 +109,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         "problems": problems,
         "windows": [asdict(window) for window in windows],
     }
-    print(json.dumps(report, indent=1) if args.json else table(windows, problems))
+    print_report(report, [table(windows, problems)], as_json=args.json)
     if args.plot:
-        plot(windows, args.plot)
+        lines = {name: [(window.operations, getattr(window, name)) for window in windows] for name in _DRAWN}
+        draw_lines(lines, args.plot, "lines, MB, ms", "operations")
     return 1 if problems else 0
 
 
 async def run(root: Path, args: argparse.Namespace) -> list[Window]:
     """Do all operations and return the windows."""
-    settings, clock = ServiceSettings(storage_root=str(root), embedder="none"), Clock()
+    settings, clock = ServiceSettings(storage_root=str(root), embedder="none"), ManualClock(_BEGIN)
     embedder = HashEmbedder()
     storage = FileStorage(_AGENT, settings=settings, clock=clock, embedder=embedder)
     service = MemoryService(storage, settings, audit=AuditLog(storage.folder.audit), clock=clock)
@@ -184,14 +176,14 @@ def sample(storage: FileStorage, state: Run, now: datetime) -> Window:
         lines=len(lines),
         bound=2 * alive + max(1000, alive) + 2 * young,
         compactions=len(state.generations) - 1,
-        rss_mb=resident_mb(),
+        rss_mb=round(read_memory("self", "VmRSS"), 1),
         journal_kb=_kilobytes(folder.journal),
         vectors_kb=_kilobytes(*folder.path.glob(f"{folder.vectors.name}*")),
         events_kb=_kilobytes(*folder.path.glob("events*.jsonl")),
-        store_p50_ms=_percentile(state.stores, 0.5),
-        store_p95_ms=_percentile(state.stores, 0.95),
-        search_p50_ms=_percentile(state.searches, 0.5),
-        search_p95_ms=_percentile(state.searches, 0.95),
+        store_p50_ms=round(get_percentile(state.stores, 0.5), 2),
+        store_p95_ms=round(get_percentile(state.stores, 0.95), 2),
+        search_p50_ms=round(get_percentile(state.searches, 0.5), 2),
+        search_p95_ms=round(get_percentile(state.searches, 0.95), 2),
     )
 
 
@@ -216,22 +208,8 @@ def judged(windows: Sequence[Window]) -> list[str]:
     return problems
 
 
-def resident_mb() -> float:
-    """Return how much memory this process has, in MB; 0 where the system does not tell."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return 0.0
-    line = next(line for line in status.read_text("utf-8").splitlines() if line.startswith("VmRSS"))
-    return round(int(line.split()[1]) / 1024, 1)
-
-
 def _kilobytes(*paths: Path) -> float:
     return round(sum(path.stat().st_size for path in paths if path.exists()) / 1024, 1)
-
-
-def _percentile(samples: list[float], share: float) -> float:
-    ordered = sorted(samples)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
 
 
 def table(windows: Sequence[Window], problems: Sequence[str]) -> str:
@@ -251,29 +229,6 @@ def table(windows: Sequence[Window], problems: Sequence[str]) -> str:
         )
     verdict = [f"BROKEN: {problem}" for problem in problems] or ["Every bound was kept, and everything stays flat."]
     return "\n".join([*lines, "", *verdict])
-
-
-def plot(windows: Sequence[Window], path: Path) -> None:
-    """Draw sizes and latencies over the operations."""
-    import matplotlib as mpl  # for --plot alone
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(3, 1, sharex=True, figsize=(9, 9))
-    at = [window.operations for window in windows]
-    for axis, names in zip(
-        axes,
-        (("lines", "bound"), ("rss_mb",), ("store_p50_ms", "store_p95_ms", "search_p50_ms", "search_p95_ms")),
-        strict=True,
-    ):
-        for name in names:
-            axis.plot(at, [getattr(window, name) for window in windows], label=name)
-        axis.set_ylim(bottom=0)
-        axis.legend(loc="upper left")
-    axes[-1].set_xlabel("operations")
-    figure.savefig(path)
-    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,7 @@ figures say more about that.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import random
 import tempfile
 import time
@@ -33,6 +31,7 @@ from agent_memory.care.importance import ENTRY_TYPES
 from agent_memory.lifecycle import MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
+from benchmarks.harness import await_calls, build_parser, get_percentile, print_report
 from benchmarks.latency.data import OBJECTS, SUBJECTS
 
 if TYPE_CHECKING:
@@ -49,16 +48,12 @@ _AT_ONCE: Final = 100
 
 def main() -> int:
     """Measure and print; 1 where a budget is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory_store", description=__doc__.partition("\n")[0])
+    parser = build_parser("memory_store", __doc__, "--embedder", "--json")
     parser.add_argument("--entries", type=int, default=5000)
     parser.add_argument("--asked", type=int, default=200, help="calls of each kind that are measured")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local")
-    parser.add_argument("--json", action="store_true", help="for machines")
     args = parser.parse_args()
     report = asyncio.run(measured(args.entries, args.asked, args.embedder))
-    print(
-        json.dumps(report, indent=2) if args.json else "\n".join(f"{name:10} {each}" for name, each in report.items())
-    )
+    print_report(report, [f"{name:10} {figures}" for name, figures in report.items()], as_json=args.json)
     return 0 if kept(report) else 1
 
 
@@ -77,8 +72,8 @@ async def measured(entries: int, asked: int, embedder: str) -> Report:
         settings = ServiceSettings.model_validate({"embedder": embedder})
         async with MemoryStore(config, agent_id="bench", settings=settings) as store:
             began = time.perf_counter()
-            for some in range(0, entries, _AT_ONCE):
-                await store.store_entries(list(islice(many, min(_AT_ONCE, entries - some))))
+            for number in range(0, entries, _AT_ONCE):
+                await store.store_entries(list(islice(many, min(_AT_ONCE, entries - number))))
             report: Report = {"bulk": {"per_second": round(entries / (time.perf_counter() - began), 1)}}
             await store.service.storage.prepare(None)
             for storage in store.kept.storages():
@@ -137,15 +132,11 @@ def _entries() -> Iterator[MemoryEntry]:
 
 
 async def _taking(count: int, call: Callable[[], Awaitable[object]]) -> dict[str, float]:
-    taken, processor = [], time.process_time()
-    for _ in range(count):
-        began = time.perf_counter()
-        await call()
-        taken.append(1000 * (time.perf_counter() - began))
+    processor = time.process_time()
+    taken = [1000 * seconds for seconds in await await_calls(call, count)]
     processor = 1000 * (time.process_time() - processor) / count
-    taken.sort()
-    p95 = taken[min(count - 1, int(0.95 * count))]
-    return {"p50_ms": round(taken[len(taken) // 2], 2), "p95_ms": round(p95, 2), "cpu_ms": round(processor, 2)}
+    times = {"p50_ms": get_percentile(taken, 0.5), "p95_ms": get_percentile(taken, 0.95), "cpu_ms": processor}
+    return {name: round(value, 2) for name, value in times.items()}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ Ends with 1 when anything was lost or acknowledged too early, with 0 when nothin
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import build_parser
 from tests.power.checker import cut_power, gaps, record, syncs_per_ack
 from tests.power.deaths import AFTER_A_DEATH
 from tests.power.failing_disk import REFUSED
@@ -27,6 +27,8 @@ from tests.power.scenarios import ALONE, moved
 from tests.power.tracing import reason_not_to, trace
 
 if TYPE_CHECKING:
+    import argparse
+
     from tests.power.events import Event
     from tests.power.scenarios import Scenario
 
@@ -44,10 +46,10 @@ def main() -> None:
         SABOTAGES[options.sabotage](replace)
     scenarios = [*ALONE, *AFTER_A_DEATH, *REFUSED]
     if options.traced:  # the engine writes through memory maps, and a real disk does not refuse
-        scenarios = [each for each in scenarios if each is not moved and each not in REFUSED]
+        scenarios = [scenario for scenario in scenarios if scenario is not moved and scenario not in REFUSED]
     if options.sabotage and not options.only:  # what does not sync cannot be refused, but for one that syncs twice
-        scenarios = [each for each in scenarios if (each in REFUSED) == (options.sabotage == _OF_REFUSED)]
-    scenarios = [each for each in scenarios if not options.only or each.__name__ in options.only]
+        scenarios = [scenario for scenario in scenarios if (scenario in REFUSED) == (options.sabotage == _OF_REFUSED)]
+    scenarios = [scenario for scenario in scenarios if not options.only or scenario.__name__ in options.only]
     rows: list[dict[str, Any]] = []
     failures: list[str] = []
     if not options.json:
@@ -101,10 +103,8 @@ def _recorded(scenario: Scenario, folder: Path, options: argparse.Namespace) -> 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = build_parser("power_loss", __doc__, "--seed", "--json")
     parser.add_argument("--cuts", type=int, default=1000, help="power cuts, spread over the scenarios")
-    parser.add_argument("--seed", type=int, default=0, help="of all chances")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--traced", action="store_true", help="record with strace instead of standing in for os.*")
     parser.add_argument("--sabotage", choices=sorted(SABOTAGES), help="leave out one sync; this must be found out")
     parser.add_argument("--only", nargs="+", metavar="SCENARIO", help="these scenarios")

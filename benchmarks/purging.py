@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -25,12 +24,11 @@ from agent_memory.journal import PurgeList
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
-from benchmarks.backups.worker import die_at, tell
+from benchmarks.harness import build_parser, die_at, run_until_killed, tell
 
 AGENT: Final = "bench"
 TEXT: Final = "Ann's salary is seventy-two thousand a year."
 _NEEDLE: Final = b"salary is seventy-two"
-_SECONDS: Final = 120
 
 
 def opened(root: Path) -> MemoryService:
@@ -69,7 +67,7 @@ async def look(root: Path, others: dict[str, str]) -> list[str]:
     """Open the agent, which goes on; return what is wrong then."""
     service = await go_on_with_purges(opened(root))
     archive = Archive(service)
-    known = {each.id: each.content for each in await service.searcher.list_all()}
+    known = {memory.id: memory.content for memory in await service.searcher.list_all()}
     known |= {each.id: each.content for each in await archive.everything()}
     await archive.close()
     await service.close()
@@ -79,8 +77,8 @@ async def look(root: Path, others: dict[str, str]) -> list[str]:
         said = known.get(one)
         if said != text and not (not begun and said is not None):
             wrong.append(f"{one} says {said!r}")
-    for each in list_backups(root):
-        wrong += verify_backup(each.path).problems
+    for backup in list_backups(root):
+        wrong += verify_backup(backup.path).problems
     if begun:
         wrong += [f"{path.name} has it still" for path in _holding(root)]
     return wrong
@@ -90,20 +88,9 @@ def _holding(root: Path) -> list[Path]:
     return [path for path in sorted(root.rglob("*")) if path.is_file() and _NEEDLE in path.read_bytes()]
 
 
-def killed(root: Path, record_id: str, number: int) -> tuple[bool, int]:
-    """Purge in a process that dies before its N-th call that changes a file; return whether it did, and its calls."""
-    command = [sys.executable, "-m", "benchmarks.purging", "--purge", str(root), record_id, "--die", str(number)]
-    done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-    if done.returncode not in {0, -9}:
-        raise RuntimeError(done.stderr.decode()[-2000:])
-    return done.returncode == -9, done.stdout.count(b"calls") and int(done.stdout.split(b":")[-1].strip(b" }\n"))
-
-
 def main() -> int:
     """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = build_parser("purging", __doc__, "--kills", "--seed", kills=40)
     parser.add_argument("--memories", type=int, default=20)
     parser.add_argument("--purge", nargs=2, metavar=("ROOT", "ID"), help=argparse.SUPPRESS)
     parser.add_argument("--die", type=int, default=0, help=argparse.SUPPRESS)
@@ -124,7 +111,7 @@ def run(kills: int, seed: int, memories: int) -> int:
             root = Path(folder)
             record_id, others = asyncio.run(prepare(root, memories))
             number = 0 if kill == 0 else chance.randint(1, calls)
-            is_dead, counted = killed(root, record_id, number)
+            is_dead, counted = run_until_killed("purging", "--purge", root, record_id, die=number)
             calls, died = counted or calls, died + is_dead
             for sentence in (found := asyncio.run(look(root, others))):
                 print(f"killed before call {number} of {calls}: {sentence}")

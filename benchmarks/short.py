@@ -16,30 +16,28 @@ down, the words of that, where the turn has them all. For each set:
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.embeddings import LocalEmbedder
 from agent_memory.language.words import index_terms
 from agent_memory.memory import MemoryService, views
-from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from benchmarks.drift.grade import tokens
 from benchmarks.drift.product import shown_text
+from benchmarks.harness import ManualClock, build_parser, open_embedder, print_report, store_items
 from benchmarks.retrieval.data import Group, load_jsonl, load_locomo
-from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
+    from pathlib import Path
+
+    from agent_memory.embeddings import Embedder
 
 NOTE: Final = 2_000
 """Characters of a joined note, about."""
@@ -68,24 +66,17 @@ class Report:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.short", description=__doc__.partition("\n")[0])
-    parser.add_argument("--locomo", type=Path, metavar="FILE")
-    parser.add_argument("--jsonl", type=Path, metavar="FILE", nargs="+", default=[])
-    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
-    parser.add_argument("--json", action="store_true", help="for machines")
+    parser = build_parser("short", __doc__, "--locomo", "--jsonl", "--vectors", "--json")
     args = parser.parse_args()
-    embedder = KeptVectors(LocalEmbedder(), args.vectors)
-    try:
+    with open_embedder("local", args.vectors) as embedder:
         reports = {name: asyncio.run(_measured(groups, embedder)).as_dict() for name, groups in _sets(args)}
-    finally:
-        embedder.close()
     if not reports:
         parser.error("a set is needed: --locomo FILE or --jsonl FILE")
-    print(json.dumps(reports, indent=2) if args.json else _text(reports))
+    print_report(reports, _render(reports), as_json=args.json)
     return 0
 
 
-def _sets(args: argparse.Namespace) -> Iterator[tuple[str, list[_Asked]]]:
+def _sets(args: Any) -> Iterator[tuple[str, list[_Asked]]]:
     sets: list[tuple[str, list[Group]]] = [(path.stem, load_jsonl(path)) for path in args.jsonl]
     if args.locomo:
         talks = load_locomo(args.locomo, [], "turn")
@@ -126,11 +117,11 @@ def joined(group: Group) -> tuple[Group, Answers]:
     return notes, {query.text: [place[key] for key in query.gold] for query in group.queries}
 
 
-async def _measured(groups: Sequence[_Asked], embedder: KeptVectors) -> Report:
+async def _measured(groups: Sequence[_Asked], embedder: Embedder | None) -> Report:
     report = Report()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for number, (group, answers, holds) in enumerate(groups):
-            now = _Clock(group.now)
+            now = ManualClock(group.now)
             storage = FileStorage(f"bench-{number}", folder, embedder=embedder, clock=now)
             service = MemoryService(storage, ServiceSettings(), clock=now)
             try:
@@ -141,14 +132,7 @@ async def _measured(groups: Sequence[_Asked], embedder: KeptVectors) -> Report:
 
 
 async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _Holds, report: Report) -> None:
-    agent = service.agent_id
-    memories = [
-        Memory(agent_id=agent, content=item.text, timestamp=item.when, created_by_session=item.session)
-        for item in group.items
-    ]
-    await service.storage.store_many(memories)
-    await service.storage.prepare()
-    keys = {memory.id: item.key for memory, item in zip(memories, group.items, strict=True)}
+    keys = await store_items(service.storage, group.items)
     for query in group.queries:
         found = await service.search(query.text)
         wanted = answers[query.text]
@@ -168,14 +152,6 @@ async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _H
         report.whole += ["excerpt" not in hit for hit in hits]
 
 
-class _Clock:
-    def __init__(self, now: datetime) -> None:
-        self._now = now
-
-    def __call__(self) -> datetime:
-        return self._now
-
-
 def _has_text(shown: str, text: str) -> bool:
     return " ".join(text.split()) in " ".join(shown.split())
 
@@ -189,12 +165,11 @@ def _mean(values: Sequence[float]) -> float:
     return round(sum(values) / len(values), 3) if values else 0.0
 
 
-def _text(reports: dict[str, dict[str, float]]) -> str:
+def _render(reports: dict[str, dict[str, float]]) -> Iterator[str]:
     names = ("readable", "beyond", "tokens", "whole")
-    lines = [f"{'':32}{'questions':>11}" + "".join(f"{name:>11}" for name in names)]
+    yield f"{'':32}{'questions':>11}" + "".join(f"{name:>11}" for name in names)
     for name, report in sorted(reports.items(), key=lambda one: one[1]["readable"]):
-        lines.append(f"{name:32}{report['questions']:11}" + "".join(f"{report[each]:11.3f}" for each in names))
-    return "\n".join(lines)
+        yield f"{name:32}{report['questions']:11}" + "".join(f"{report[each]:11.3f}" for each in names)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ notes.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import re
@@ -21,17 +20,18 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_memory.embeddings import LocalEmbedder
 from agent_memory.memory import NOBODY
 from agent_memory.memory.similarity import find_similar
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks.retrieval.vectors import KeptVectors
+from benchmarks.harness import build_parser, open_embedder
 from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from agent_memory.embeddings import Embedder
 
 _SAMPLE: Final = 200
 """Notes whose number of similar ones is counted."""
@@ -47,30 +47,21 @@ class ReplacedPair(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.similar", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = build_parser("similar", __doc__, "--embedder", "--vectors", "--json")
     parser.add_argument("worlds", type=Path, nargs="*", metavar="WORLD")
     parser.add_argument("--agent", type=Path, metavar="FILE.jsonl")
     parser.add_argument("--replaced", type=Path, metavar="FILE")
     parser.add_argument("--distractors", type=Path, nargs="+", default=[], metavar="FILE")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
-    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
     more = [text for path in args.distractors for text in _read_texts(path).values()]
-    embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
-    try:
+    with open_embedder(args.embedder, args.vectors) as embedder:
         for name, texts, pairs in _load_cases(args):
             report = asyncio.run(measure(texts, pairs, more, embedder))
             print(json.dumps({"set": name, **report}) if args.json else render_report(name, report), flush=True)
-    finally:
-        if embedder is not None:
-            embedder.close()
     return 0
 
 
-def _load_cases(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, str], list[ReplacedPair]]]:
+def _load_cases(args: Any) -> Iterator[tuple[str, dict[str, str], list[ReplacedPair]]]:
     for path in args.worlds:
         yield path.name, _read_texts(path), list(_read_pairs(read_world(path)))
     if args.agent:
@@ -97,7 +88,7 @@ def _read_pairs(world: dict[str, Any]) -> Iterator[ReplacedPair]:
 
 
 async def measure(
-    texts: dict[str, str], pairs: list[ReplacedPair], distractors: list[str], embedder: KeptVectors | None
+    texts: dict[str, str], pairs: list[ReplacedPair], distractors: list[str], embedder: Embedder | None
 ) -> dict[str, Any]:
     """Return the share of pairs found by shape, and the mean number of similar notes."""
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})

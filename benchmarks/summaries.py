@@ -17,9 +17,7 @@ LoCoMo is not part of the project (see `benchmarks.retrieval`).
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import random
 import re
 import sys
@@ -33,6 +31,7 @@ from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choos
 from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
+from benchmarks.harness import build_parser, get_wilson_interval
 from benchmarks.retrieval.data import Group, load_locomo
 
 if TYPE_CHECKING:
@@ -58,10 +57,9 @@ Kept = list[tuple[str, str]]
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.summaries", description=__doc__.partition("\n")[0])
+    parser = build_parser("summaries", __doc__, "--json")
     parser.add_argument("--locomo", type=Path, required=True, help="data/locomo10.json of snap-research/locomo")
     parser.add_argument("--turns", type=int, default=20, help="of a window")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     talks = _locomo(args.locomo)
     drawn = random.Random(1)
@@ -97,9 +95,9 @@ def _locomo(path: Path) -> list[Talk]:
 
 
 def _windows(talk: Talk, turns: int) -> Iterator[list[SummaryTurn]]:
-    passages = [SummaryTurn(each.key, each.text, talk.speakers[each.key]) for each in talk.group.items]
-    for at in range(0, len(passages), turns):
-        yield passages[at : at + turns]
+    passages = [SummaryTurn(item.key, item.text, talk.speakers[item.key]) for item in talk.group.items]
+    for number in range(0, len(passages), turns):
+        yield passages[number : number + turns]
 
 
 def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int], Kept], turns: int) -> dict[str, float]:
@@ -108,7 +106,7 @@ def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int],
     for talk in talks:
         held: dict[str, list[str]] = {}
         for passages in _windows(talk, turns):
-            own = sum(len(each.text) for each in passages)
+            own = sum(len(passage.text) for passage in passages)
             began = time.process_time()
             said = way(passages, int(WINDOW_SHARE * own))
             spent += time.process_time() - began
@@ -116,12 +114,12 @@ def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int],
             chars += sum(len(text) + 1 for text, _ in said)
             for text, key in said:
                 held.setdefault(key, []).append(text)
-        texts = {each.key: each.text for each in talk.group.items}
+        texts = {item.key: item.text for item in talk.group.items}
         for key, answer in talk.answers:
             wanted = _terms([answer]) & _terms([texts[key]])
             pairs, kept = pairs + 1, kept + (key in held)
             survive += key in held and wanted <= _terms(held[key])
-    low, high = _wilson(kept, pairs)
+    low, high = get_wilson_interval(kept, pairs)
     share = {"characters": chars / whole, "kept": kept / pairs, "low": low, "high": high, "survive": survive / pairs}
     return {**share, "ms": 1000 * spent / windows, "windows": windows, "pairs": pairs}
 
@@ -129,11 +127,12 @@ def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int],
 def _ours(passages: Sequence[SummaryTurn], most: int) -> Kept:
     quotes = choose_quotes(passages, most)
     assert len(as_lines(quotes)) <= most
-    return [(each.text, each.passage.id) for each in quotes]
+    return [(quote.text, quote.passage.id) for quote in quotes]
 
 
 def _every(passages: Sequence[SummaryTurn]) -> Kept:
-    return [(each.text[start:end], each.id) for each in passages for start, end in find_sentences(each.text)]
+    spans = [(passage, *span) for passage in passages for span in find_sentences(passage.text)]
+    return [(passage.text[start:end], passage.id) for passage, start, end in spans]
 
 
 def _lead(passages: Sequence[SummaryTurn], most: int) -> Kept:
@@ -149,22 +148,15 @@ def _lead(passages: Sequence[SummaryTurn], most: int) -> Kept:
 def _random(drawn: random.Random, passages: Sequence[SummaryTurn], most: int) -> Kept:
     every, left = _every(passages), most
     kept = []
-    for at in drawn.sample(range(len(every)), len(every)):
-        if len(every[at][0]) <= left:
-            kept.append(at)
-            left -= len(every[at][0])
+    for number in drawn.sample(range(len(every)), len(every)):
+        if len(every[number][0]) <= left:
+            kept.append(number)
+            left -= len(every[number][0])
     return [every[at] for at in sorted(kept)]
 
 
 def _terms(texts: Iterable[str]) -> set[str]:
     return set(index_terms(" ".join(texts)))
-
-
-def _wilson(hits: int, count: int) -> tuple[float, float]:
-    z, share = 1.96, hits / count
-    middle = share + z * z / (2 * count)
-    reach = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return (middle - reach) / (1 + z * z / count), (middle + reach) / (1 + z * z / count)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ forgotten one after the other, as a tool of a session does it, each by its id.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -30,8 +29,8 @@ from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_o
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
-from benchmarks._loop_watch import longest_hold
-from benchmarks.ingestion.benchmark import share, statements_of
+from benchmarks.harness import build_parser, get_percentile, print_report, render_figures, watch_loop
+from benchmarks.ingestion.benchmark import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,28 +45,32 @@ async def measure(folder: Path, count: int, forgotten: int) -> dict[str, Any]:
     path.write_text("\n".join(json.dumps({"speaker": "Lea", "text": text}) for text in said), encoding="utf-8")
     await Ingest(knowledge).file(path)
     await runner_of(knowledge, service, at_once=True, config=ITEMS_ONLY).run()
-    items = [each for each in await service.searcher.list_all() if each.is_item]
+    items = [memory for memory in await service.searcher.list_all() if memory.is_item]
     chosen = random.Random(7).sample(items, forgotten + 1)
     await service.forget(chosen.pop().id)  # what is imported and opened once
     journal = knowledge.folder.path / "knowledge.yaml"
     before, cpu, taken = journal.stat().st_size, time.process_time(), list[float]()
-    async with longest_hold() as held:
+    async with watch_loop() as hold:
         for each in chosen:
             started = time.perf_counter()
             await service.forget(each.id)
             taken.append((time.perf_counter() - started) * 1000)
     cpu, written = time.process_time() - cpu, journal.stat().st_size - before
     topics = await Pages(knowledge, service).list_shown()
-    texts = [each.read_text() for each in knowledge.folder.topics.iterdir()] + [each.body for each in topics]
+    texts = [each.read_text() for each in knowledge.folder.topics.iterdir()] + [topic.body for topic in topics]
     left = sum(any(each.id in text for text in texts) for each in chosen)
-    left += len({one for topic in topics for one in topic.item_ids}.intersection(each.id for each in chosen))
+    left += len({item_id for topic in topics for item_id in topic.item_ids}.intersection(each.id for each in chosen))
     await service.close()
     await knowledge.close()
     return {
-        "page": {"items": len(items), "characters": max(len(each.body) for each in topics)},
-        "forget_ms": {"p50": share(taken, 0.5), "p95": share(taken, 0.95), "most": round(max(taken), 1)},
+        "page": {"items": len(items), "characters": max(len(topic.body) for topic in topics)},
+        "forget_ms": {
+            "p50": round(get_percentile(taken, 0.5), 2),
+            "p95": round(get_percentile(taken, 0.95), 2),
+            "most": round(max(taken), 1),
+        },
         "cpu_ms": round(1000 * cpu / forgotten, 1),
-        "held_ms": round(held.seconds * 1000, 1),
+        "held_ms": round(hold.seconds * 1000, 1),
         "written": round(written / forgotten),
         "left": left,
     }
@@ -75,19 +78,13 @@ async def measure(folder: Path, count: int, forgotten: int) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = build_parser("withdrawing", __doc__, "--json")
     parser.add_argument("--items", type=int, default=1600)
     parser.add_argument("--forget", type=int, default=20)
-    parser.add_argument("--json", action="store_true", help="for machines")
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         figures = asyncio.run(measure(Path(folder), asked.items, asked.forget))
-    if asked.json:
-        print(json.dumps(figures))
-        return 0
-    for name, value in figures.items():
-        shown = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
-        print(f"{name:12} {shown}")
+    print_report(figures, render_figures(figures), as_json=asked.json)
     return 0
 
 

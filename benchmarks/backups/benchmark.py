@@ -12,7 +12,6 @@ state, and everything that was acknowledged must be there or in a backup. Ends w
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -35,6 +34,7 @@ from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY, Memory, to_text
 from agent_memory.settings import ServiceSettings
 from benchmarks.backups.worker import AGENT, PAIR, PAIRS
+from benchmarks.harness import build_parser
 
 _AT_ONCE: Final = 2_000
 _FEW: Final = 300
@@ -190,8 +190,8 @@ def measure(root: Path, report: Report, size: int, writers: int) -> None:
     report.memories, report.writers = size, writers
     fill(root, size)
     processes = [Worker("store", root, f"w{number}") for number in range(writers)]
-    for each in processes:
-        each.wait_for("ready")
+    for process in processes:
+        process.wait_for("ready")
     told = _told(processes)
     made = _done(root, "create")
     journal = folder_of(AGENT, root).journal.read_bytes()
@@ -209,8 +209,8 @@ def measure(root: Path, report: Report, size: int, writers: int) -> None:
     restored = _done(root, "restore", str(file))
     report.restore = restored["seconds"]
     time.sleep(0.5)
-    for each in processes:
-        each.kill()
+    for process in processes:
+        process.kill()
     safe = check_moment(root / "_backups" / restored["before"], report, writers)
     now, _ = ids_in(root)
     if before - safe:
@@ -273,9 +273,9 @@ def look(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[
     single = ((memories - filled) ^ (pairs - {"mem-00000000000f"})) & told
     if len(single) > 2 * len(storing) + 2:
         report.wrong(f"{len(single)} memories and records of different states")
-    for each in list_backups(root):
-        if each.path.name not in seen:
-            seen[each.path.name] = check_moment(each.path, report, len(storing), restored=True)
+    for backup in list_backups(root):
+        if backup.path.name not in seen:
+            seen[backup.path.name] = check_moment(backup.path, report, len(storing), restored=True)
     everywhere = set().union(memories, *seen.values())
     if lost := told - everywhere:
         again, _ = ids_in(root)
@@ -302,9 +302,9 @@ def end(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[s
 
 
 def _told(processes: list[Worker]) -> set[str]:
-    for each in processes:
-        each.listen()
-    return set().union(*(each.acknowledged() for each in processes))
+    for process in processes:
+        process.listen()
+    return set().union(*(process.acknowledged() for process in processes))
 
 
 def _done(root: Path, *arguments: str) -> dict[str, Any]:
@@ -332,12 +332,9 @@ def run(memories: int, writers: int, kills: int, seed: int) -> tuple[Report, Rep
 
 def main() -> None:
     """Run as the command line says, and print what was seen."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = build_parser("backups", __doc__, "--kills", "--seed", "--json", kills=100)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--writers", type=int, default=8)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     measured, killed = run(given.memories, given.writers, given.kills, given.seed)
     if given.json:

@@ -9,17 +9,14 @@ one without the other. `--die N` ends the process by SIGKILL right before its N-
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import itertools
-import json
 import os
-import signal
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from agent_memory.care.backups import create_backup, list_backups, prune_backups, restore_backup, to_prune
 from agent_memory.errors import BusyError
@@ -28,23 +25,11 @@ from agent_memory.journal import Change, Journal
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from benchmarks.harness import build_parser, die_at, tell
 
 AGENT: Final = "bench"
 PAIRS: Final = "pairs.yaml"
 PAIR: Final = "pair"
-CALLS: Final = (
-    "open", "write", "pwrite", "fsync", "rename", "replace", "unlink", "mkdir", "rmdir", "remove", "ftruncate",
-)  # fmt: skip
-"""Functions of `os` that change a file or its name. The archive itself is written behind them."""
-
-
-def tell(**values: Any) -> None:
-    """Say one thing to the benchmark."""
-    sys.stdout.write(json.dumps(values) + "\n")
-    sys.stdout.flush()
 
 
 async def store(root: Path, name: str) -> None:
@@ -84,27 +69,9 @@ def act(root: Path, doing: str, file: str | None) -> None:
     tell(done=doing, seconds=time.perf_counter() - begun, **said)
 
 
-def die_at(number: int) -> list[int]:
-    """Let this process die before its N-th call that changes a file; return the count of them."""
-    seen = [0]
-
-    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **further: Any) -> Any:
-            seen[0] += 1
-            if seen[0] == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*arguments, **further)
-
-        return call
-
-    for name in CALLS:
-        setattr(os, name, counted(getattr(os, name)))
-    return seen
-
-
 def main() -> None:
     """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("backups.worker", __doc__)
     parser.add_argument("doing", choices=["store", "create", "restore", "prune"])
     parser.add_argument("root", type=Path)
     parser.add_argument("what", nargs="?")

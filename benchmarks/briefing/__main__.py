@@ -1,7 +1,5 @@
 """Run the benchmark: `python -m benchmarks.briefing`."""
 
-import sys
-
 from benchmarks.briefing.benchmark import main
 
-sys.exit(main())
+raise SystemExit(main())

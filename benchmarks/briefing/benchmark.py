@@ -29,7 +29,6 @@ the briefing, of the scratchpad's last fifty, and of both (`benchmarks/briefing/
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -53,7 +52,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from benchmarks.briefing.questions import ask
-from benchmarks.deduplication.benchmark import wilson
+from benchmarks.harness import build_parser, get_wilson_interval
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -254,14 +253,12 @@ async def run(bench: Bench, form: str, embedder: str, show: str = "") -> dict[st
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.briefing", description=__doc__.partition("\n")[0])
+    parser = build_parser("briefing", __doc__, "--embedder", "--json")
     parser.add_argument("--sde", type=Path, help="a clone of vectorize-io/sde-bench")
     parser.add_argument("--chats", action="store_true", help="the tasks of this benchmark's own conversations instead")
     parser.add_argument("--questions", type=Path, metavar="FILE", help="ask the questions of a set instead")
     parser.add_argument("--form", choices=("turns", "talks"), default="turns")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local")
     parser.add_argument("--show", default="", metavar="TASK", help="print the briefing of a task, such as featflag")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     if args.questions is not None:
         for name, shares in asyncio.run(ask(args.questions, args.embedder)).of.items():
@@ -279,7 +276,7 @@ def main() -> int:
         return 0
     print(f"{'':22}{'whole':>7}{'95 % interval':>17}{'parts':>8}{'tokens':>8}{'ms':>7}{'max':>7}")
     for name, row in rows.items():
-        low, high = wilson(row.whole, row.tasks)
+        low, high = get_wilson_interval(row.whole, row.tasks)
         share = row.whole / row.tasks
         median, longest = row.milliseconds
         between = f"{low:.3f}-{high:.3f}"

@@ -19,6 +19,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from agent_memory.storage import FileStorage
+from benchmarks.harness import ManualClock
 from benchmarks.retrieval.data import load_jsonl, load_locomo
 
 if TYPE_CHECKING:
@@ -48,16 +49,6 @@ class Shares:
         self.of.setdefault(way, []).append(len(shown & gold) / len(gold))
 
 
-class _Now:
-    """A clock that shows what it is told."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 async def ask(path: Path, embedder: str) -> Shares:
     """Ask the questions of a file: LoCoMo's, or JSON lines as `load_jsonl` reads them."""
     groups = load_locomo(path, (), "turn") if path.suffix == ".json" else load_jsonl(path)
@@ -69,7 +60,7 @@ async def ask(path: Path, embedder: str) -> Shares:
 
 
 async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) -> None:
-    clock = _Now(group.now)
+    clock = ManualClock(group.now)
     settings = ServiceSettings(storage_root=str(root), embedder=embedder)
     service = MemoryService(FileStorage("bench", settings=settings, clock=clock), settings, clock=clock)
     memories = {item.key: _memory(item) for item in group.items}
@@ -99,7 +90,7 @@ async def _compare(
 ) -> None:
     entries = (await service.scratchpad()).entries
     text = render(entries, "bench", ScratchpadSettings(token_budget=_PAD)).text
-    last = {each.id for each in entries if " ".join(each.content.split())[:60] in " ".join(text.split())}
+    last = {entry.id for entry in entries if " ".join(entry.content.split())[:60] in " ".join(text.split())}
     shares.add(f"last fifty, {_PAD:,}", last, gold)
     for name, briefer in briefers.items():
         told = {memory.id for memory in (await briefer.brief(query.text)).memories}

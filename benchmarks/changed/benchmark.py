@@ -21,7 +21,6 @@ new fact; `first` always replaces the first similar note, in a turn about someth
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import re
@@ -34,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.models import Source
 from agent_memory.settings import ServiceSettings
 from benchmarks.drift.product import Product
+from benchmarks.harness import build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,12 +80,10 @@ class Facts:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 2 when the arguments make no sense."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.changed", description=__doc__.partition("\n")[0])
+    parser = build_parser("changed", __doc__, "--json", "--embedder")
     parser.add_argument("file", type=Path, nargs="?", default=CASES, metavar="FILE")
     parser.add_argument("--replaces", type=Path, metavar="LIST", help="a text that says which memory replaces which")
     parser.add_argument("--agent", choices=("correct", "first"), help="a scripted model; none ignores `similar`")
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
     args = parser.parse_args(argv)
     try:
         facts = load(args.file, args.replaces)
@@ -202,7 +200,7 @@ def report_of(
 
 def _above(question: Question, keys: list[str]) -> bool:
     """Whether a right note is shown and no outdated one stands above the first."""
-    first = next((at for at, key in enumerate(keys) if key in question.gold), None)
+    first = next((number for number, key in enumerate(keys) if key in question.gold), None)
     return first is not None and not question.stale & set(keys[:first])
 
 

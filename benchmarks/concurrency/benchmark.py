@@ -20,7 +20,6 @@ round two to three times as long and is otherwise the same.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -44,8 +43,10 @@ from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
 from benchmarks.concurrency.check import Told, compare, expected
 from benchmarks.concurrency.worker import AGENT, DIMENSION, Orders, fact, open_service
+from benchmarks.harness import build_parser, get_percentile, print_report
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from agent_memory.embeddings import Embedder
@@ -89,12 +90,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             _tell_progress(outcomes, args.repeat)
             shutil.rmtree(root, ignore_errors=True)  # a sealing child may still write
     report = summary(outcomes, args)
-    print(json.dumps(report, indent=1) if args.json else table(report))
+    print_report(report, [table(report)], as_json=args.json)
     return 1 if report["lost"] else 0
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrency", description=__doc__.partition("\n")[0])
+    parser = build_parser("concurrency", __doc__, "--seed", "--json", seed=1)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--operations", type=int, default=500, help="of each process")
     parser.add_argument(
@@ -108,8 +109,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--seal-every", type=int, default=0, help="operations after which a process with files seals all; 0: as ever"
     )
     parser.add_argument("--searches", type=int, default=100, help="of each process, all at once, after the work")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="for machines")
     return parser.parse_args(argv)
 
 
@@ -169,8 +168,8 @@ def _work(
     orders = [_orders(root, backend, args, seed, number, shared) for number in range(args.processes)]
     command = [sys.executable, "-m", "benchmarks.concurrency.worker"]
     running = [
-        subprocess.Popen([*command, each.encode()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for each in orders
+        subprocess.Popen([*command, order.encode()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for order in orders
     ]
     try:
         for word in ("ready", "done", "settled", "searched"):
@@ -190,7 +189,7 @@ def _work(
         for process in running:
             process.kill()
             process.communicate()
-    return [[json.loads(line) for line in Path(each.log).read_text("utf-8").splitlines()] for each in orders]
+    return [[json.loads(line) for line in Path(order.log).read_text("utf-8").splitlines()] for order in orders]
 
 
 def _orders(
@@ -302,12 +301,12 @@ def _summary_of(rounds: list[Outcome]) -> dict[str, Any]:
         each = [samples for outcome in rounds for samples in outcome.searches.get(phase, ()) if samples]
         modes = sum((outcome.modes.get(phase, Counter()) for outcome in rounds), Counter[str]())
         if each:
-            p95 = sorted(percentile(samples, 0.95) for samples in each)
+            p95 = sorted(get_percentile(samples, 0.95) for samples in each)
             searches[phase] = {
                 "count": modes.total(),
                 "hybrid_percent": round(100 * modes["hybrid"] / modes.total(), 2),
-                "p50_ms": round(percentile([taken for samples in each for taken in samples], 0.5), 2),
-                "p95_ms": round(percentile([taken for samples in each for taken in samples], 0.95), 2),
+                "p50_ms": round(get_percentile([taken for samples in each for taken in samples], 0.5), 2),
+                "p95_ms": round(get_percentile([taken for samples in each for taken in samples], 0.95), 2),
                 "p95_of_the_median_process_ms": round(statistics.median(p95), 2),
                 "p95_of_the_slowest_process_ms": round(p95[-1], 2),
             }
@@ -319,18 +318,12 @@ def _summary_of(rounds: list[Outcome]) -> dict[str, Any]:
         "errors": dict(sum((outcome.errors for outcome in rounds), Counter[str]())),
         "moves": dict(sum((outcome.moves for outcome in rounds), Counter[str]())),
         "searches": searches,
-        "write_p95_ms": round(1000 * percentile(writes, 0.95), 1),
+        "write_p95_ms": round(1000 * get_percentile(writes, 0.95), 1),
         "longest_write_ms": round(1000 * max(writes, default=0.0), 1),
         "memories_at_the_end": [outcome.memories for outcome in rounds],
         "seconds_a_round": round(statistics.mean(outcome.seconds for outcome in rounds), 1),
         "problems": [problem for outcome in rounds for problem in outcome.problems][:20],
     }
-
-
-def percentile(samples: list[float], share: float) -> float:
-    """Return the sample below which `share` of them lie; 0 for none."""
-    ordered = sorted(samples)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
 def table(report: dict[str, Any]) -> str:

@@ -58,11 +58,11 @@ def expected(before: Mapping[str, str], told: Iterable[Told]) -> Expectation:
         first = [Told("before", memory_id, before[memory_id], -2, -1)] if memory_id in before else []
         _judge_one(memory_id, first + writes[memory_id], forgets[memory_id], outcome)
     known = {*before, *writes}
-    for each in repeats:
-        if each.memory_id not in known:
-            outcome.problems.append(f"a text was said to be known as {each.memory_id}, which nobody stored")
-        if any(forget.end < each.begin for forget in forgets[each.memory_id]):
-            outcome.problems.append(f"a text was said to be known as {each.memory_id}, which was forgotten before")
+    for repeat in repeats:
+        if repeat.memory_id not in known:
+            outcome.problems.append(f"a text was said to be known as {repeat.memory_id}, which nobody stored")
+        if any(forget.end < repeat.begin for forget in forgets[repeat.memory_id]):
+            outcome.problems.append(f"a text was said to be known as {repeat.memory_id}, which was forgotten before")
     _judge_captures(writes, forgets, outcome)
     return outcome
 

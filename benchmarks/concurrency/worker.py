@@ -36,39 +36,10 @@ _AT_ONCE: Final = timedelta(0)
 """Grace of a compaction: what was forgotten is purged, and the segments with it."""
 DIMENSION: Final = 384
 _WEIGHTS: Final = {
-    "search": 40,
-    "store": 20,
-    "update": 12,
-    "share": 8,
-    "forget": 7,
-    "capture": 8,
-    "common": 3,
-    "pair": 2,
-}
-_TOPICS: Final = (
-    "ledger",
-    "parser",
-    "queue",
-    "cache",
-    "router",
-    "scheduler",
-    "journal",
-    "exporter",
-    "gateway",
-    "index",
-)
-_THINGS: Final = (
-    "PostgreSQL",
-    "Redis",
-    "Kafka",
-    "SQLite",
-    "YAML",
-    "protobuf",
-    "gzip",
-    "TLS",
-    "coroutines",
-    "snapshots",
-)
+    "search": 40, "store": 20, "update": 12, "share": 8, "forget": 7, "capture": 8, "common": 3, "pair": 2
+}  # fmt: skip
+_TOPICS: Final = "ledger parser queue cache router scheduler journal exporter gateway index".split()  # noqa: SIM905
+_THINGS: Final = "PostgreSQL Redis Kafka SQLite YAML protobuf gzip TLS coroutines snapshots".split()  # noqa: SIM905
 _REASONS: Final = ("because it is faster", "since the audit", "after the outage in May", "to keep tests simple")
 QUERIES: Final = tuple(f"why does the {topic} use {thing}" for topic, thing in zip(_TOPICS, _THINGS, strict=True))
 
@@ -284,9 +255,9 @@ class Session:
         except AgentMemoryError as error:
             self._refused("forget", error, begin)
             return False
-        for each in (memory_id, *gone.older_versions):
-            self.note(op="forget", id=each, begin=begin, end=time.monotonic())
-            self._gone.add(each)
+        for older_version in (memory_id, *gone.older_versions):
+            self.note(op="forget", id=older_version, begin=begin, end=time.monotonic())
+            self._gone.add(older_version)
         own.pop(memory_id, None)
         return True
 

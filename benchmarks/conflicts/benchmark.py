@@ -12,7 +12,6 @@ by mistake, the missed pairs, then by set: precision, recall, and recall with th
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import re
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.settings import ServiceSettings
 from benchmarks.drift.product import Product
+from benchmarks.harness import build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,12 +82,10 @@ class SetReport:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.conflicts", description=__doc__.partition("\n")[0])
+    parser = build_parser("conflicts", __doc__, "--embedder", "--json")
     parser.add_argument("file", type=Path, nargs="?", default=CASES, metavar="FILE")
     parser.add_argument("--agent", type=Path, metavar="FILE.jsonl")
     parser.add_argument("--replaced", type=Path, metavar="FILE")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
     if (args.agent is None) != (args.replaced is None):
         parser.error("--agent and --replaced go together")

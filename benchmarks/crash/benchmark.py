@@ -1,4 +1,4 @@
-"""Kills processes in the middle of everything they write, and looks whether anything acknowledged is lost.
+"""Kill processes in the middle of everything they write and check that nothing acknowledged is lost.
 
     python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update] [--kind MODULE:NAME]
 
@@ -16,9 +16,7 @@ lists the folder (`recovery_check`). Ends with 1 if anything was lost, could not
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -43,6 +41,7 @@ from benchmarks.crash.record_kind import OPERATIONS as ANY_KINDS
 from benchmarks.crash.record_kind import RecordVictim, examine_records, kind_named, recover_records
 from benchmarks.crash.recovery_check import Case, examine, recover
 from benchmarks.crash.sabotage import SABOTAGES, sabotage
+from benchmarks.harness import build_parser, print_report, render_rows
 
 if TYPE_CHECKING:
     from agent_memory.models import Kind
@@ -195,7 +194,7 @@ class Campaign:
         child = self._child("victim", _work, job, expected, self._spoilt, *self._of_kind)
         try:
             strike(child, heard)
-            while (message := child.hear(_PATIENCE)) is not None:
+            for message in child.listen(_PATIENCE):
                 heard.take(message, expected)
         finally:
             child.close()
@@ -206,12 +205,9 @@ class Campaign:
 
     def _kill_recovery(self, place: Place) -> int:
         at, how = self._choose.randint(1, 40), self._choose.choice(("before", "after", "torn"))
-        child = self._child(
-            "recovery", recover_records if self._of_kind else recover, place.root, at, how, *self._of_kind
-        )
-        messages = []
-        while (message := child.hear(_PATIENCE)) is not None:
-            messages.append(message)
+        function = recover_records if self._of_kind else recover
+        child = self._child("recovery", function, place.root, at, how, *self._of_kind)
+        child.listen(_PATIENCE)
         code = child.wait()
         child.close()
         return int(code == -signal.SIGKILL)
@@ -354,15 +350,12 @@ def run(kills: int, seed: int, operations: list[str], *, until_found: bool = Fal
 
 def main() -> None:
     """Kill, judge, print; exit with 1 if anything was found."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = build_parser("crash", __doc__, "--kills", "--seed", "--json")
     parser.add_argument("--operations", type=lambda text: text.split(","), help=",".join(OPERATIONS))
     parser.add_argument("--kind", type=kind_named, default=MEMORY, help="MODULE:NAME of another kind of record")
     parser.add_argument("--exact", action="store_true", help="also kill at system calls; needs strace")
     parser.add_argument("--sabotage", choices=sorted(SABOTAGES), default="", help="spoil the product: this must fail")
     parser.add_argument("--until-found", action="store_true", help="stop at the first finding")
-    parser.add_argument("--json", action="store_true", help="for machines")
     args = parser.parse_args()
     if args.exact and shutil.which("strace") is None:
         parser.error("--exact needs strace")
@@ -379,14 +372,7 @@ def main() -> None:
         spoilt=args.sabotage,
         until_found=args.until_found,
     )
-    print(json.dumps(report, indent=2) if args.json else _table(report))
+    rows = {**report["operations"], "all": report["total"]}
+    end = report["problems"] or ["nothing lost, nothing half done"]
+    print_report(report, [*render_rows("operation", rows, 14), "", *end], as_json=args.json)
     sys.exit(0 if report["passed"] else 1)
-
-
-def _table(report: dict[str, Any]) -> str:
-    names = list(asdict(Row()))
-    lines = [" ".join([f"{'operation':12}", *(f"{name:>14}" for name in names)])]
-    for do, row in {**report["operations"], "all": report["total"]}.items():
-        lines.append(" ".join([f"{do:12}", *(f"{row[name]:14}" for name in names)]))
-    lines += ["", *report["problems"]] if report["problems"] else ["", "nothing lost, nothing half done"]
-    return "\n".join(lines)

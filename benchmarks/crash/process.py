@@ -20,23 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _WRITE: Final = os.write  # before a shim is put over it
 _CALLS: Final = (
-    "open",
-    "write",
-    "fsync",
-    "ftruncate",
-    "replace",
-    "rename",
-    "unlink",
-    "remove",
-    "mkdir",
-    "rmdir",
-    "link",
-    "chmod",
-)
+    "open", "write", "fsync", "ftruncate", "replace", "rename", "unlink", "remove", "mkdir", "rmdir", "link", "chmod",
+)  # fmt: skip
 _RANDOM: Final = re.compile(r"(?<=\.)[0-9a-f]{8}(?=\.tmp$)|(?<=^\.new-)[0-9a-f]{12}|^[0-9a-f]{12}$")
 """What differs in a name from one run to the next."""
 SITE: Final = '''"""Lets a process that one of ours starts kill itself, too."""
@@ -167,14 +156,13 @@ class Child:
         message: dict[str, Any] = json.loads(line)
         return message
 
-    def rest(self) -> Iterator[dict[str, Any]]:
-        """Yield what a process that has ended said before, as far as the lines are whole."""
-        while (message := self.hear(5.0)) is not None:
-            yield message
+    def listen(self, patience: float) -> list[dict[str, Any]]:
+        """Return all that it says until it ends, or says nothing for so many seconds."""
+        return list(iter(lambda: self.hear(patience), None))
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """True if it still runs."""
         if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self._status = status if pid else None
@@ -185,6 +173,14 @@ class Child:
         if self.is_alive:
             os.kill(self.pid, signal.SIGKILL)
             self.wait()
+
+    def kill_after(self, seconds: float) -> bool:
+        """Kill it after a time; return True if it had not come to its end by itself."""
+        deadline = time.monotonic() + seconds
+        while self.is_alive and time.monotonic() < deadline:
+            time.sleep(0.002)
+        self.kill()
+        return self.wait() != 0
 
     def wait(self) -> int:
         """Wait for its end and return its exit code, negative for a signal."""

@@ -148,7 +148,8 @@ def examine_records(say: Say, case: Case, expected: Expected, kind: Kind[Any]) -
     findings = Findings()
     asyncio.run(_look(case, expected, findings, kind))
     report = examine_agent(case.root, AGENT, now=utc_now(), settings=_SETTINGS, kinds=(kind,))
-    findings.reopen += [f"the doctor: {each.sentence}" for each in report.findings if each.severity is Severity.PROBLEM]
+    problems = [finding for finding in report.findings if finding.severity is Severity.PROBLEM]
+    findings.reopen += [f"the doctor: {problem.sentence}" for problem in problems]
     say(**asdict(findings))
 
 

@@ -240,10 +240,9 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
 
     store, state = storage.opened, Shards(storage.folder).state(name)
     assert state is not None
-    memories: dict[str, Memory] = {
-        each.id: each for each in store.refresh().records.values() if each.id not in store.state.since(state.seq)
-    }
-    pieces = {each.id: len(dict.fromkeys(embedded_texts(each.content))) for each in memories.values()}
+    records, later = store.refresh().records.values(), store.state.since(state.seq)
+    memories: dict[str, Memory] = {record.id: record for record in records if record.id not in later}
+    pieces = {memory.id: len(dict.fromkeys(embedded_texts(memory.content))) for memory in memories.values()}
     shard = Shard.open(Shards(storage.folder).get_path(name))
     points: dict[str, set[int]] = {}
     for point, memory_id in shard.owners():
@@ -318,10 +317,10 @@ def age(folder: Path) -> None:
 def _await_holders(folder: AgentFolder) -> None:
     """An index out of use goes once its holder has ended, which it does by itself, soon after its agent."""
     shards, deadline = Shards(folder), time.monotonic() + _PATIENCE
-    for each in folder.index.glob("*/holder.lock"):
-        while each.exists() and each.parent.name != shards.active()[1]:
+    for path in folder.index.glob("*/holder.lock"):
+        while path.exists() and path.parent.name != shards.active()[1]:
             try:
-                with index_lock(each, "look"):
+                with index_lock(path, "look"):
                     break
             except BusyError:
                 assert time.monotonic() < deadline, "the holder of an index outlives its agent"

@@ -14,9 +14,7 @@ leave nothing in the folder but what is listed. Ends with 1 if anything was foun
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -29,10 +27,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.crash.model import Expected, Heard, Pending
-from benchmarks.crash.operations import preload
+from benchmarks.crash.operations import Job, preload
 from benchmarks.crash.process import Child
 from benchmarks.crash_stages.check import examine
-from benchmarks.crash_stages.victim import STAGES, Order, seal_next, work
+from benchmarks.crash_stages.victim import STAGES, seal_next, work
+from benchmarks.harness import build_parser, print_report, render_rows
 
 _PATIENCE: Final = 120.0
 _ALSO_THE_NEXT: Final = 0.25
@@ -74,7 +73,7 @@ class Campaign:
             self._make_room()
             most = self.calls[stage] or 1
             how = self.choose.choice(("before", "after", "torn"))
-            heard, struck = self._work(Order(self.root, self._seed(), stage, self.choose.randint(1, most), how), row)
+            heard, struck = self._work(Job(stage, self.root, self._seed(), self.choose.randint(1, most), how), row)
             if struck:
                 break
             row.not_reached += 1
@@ -85,8 +84,8 @@ class Campaign:
         setattr(row, name, getattr(row, name) + 1)
         if self.choose.random() < _ALSO_THE_NEXT:
             next_stage = self.choose.choice(("seal", "merge", "swap of segments.json", "vectors", "removal"))
-            order = Order(self.root, 0, next_stage, self.choose.randint(1, max(1, self.calls[next_stage] // 3)), how)
-            row.next_killed += self._ended("next", seal_next, order)[1] == -signal.SIGKILL
+            job = Job(next_stage, self.root, 0, self.choose.randint(1, max(1, self.calls[next_stage] // 3)), how)
+            row.next_killed += self._ended("next", seal_next, job)[1] == -signal.SIGKILL
         messages, _ = self._ended("check", examine, self.root, heard.pending, self.expected, self._seed())
         message: dict[str, Any] = messages[-1] if messages else {"crashed": "it says nothing"}
         wrong = message.get("wrong", [message.get("crashed", "")])
@@ -94,16 +93,16 @@ class Campaign:
         self.problems += [f"{stage}, {struck}: {what}" for what in wrong]
         self.expected.learn(message.get("now", {}))
 
-    def _work(self, order: Order, row: Row) -> tuple[Heard, str]:
+    def _work(self, job: Job, row: Row) -> tuple[Heard, str]:
         heard = Heard()
         struck = ""
-        messages, _ = self._ended("victim", work, order, self.expected)
+        messages, _ = self._ended("victim", work, job, self.expected)
         for message in messages:
             heard.take(message, self.expected)
             struck = message.get("struck", struck)
             row.busy += "busy" in message
             if "busy" in message or "crashed" in message:
-                self.problems.append(f"{order.stage}: {message.get('busy') or message['crashed']}")
+                self.problems.append(f"{job.do}: {message.get('busy') or message['crashed']}")
             for stage, count in message.get("seen", {}).items():
                 self.calls[stage] = max(self.calls[stage], count)
         if not struck:
@@ -119,13 +118,11 @@ class Campaign:
         self.root, self.expected = self.scratch / f"home{self.begun}" / "memory", Expected()
         self.root.mkdir(parents=True)
         for _ in range(2):  # a first one that fills it, and one that tells how many calls there are
-            self._work(Order(self.root, self._seed()), Row())
+            self._work(Job("", self.root, self._seed()), Row())
 
     def _ended(self, name: str, function: Any, *arguments: object) -> tuple[list[dict[str, Any]], int]:
         child = Child(self.scratch / f"{name}.log", function, *arguments)
-        messages = []
-        while (message := child.hear(_PATIENCE)) is not None:
-            messages.append(message)
+        messages = child.listen(_PATIENCE)
         child.kill() if child.is_alive and messages == [] else None
         code = child.wait()
         child.close()
@@ -147,25 +144,15 @@ def run(kills: int, seed: int) -> dict[str, Any]:
         return {"seed": seed, "stages": rows, "problems": campaign.problems}
 
 
-def table(report: dict[str, Any]) -> str:
-    """Return the report for people."""
-    names = list(asdict(Row()))
-    lines = [" ".join([f"{'stage':40}", *(f"{name:>12}" for name in names)])]
-    total = {name: sum(row[name] for row in report["stages"].values()) for name in names}
-    for stage, row in {**report["stages"], "all": total}.items():
-        lines.append(" ".join([f"{stage:40}", *(f"{row[name]:12}" for name in names)]))
-    return "\n".join([*lines, "", *(report["problems"] or ["nothing lost, nothing half done, nothing left over"])])
-
-
 def main() -> None:
     """Kill, judge, print; exit with 1 if anything was found."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.crash_stages", description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="for machines")
+    parser = build_parser("crash_stages", __doc__, "--kills", "--seed", "--json")
     args = parser.parse_args()
     with contextlib.suppress(OSError):
         os.nice(5)
     report = run(args.kills, args.seed)
-    print(json.dumps(report, indent=2) if args.json else table(report))
+    total = {name: sum(row[name] for row in report["stages"].values()) for name in asdict(Row())}
+    end = report["problems"] or ["nothing lost, nothing half done, nothing left over"]
+    lines = [*render_rows("stage", {**report["stages"], "all": total}, 12, first=40), "", *end]
+    print_report(report, lines, as_json=args.json)
     sys.exit(1 if report["problems"] else 0)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchResults
     from benchmarks.crash.model import Shown
     from benchmarks.crash.process import Say
-from benchmarks._sealing import without_children
 from benchmarks.crash_stages.victim import seal_all, storage_of
+from benchmarks.harness import seal_by_hand
 
 First = tuple[str, str, float]
 """How it was searched, the id of the first hit, and its score."""
@@ -32,7 +32,7 @@ _IN_DERIVED: Final = {"segments.json", ".lock"}
 FURTHER: Final = "a further one"
 
 
-@without_children()
+@seal_by_hand()
 def examine(say: Say, root: Path, pending: Pending, expected: Expected, seed: int) -> None:
     """Open what is left, compare, repair; tell what was found to be wrong, and what the operation had done."""
     wrong: list[str] = []
@@ -49,7 +49,7 @@ def examine(say: Say, root: Path, pending: Pending, expected: Expected, seed: in
     wrong += [*(f"lost: {what}" for what in verdict.lost), *(f"half done: {what}" for what in verdict.half)]
     report = examine_agent(root, AGENT, now=utc_now(), settings=settings_for(root), kinds=(MEMORY,))
     bad = (Severity.PROBLEM, Severity.WARNING)
-    wrong += [f"the doctor: {each.sentence}" for each in report.findings if each.severity in bad]
+    wrong += [f"the doctor: {finding.sentence}" for finding in report.findings if finding.severity in bad]
     asyncio.run(_go_on(root))
     seal_all(root)
     wrong += [f"left over: {name}" for name in leftovers(root)]

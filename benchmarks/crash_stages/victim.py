@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import sys
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +14,10 @@ from agent_memory.errors import BusyError, StorageError
 from agent_memory.models import MEMORY, Memory, utc_now
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.store.segment_builder import seal_up
-from benchmarks._sealing import without_children
 from benchmarks.crash.model import Expected, Pending, shown
-from benchmarks.crash.operations import AGENT, EMBEDDER, LONG_AGO, settings_for
+from benchmarks.crash.operations import AGENT, EMBEDDER, LONG_AGO, Job, Victim, settings_for
 from benchmarks.crash.process import Shim, changes_files
+from benchmarks.harness import seal_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,17 +86,6 @@ class StagedShim(Shim):
         return watched
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What one process does, and where it dies."""
-
-    root: Path
-    seed: int
-    stage: str = ""
-    at: int = 0
-    how: str = "before"
-
-
 def storage_of(root: Path, clock: Clock = utc_now) -> FileStorage:
     """Open the agent's memories with vectors that cost nothing."""
     return FileStorage(AGENT, settings=settings_for(root), embedder=EMBEDDER, clock=clock)
@@ -108,21 +96,12 @@ def seal_all(root: Path) -> bool:
     return seal_up(folder_of(AGENT, root), MEMORY, EMBEDDER.identity, 1)
 
 
-class Victim:
-    """A process that works until it is killed, or is done.
+class StageVictim(Victim):
+    """A process that works until it is killed in a stage, or is done; `do` of the job is the stage."""
 
-    Args:
-        say: To the driver.
-        order: What to do.
-        expected: What there is so far.
-    """
-
-    def __init__(self, say: Say, order: Order, expected: Expected) -> None:
-        self._say = say
-        self._order = order
-        self._expected = expected
-        self._choose = random.Random(order.seed)
-        self._shim = StagedShim(say, order.stage)
+    def __init__(self, say: Say, job: Job, expected: Expected) -> None:
+        self._stages = StagedShim(say, job.do)
+        super().__init__(say, job, expected, self._stages)
 
     def run(self) -> None:
         """Do it all once."""
@@ -130,34 +109,34 @@ class Victim:
             asyncio.run(self._work())
         except BusyError as error:
             self._say(busy=error.message)
-        self._say(seen=dict(self._shim.seen))
+        self._say(seen=dict(self._stages.seen))
 
     async def _work(self) -> None:
-        past = storage_of(self._order.root, lambda: datetime.now(UTC) - LONG_AGO)
+        past = storage_of(self._job.root, lambda: datetime.now(UTC) - LONG_AGO)
         await self._change(past, self._choose.randint(2, 4))
         await past.prepare(None)
         await past.close()
-        self._shim.arm(self._order.at, self._order.how)
-        storage = storage_of(self._order.root)
+        self._shim.arm(self._job.at, self._job.how)
+        storage = storage_of(self._job.root)
         for _ in range(2):
             await self._change(storage, self._choose.randint(1, 6))
             await storage.prepare(None)
-            await asyncio.to_thread(seal_all, self._order.root)
-        sealing = asyncio.to_thread(self._seal_beside)
-        await asyncio.gather(self._store_together(storage), storage.compact(), sealing)
-        await asyncio.to_thread(seal_all, self._order.root)
+            await asyncio.to_thread(seal_all, self._job.root)
+        sealing = asyncio.to_thread(self._seal_during_compaction)
+        await asyncio.gather(self._store_several(storage), storage.compact(), sealing)
+        await asyncio.to_thread(seal_all, self._job.root)
         await storage.close()
 
-    def _seal_beside(self) -> None:
+    def _seal_during_compaction(self) -> None:
         """Seal while a compaction may remove what is being written; the next sealing begins anew."""
         with contextlib.suppress(StorageError):
-            seal_all(self._order.root)
+            seal_all(self._job.root)
 
     def _memory(self) -> Memory:
         words = " ".join(self._choose.choice(("tea", "ledger", "office", "Lyon", "tram")) for _ in range(6))
         return Memory(agent_id=AGENT, content=f"key{self._choose.getrandbits(48)} {words}")
 
-    async def _store_together(self, storage: FileStorage) -> None:
+    async def _store_several(self, storage: FileStorage) -> None:
         """Store by several callers, who share a sync."""
         memories = [self._memory() for _ in range(6)]
         self._say(pending=asdict(Pending("store", extra=[{**shown(each), "id": each.id} for each in memories])))
@@ -170,15 +149,17 @@ class Victim:
 
     async def _change(self, storage: FileStorage, count: int) -> None:
         """Store some, reword one and forget one."""
-        await self._store_together(storage)
+        await self._store_several(storage)
         for _ in range(count):
             memory_id = self._choose.choice(list(self._expected.memories))
             new = {"content": self._memory().content}
-            await self._done(storage.update(memory_id, new), {memory_id: {**self._expected.memories[memory_id], **new}})
+            await self._apply(
+                storage.update(memory_id, new), {memory_id: {**self._expected.memories[memory_id], **new}}
+            )
         memory_id = self._choose.choice(list(self._expected.memories))
-        await self._done(storage.delete(memory_id), {memory_id: None})
+        await self._apply(storage.delete(memory_id), {memory_id: None})
 
-    async def _done(self, doing: Any, changed: dict[str, Shown | None]) -> None:
+    async def _apply(self, doing: Any, changed: dict[str, Shown | None]) -> None:
         self._say(pending=asdict(Pending("change", changed=changed)))
         await doing
         self._learn(changed)
@@ -188,13 +169,13 @@ class Victim:
         self._expected.learn(now)
 
 
-def seal_next(say: Say, order: Order) -> None:
+def seal_next(say: Say, job: Job) -> None:
     """Seal what is left, and be killed in the middle of that."""
-    StagedShim(say, order.stage).arm(order.at, order.how)
-    seal_all(order.root)
+    StagedShim(say, job.do).arm(job.at, job.how)
+    seal_all(job.root)
 
 
-def work(say: Say, order: Order, expected: Expected) -> None:
-    """Be a `Victim`."""
-    with without_children():
-        Victim(say, order, expected).run()
+def work(say: Say, job: Job, expected: Expected) -> None:
+    """Be a `StageVictim`."""
+    with seal_by_hand():
+        StageVictim(say, job, expected).run()

@@ -9,7 +9,6 @@ and none is changed from set to set. F1 counts merges and suggestions; what is m
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from pathlib import Path
@@ -20,6 +19,7 @@ from agent_memory.knowledge.entities.matching import Matcher, normal_form
 from agent_memory.knowledge.entities.matching.word_similarity import likeness
 from benchmarks.deduplication.data import SETS, load
 from benchmarks.deduplication.lookup import look_up
+from benchmarks.harness import build_parser, get_percentile, get_wilson_interval, resample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from benchmarks.deduplication.data import Labelled
 
-_Z: Final = 1.96
 _RESAMPLES: Final = 1_000
 _LEVENSHTEIN, _COSINE = 0.85, 0.80
 WANTED: Final = {
@@ -65,31 +64,21 @@ def counted(said: Sequence[bool], labelled: Labelled) -> Counted:
     return Counted(sum(said), sum(one and label for one, label in zip(said, labels, strict=True)), sum(labels))
 
 
-def wilson(right: int, said: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share: E. B. Wilson, Journal of the American Statistical Association 22 (1927)."""
-    if not said:
-        return 0.0, 1.0
-    share, square = right / said, _Z * _Z / said
-    middle, half = share + square / 2, _Z * (share * (1 - share) / said + square / said / 4) ** 0.5
-    return (middle - half) / (1 + square), (middle + half) / (1 + square)
-
-
 def f1_between(said: Sequence[bool], labelled: Labelled) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of F1, over pairs."""
-    chance = random.Random(0)
-    rows = [(one, pair.is_one) for one, pair in zip(said, labelled.pairs, strict=True)]
-    drawn = []
-    for _ in range(_RESAMPLES):
-        sample = chance.choices(rows, k=len(rows))
-        right, both = sum(one and label for one, label in sample), sum(one + label for one, label in sample)
-        drawn.append(2 * right / both if both else 1.0)
-    drawn.sort()
-    return drawn[int(0.025 * _RESAMPLES)], drawn[int(0.975 * _RESAMPLES)]
+    rows = [(is_said, pair.is_one) for is_said, pair in zip(said, labelled.pairs, strict=True)]
+
+    def get_f1(sample: list[tuple[bool, bool]]) -> float:
+        right, both = sum(is_said and is_one for is_said, is_one in sample), sum(map(sum, sample))
+        return 2 * right / both if both else 1.0
+
+    drawn = resample(rows, get_f1, _RESAMPLES, seed=0)
+    return get_percentile(drawn, 0.025), get_percentile(drawn, 0.975)
 
 
 def ways(labelled: Labelled, embedder: Embedder | None) -> dict[str, list[bool]]:
     """Return what each way says of each pair: our rules, what of it they merge, and the simpler ways."""
-    matcher = Matcher((str(at), each) for at, each in enumerate(labelled.theirs))
+    matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
     matches = [matcher.match(labelled.ours[pair.ours], str(pair.theirs)) for pair in labelled.pairs]
     forms = [[normal_form(each.name) for each in side] for side in (labelled.ours, labelled.theirs)]
     named = [(forms[0][pair.ours], forms[1][pair.theirs]) for pair in labelled.pairs]
@@ -113,7 +102,7 @@ def ways(labelled: Labelled, embedder: Embedder | None) -> dict[str, list[bool]]
 
 def among_all(labelled: Labelled) -> dict[str, float]:
     """Look the first records up among all second ones; return how often the right one is compared, and is found."""
-    matcher = Matcher((str(at), each) for at, each in enumerate(labelled.theirs))
+    matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
     partners: dict[int, set[str]] = {}
     for pair in labelled.pairs:
         if pair.is_one:
@@ -145,7 +134,11 @@ def measure(folder: Path, split: str, embedder: Embedder | None) -> dict[str, ob
     together = {}
     for way, counts in pooled.items():
         said_to_be, right = sum(count.said for count in counts), sum(count.right for count in counts)
-        together[way] = {"said": said_to_be, "right": right, "precision between": wilson(right, said_to_be)}
+        together[way] = {
+            "said": said_to_be,
+            "right": right,
+            "precision between": get_wilson_interval(right, said_to_be),
+        }
     return {**report, "together": together}
 
 
@@ -177,12 +170,10 @@ def show(report: dict[str, object]) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.deduplication", description=__doc__.partition("\n")[0])
+    parser = build_parser("deduplication", __doc__, "--embedder", "--json")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="er_magellan of Ditto")
     parser.add_argument("--split", default="valid", choices=("train", "valid"), help="which part is measured")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: without the cosine")
     parser.add_argument("--known", type=int, default=10_000, help="how many are known when lookups are timed")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     args = parser.parse_args()
     report = measure(args.data, args.split, LocalEmbedder() if args.embedder == "local" else None)
     times = look_up(args.data, args.known)

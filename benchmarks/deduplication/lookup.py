@@ -64,7 +64,7 @@ def look_up(folder: Path, known: int) -> dict[str, dict[str, float]]:
 
 
 def _timed(known: Sequence[Described], asked: Sequence[Described]) -> dict[str, float]:
-    matcher = Matcher((str(at), described) for at, described in enumerate(known))
+    matcher = Matcher((str(number), described) for number, described in enumerate(known))
     spent, said = [], {"merge": 0, "suggest": 0}
     for described in asked:
         began = time.process_time()

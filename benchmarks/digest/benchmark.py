@@ -12,7 +12,6 @@ words of the document, and refused. Then a model of which so many are right.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -30,6 +29,7 @@ from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_o
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
+from benchmarks.harness import build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -133,7 +133,7 @@ KINDS: Final[Mapping[str, Callable[[TrueStatement], str]]] = {
 
 def main() -> int:
     """Print in which words wrong and right statements are stored."""
-    parser = argparse.ArgumentParser(description="Measure in which words a digest stores statements.")
+    parser = build_parser("digest", __doc__)
     parser.add_argument("folder", type=Path, help="folder with clones of the repositories")
     parser.add_argument("--right", type=float, default=0.8, help="share of right statements of the scripted model")
     options = parser.parse_args()

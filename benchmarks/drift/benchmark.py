@@ -14,7 +14,6 @@ declined. `--json` prints one object a FILE, one a line; else the worst world is
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import tempfile
@@ -27,6 +26,7 @@ from benchmarks.drift.baselines import Chance, Grep, Notes, SameSubject, TfIdf, 
 from benchmarks.drift.grade import COLUMNS, Grade, grade
 from benchmarks.drift.product import Product
 from benchmarks.drift.system import replay
+from benchmarks.harness import build_parser
 from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
@@ -38,10 +38,8 @@ _CHANCES: Final = 3
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 2 when the arguments make no sense."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.drift", description=__doc__.partition("\n")[0])
+    parser = build_parser("drift", __doc__, "--json", "--embedder")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
     args = parser.parse_args(argv)
     reports = []
     for path in args.files:

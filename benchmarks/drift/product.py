@@ -21,6 +21,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import render
 from benchmarks.drift.grade import tokens
 from benchmarks.drift.system import Abilities, Hit, Pair, Recalled, Written
+from benchmarks.harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,17 +36,6 @@ _CATEGORIES: Final = {
 _MOMENT: Final = timedelta(microseconds=1)
 
 
-class Clock:
-    """The time of a world: the moment a note was written while it is stored, else the world's present."""
-
-    def __init__(self, now: float) -> None:
-        self.present = self.now = datetime.fromtimestamp(now, UTC)
-
-    def __call__(self) -> datetime:
-        """Return the present."""
-        return self.now
-
-
 class Product:
     """One agent's memory, told by keys.
 
@@ -56,7 +46,8 @@ class Product:
     """
 
     def __init__(self, folder: Path, settings: ServiceSettings, now: float) -> None:
-        self._clock = Clock(now)
+        self._present = datetime.fromtimestamp(now, UTC)
+        self._clock = ManualClock(self._present)
         storage = FileStorage("drift", folder, settings=settings, clock=self._clock)
         self.service = MemoryService(storage, settings, clock=self._clock)
         self._ids: dict[str, str] = {}
@@ -88,7 +79,7 @@ class Product:
         try:
             stored = await self.service.store(values)
         finally:
-            self._clock.now = self._clock.present
+            self._clock.now = self._present
         matched = self._keys.get(stored.memory.id) if stored.duplicate else None
         self._name(key, stored.memory.id)
         similar = tuple(self.key_of(memory.id) for memory in stored.similar)

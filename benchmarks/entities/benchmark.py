@@ -15,13 +15,12 @@ drawn again. Ends with 1 if the precision is below .92 or the recall below .40.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import random
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +30,7 @@ from agent_memory.knowledge.entities.name_finder import LOWERCASE
 from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
 from agent_memory.models import Episode
 from benchmarks.entities.baselines import BASELINES
+from benchmarks.harness import build_parser, resample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,13 +134,17 @@ def measure(turns: Sequence[LabelledTurn]) -> dict[str, float]:
     return {"precision": right / max(found, 1), "recall": right / max(there, 1), **counts}
 
 
+def measure_rate(name: str, turns: Sequence[LabelledTurn]) -> float:
+    """Return precision or recall."""
+    return measure(turns)[name]
+
+
 def add_intervals(turns: Sequence[LabelledTurn], resamples: int) -> dict[str, Any]:
     """Return the measures with intervals, over turns drawn again."""
-    chance, row = random.Random(0), dict[str, Any](measure(turns))
-    drawn_again = [measure(chance.choices(turns, k=len(turns))) for _ in range(resamples)]
+    row = dict[str, Any](measure(turns))
     for rate in WANTED:
-        ordered = sorted(sample[rate] for sample in drawn_again)
-        row[f"{rate}_interval"] = (ordered[int(0.025 * resamples)], ordered[max(int(0.975 * resamples) - 1, 0)])
+        drawn = resample(turns, partial(measure_rate, rate), resamples, seed=0)
+        row[f"{rate}_interval"] = (drawn[int(0.025 * resamples)], drawn[max(int(0.975 * resamples) - 1, 0)])
     return row
 
 
@@ -168,11 +172,9 @@ def report(name: str, talks: dict[str, list[Turn]], resamples: int) -> dict[str,
 
 def main() -> int:
     """Measure, print; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = build_parser("entities", __doc__, "--locomo", "--json")
     parser.add_argument("--realtalk", type=Path, default=None)
-    parser.add_argument("--locomo", type=Path, default=None)
     parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     talks = {"REALTALK": options.realtalk and load_realtalk(options.realtalk)}
     talks["LoCoMo"] = options.locomo and load_locomo(options.locomo)

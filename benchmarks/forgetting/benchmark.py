@@ -12,7 +12,6 @@ memory, whose right memories are all among the first five candidates, and whose 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import tempfile
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
+from benchmarks.harness import build_parser, get_share, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,11 +72,9 @@ class RequestOutcome:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; exit with 2 if the arguments are wrong."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forgetting", description=__doc__.partition("\n")[0])
+    parser = build_parser("forgetting", __doc__, "--json", "--embedder")
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE", default=[CASES])
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--failed", action="store_true", help="print the requests that failed, too")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
     args = parser.parse_args(argv)
     try:
         lines = [line for path in args.files for line in load(path)]
@@ -86,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = summarize(outcomes)
     if args.failed:
         report["failed"] = [_describe(outcome) for outcome in outcomes if _has_failed(outcome)]
-    print(json.dumps(report, ensure_ascii=False) if args.json else _render(report))
+    print_report(report, _render(report), as_json=args.json)
     return 0
 
 
@@ -163,15 +161,11 @@ def summarize(outcomes: Sequence[RequestOutcome]) -> dict[str, Any]:
         "without_right": len(outcomes) - len(answerable),
         "wrongly_forgotten": sum(outcome.is_wrong for outcome in outcomes),
         "rightly_forgotten": sum(outcome.forgotten in outcome.right for outcome in answerable),
-        "recall_at_5": _get_share([outcome.is_found for outcome in answerable]),
-        "recall_at_1": _get_share([outcome.is_first for outcome in answerable]),
-        "recall_at_5_not_english": _get_share([outcome.is_found for outcome in others]),
-        "recall_at_1_not_english": _get_share([outcome.is_first for outcome in others]),
+        "recall_at_5": get_share([outcome.is_found for outcome in answerable]),
+        "recall_at_1": get_share([outcome.is_first for outcome in answerable]),
+        "recall_at_5_not_english": get_share([outcome.is_found for outcome in others]),
+        "recall_at_1_not_english": get_share([outcome.is_first for outcome in others]),
     }
-
-
-def _get_share(passed: list[bool]) -> float:
-    return round(sum(passed) / len(passed), 3) if passed else 0.0
 
 
 def _has_failed(outcome: RequestOutcome) -> bool:
@@ -187,10 +181,9 @@ def _describe(outcome: RequestOutcome) -> dict[str, Any]:
     }
 
 
-def _render(report: dict[str, Any]) -> str:
+def _render(report: dict[str, Any]) -> list[str]:
     lines = [f"{name:26}{value}" for name, value in report.items() if name != "failed"]
-    lines += [
+    return lines + [
         f"{outcome['request']}: {outcome['right']} among {outcome['candidates']}, forgot {outcome['forgotten']}"
         for outcome in report.get("failed", ())
     ]
-    return "\n".join(lines)

@@ -16,7 +16,6 @@ wrong act is missed.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.harm.areas import RUNNERS, HarmFinding, open_product
+from benchmarks.harness import build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,13 +76,12 @@ class CaseResult:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if an act was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.harm", description=__doc__.partition("\n")[0])
+    parser = build_parser("harm", __doc__, "--json")
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="sets; all shipped ones if omitted")
     parser.add_argument("--area", nargs="+", choices=AREAS, default=AREAS, help="only these areas")
     parser.add_argument("--cases", type=Path, metavar="FOLDER", help="also run the scripts of this folder")
     parser.add_argument("--only", nargs="+", default=[""], metavar="PREFIX", help="only cases with such a name")
     parser.add_argument("--quiet", action="store_true", help="do not list the wrong and missed acts")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
     try:
         sets = [harm_set for path in args.files or sorted(SETS.glob("*.jsonl")) for harm_set in [load(path)]]

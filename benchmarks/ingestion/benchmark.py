@@ -21,7 +21,6 @@ was given.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -39,6 +38,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
+from benchmarks.harness import build_parser, get_percentile, print_report, render_figures
 from benchmarks.ingestion.paced_turns import paced, talks_on_disk
 
 if TYPE_CHECKING:
@@ -79,11 +79,6 @@ def statements_of(count: int, seed: int) -> list[str]:
     ]
 
 
-def share(samples: Sequence[float], part: float) -> float:
-    """Return the sample that so large a part of them is not above, rounded."""
-    return round(sorted(samples)[min(len(samples) - 1, int(part * len(samples)))], 2)
-
-
 async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[str, Any]:
     """Take in turns one by one, then as a file, and return the figures."""
     settings = ServiceSettings(storage_root=str(folder / "root"), embedder=embedder)
@@ -113,10 +108,10 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
     disk = get_disk_size(knowledge.folder.path)
     drawn = await _drawn(settings)
     return {
-        "turn_ms": {"p50": share(taken, 0.5), "p95": share(taken, 0.95), "most": round(max(taken), 2)},
+        "turn_ms": {**_summarize(taken), "most": round(max(taken), 2)},
         "turn_cpu_ms": round(cpu * 1000 / count, 2),
         "per_second": {"alone": round(count / alone), "file": round(count / whole)},
-        "found_ms": {"p50": share(found, 0.5), "p95": share(found, 0.95)},
+        "found_ms": _summarize(found),
         "backlog": {
             "seconds": round(backlog, 2),
             "vectors": is_embedded,
@@ -126,6 +121,10 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
         "disk": {"times": round(disk / size, 2), "bytes_a_turn": round(disk / (2 * count + _LOOKED_FOR + 1))},
         "drawn": drawn,
     }
+
+
+def _summarize(milliseconds: Sequence[float]) -> dict[str, float]:
+    return {"p50": round(get_percentile(milliseconds, 0.5), 2), "p95": round(get_percentile(milliseconds, 0.95), 2)}
 
 
 async def _drawn(settings: ServiceSettings) -> dict[str, Any]:
@@ -161,13 +160,10 @@ async def _found(knowledge: Knowledge, ingest: Ingest, turn: ReceivedTurn) -> fl
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = build_parser("ingestion", __doc__, "--embedder", "--locomo", "--json", embedder="none")
     parser.add_argument("--turns", type=int, default=500)
     parser.add_argument("--chars", type=int, default=200)
-    parser.add_argument("--embedder", choices=("none", "local"), default="none")
     parser.add_argument("--rate", type=int, default=0, help="turns a second, to see how soon each is found")
-    parser.add_argument("--locomo", type=Path, metavar="FILE", help="conversations to see what they take on the disk")
-    parser.add_argument("--json", action="store_true", help="for machines")
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         figures = asyncio.run(measure(Path(folder), asked.turns, asked.chars, asked.embedder))
@@ -176,10 +172,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             figures["at_a_rate_ms"] = asyncio.run(paced(Path(folder), given, asked.rate, asked.embedder))
         if asked.locomo is not None:
             figures["locomo"] = asyncio.run(talks_on_disk(Path(folder), asked.locomo, asked.embedder))
-    if asked.json:
-        print(json.dumps(figures))
-        return 0
-    for name, value in figures.items():
-        shown = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
-        print(f"{name:12} {shown}")
+    print_report(figures, render_figures(figures), as_json=asked.json)
     return 0

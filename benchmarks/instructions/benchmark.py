@@ -17,7 +17,6 @@ expected call that is absent or has wrong arguments, `needless` a search or list
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -30,6 +29,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import render
 from agent_memory.settings import OFFERED_TOOLS
 from agent_memory.tools import ALL_TOOLS
+from benchmarks.harness import build_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -59,13 +59,10 @@ class ToolCall(NamedTuple):
 
 def main(argv: Sequence[str] | None = None, send: Send | None = None) -> int:
     """Ask the endpoint and print the report."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.instructions", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = build_parser("instructions", __doc__, "--json")
     parser.add_argument("--decisions", type=Path, default=DECISIONS, metavar="FILE.jsonl")
     parser.add_argument("--kind", help="only decisions whose id begins so, such as forget")
     parser.add_argument("--answers", type=Path, metavar="FILE.jsonl", help="writes each verdict and the calls")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args(argv)
     if send is None:
         url, model = os.environ.get("CHAT_URL"), os.environ.get("CHAT_MODEL")

@@ -1,21 +1,18 @@
-"""How long things take, beside the budget for each, and beside what nobody can be faster than.
+"""Measure hooks, imports, embedding, and search with the vector engine, against budgets and rivals.
 
     python -m benchmarks.latency [--sizes 1000,5000,20000,100000] [--rounds 200] [--json] [--plot FILE.png]
 
 Memories are synthetic sentences with synthetic vectors in clusters (put into the cache), so that a size of 5,000 takes
 seconds; figures named "embedding", and searches "by text", run the real model. Everything goes through the product's
-own storage and service. For each size one process grows from files into the vector engine while it is searched; then
-come numpy, the raw engine and QdrantClient's local mode over the same vectors, and ratios of medians. A store's
-processor time is that of the store alone: embedding and the scratchpad file come behind the answer, so the one is
-switched off there and the other waited for. Measure on a machine that does nothing else.
+own storage. For each size one process grows from files into the vector engine while it is searched; then come numpy,
+the raw engine and QdrantClient's local mode over the same vectors, and ratios of medians. What needs no engine is
+measured by `benchmarks.scale`. Measure on a machine that does nothing else.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import random
 import statistics
@@ -24,39 +21,31 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.embeddings.local import LocalEmbedder
-from agent_memory.memory import MemoryService
-from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount as mount_capture
 from amplifier_module_hooks_memory_ingestion import mount as mount_ingestion
+from benchmarks.harness import build_parser, draw_lines, print_report
 from benchmarks.latency.data import (
     Figure,
     Ratio,
     amount,
-    asked,
     figure,
     fill,
-    question,
+    points_of,
     sampled,
     sentence,
-    timed,
 )
 from benchmarks.latency.first_search import first_answer
-from benchmarks.latency.scratchpad import scratchpads
-from benchmarks.latency.vectors import AGENT, queries
+from benchmarks.latency.vectors import AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SMALL: Final = 5_000
 _UP_TO_NUMPY: Final = 20_000
 _LOCAL_NARROW: Final = "local mode: nearest 60, one category in nine"
 _ENGINE_NARROW: Final = "engine: nearest 60, one category in nine"
@@ -74,82 +63,6 @@ _DRAWN: Final = (
     "local mode: nearest 60",
     _LOCAL_NARROW,
 )
-
-
-async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
-    """Measure what needs no engine, in this process."""
-    storage = FileStorage(AGENT, root)
-    rng = random.Random(7)
-    started = time.perf_counter()
-    await storage.search("which service uses Kafka", patience=0)
-    first = time.perf_counter() - started
-    figures = [figure("keyword search, first after start", size, [first], 300 if size <= _SMALL else None)]
-    await storage.prepare()
-    store = storage.opened
-
-    def keyword() -> None:
-        index = store.index
-        vectors, index.vectors = index.vectors, None
-        index.search(*asked(question(rng)))
-        index.vectors = vectors
-
-    figures.append(figure("keyword search, warm", size, sampled(keyword, rounds), 5 if size <= _SMALL else None))
-    manager = ScratchpadManager(AGENT, storage=storage)
-    figures.append(figure("scratchpad load and format", size, await timed(manager.format_for_context, rounds), 10))
-    await storage.close()
-    figures.append(await measure_store(root, size, rounds))
-    return figures
-
-
-async def measure_store(root: Path, size: int, rounds: int) -> Figure:
-    """Measure the processor time of a store of 1,000 characters, all threads together."""
-    service = MemoryService(FileStorage(AGENT, root, settings=ServiceSettings(embedder="none")))
-    rng = random.Random(3)
-    await service.store({"content": "warm up: the redactor loads at the first store", "category": "note"})
-    samples = []
-    for number in range(rounds):
-        text = " ".join(sentence(rng, number * 100 + part) for part in range(20))[:1000]
-        started = time.process_time()
-        await service.store({"content": text, "category": "note"})
-        samples.append(time.process_time() - started)
-        await service.settle()
-    await service.close()
-    return figure("store, 1,000 characters, processor time", size, samples, 15)
-
-
-def search_in_process(root: str, size: int, rounds: int, barrier: Any, results: Any) -> None:
-    """Search in a process of its own, at the same time as others."""
-
-    async def work() -> None:
-        storage = FileStorage(AGENT, root)
-        await storage.prepare()
-        store, rng = storage.opened, random.Random(os.getpid())
-        vectors = cycle(queries(size, rounds))
-        await asyncio.to_thread(barrier.wait)
-
-        def hybrid() -> None:
-            store.index.search(*asked(question(rng), next(vectors)))
-
-        results.put(sampled(hybrid, rounds))
-        await storage.close()
-
-    asyncio.run(work())
-
-
-def measure_together(root: Path, size: int, rounds: int, processes: int) -> Figure:
-    """Measure hybrid search in several processes at once."""
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(processes), context.Queue()
-    workers = [
-        context.Process(target=search_in_process, args=(str(root), size, rounds, barrier, results))
-        for _ in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    samples = [sample for _ in workers for sample in results.get(timeout=300)]
-    for worker in workers:
-        worker.join()
-    return figure(f"hybrid search, {processes} processes at once", size, samples, 25 if size <= _SMALL else None)
 
 
 def measure_once(rounds: int) -> list[Figure]:
@@ -298,35 +211,11 @@ def _verdict(item: Figure | Ratio) -> str:
     return "  kept" if item.kept else "  MISSED"
 
 
-def plot(figures: list[Figure], path: Path) -> None:
-    """Draw medians over the number of memories."""
-    import matplotlib as mpl  # only for those who ask
-
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
-
-    chart, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
-    for what in _DRAWN:
-        points = sorted((item.size, item.p50) for item in figures if item.what == what)
-        ours = ":" not in what
-        if points:
-            axes.plot(*zip(*points, strict=True), "o-" if ours else "s--", label=what, linewidth=2 if ours else 1)
-    axes.set(xscale="log", yscale="log", xlabel="memories", ylabel="milliseconds, median")
-    axes.set_title("One search, the query's vector given")
-    axes.grid(visible=True, which="both", alpha=0.25)
-    axes.legend(fontsize=8)
-    chart.savefig(path, dpi=130)
-
-
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="benchmarks.latency", description=__doc__.splitlines()[0])
+    parser = build_parser("latency", __doc__, "--rounds", "--json", "--plot")
     parser.add_argument("--sizes", default="1000,5000", help="numbers of memories, with commas")
-    parser.add_argument("--processes", type=int, default=8, help="for the search in several processes at once")
-    parser.add_argument("--rounds", type=int, default=200, help="calls behind each percentile")
     parser.add_argument("--seconds", type=float, default=300, help="for filling QdrantClient's local mode; 0 leaves it")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
     args = parser.parse_args()
     figures = measure_once(args.rounds)
     with tempfile.TemporaryDirectory() as scratch:
@@ -336,17 +225,9 @@ def main() -> None:
             root = Path(scratch) / str(size)
             fill(root, size)
             figures += measure_growing(root, size, args.rounds, args.seconds)
-            figures += asyncio.run(measure(root, size, args.rounds))
-            figures += scratchpads(root, size, args.rounds)
-            if size <= _SMALL:  # eight agents with all memories each
-                figures.append(measure_together(root, size, args.rounds, args.processes))
     compared = ratios(figures)
     if args.plot:
-        plot(figures, args.plot)
-    if args.json:
-        rows = [{**asdict(item), "kept": item.kept} for item in figures]
-        print(
-            json.dumps({"figures": rows, "ratios": [{**asdict(one), "kept": one.kept} for one in compared]}, indent=1)
-        )
-    else:
-        print(table(figures, compared))
+        draw_lines({what: points_of(figures, what) for what in _DRAWN}, args.plot, "milliseconds, median")
+    rows = [{**asdict(item), "kept": item.kept} for item in figures]
+    report = {"figures": rows, "ratios": [{**asdict(ratio), "kept": ratio.kept} for ratio in compared]}
+    print_report(report, [table(figures, compared)], as_json=args.json)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,10 +13,11 @@ from agent_memory.files.layout import folder_of
 from agent_memory.index import read_question
 from agent_memory.journal import Change, Journal
 from agent_memory.models import CATEGORIES, MEMORY, Memory, SearchRequest, filters_of, utc_now
+from benchmarks.harness import get_percentile, measure_calls
 from benchmarks.latency.vectors import AGENT, vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
     from agent_memory.embeddings.protocol import Vector
@@ -72,9 +72,8 @@ class Ratio:
 
 def figure(what: str, size: int, seconds: list[float], budget_ms: float | None = None) -> Figure:
     """Sum up samples in seconds; the figure is in milliseconds."""
-    ordered = sorted(seconds)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return Figure(what, size, round(statistics.median(ordered) * 1000, 3), round(p95 * 1000, 3), budget_ms)
+    p95 = get_percentile(seconds, 0.95)
+    return Figure(what, size, round(statistics.median(seconds) * 1000, 3), round(p95 * 1000, 3), budget_ms)
 
 
 def amount(what: str, size: int, value: float, unit: str, budget: float | None = None) -> Figure:
@@ -86,22 +85,7 @@ def sampled(call: Callable[[], object], rounds: int) -> list[float]:
     """Return how long each of `rounds` calls took, in seconds, after three that do not count."""
     for _ in range(3):
         call()
-    samples = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        call()
-        samples.append(time.perf_counter() - started)
-    return samples
-
-
-async def timed(call: Callable[[], Awaitable[object]], rounds: int) -> list[float]:
-    """Return how long each of `rounds` awaited calls took, in seconds."""
-    samples = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        await call()
-        samples.append(time.perf_counter() - started)
-    return samples
+    return measure_calls(call, rounds)
 
 
 def sentence(rng: random.Random, number: int) -> str:
@@ -154,10 +138,6 @@ def fill(root: Path, size: int) -> None:
     cache.close()
 
 
-def peak_memory(process: int | str = "self") -> float:
-    """Return the largest resident memory a process has had, in MiB; 0 where /proc is missing or it has ended."""
-    try:
-        with open(f"/proc/{process}/status", encoding="ascii") as status:  # noqa: PTH123 - no file of a user's
-            return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return 0.0
+def points_of(figures: list[Figure], what: str) -> list[tuple[float, float]]:
+    """Return number of memories and median of each figure of a name."""
+    return sorted((item.size, item.p50) for item in figures if item.what == what)

@@ -24,15 +24,14 @@ from agent_memory.engines.ann_index import AnnIndex
 from agent_memory.engines.shard_process import EngineClient
 from agent_memory.index import ExactCosines
 from agent_memory.memories import MigratableStorage
+from benchmarks.harness import await_calls, read_memory
 from benchmarks.latency.data import (
     Figure,
     amount,
     asked,
     figure,
-    peak_memory,
     question,
     sampled,
-    timed,
 )
 from benchmarks.latency.vectors import AGENT, queries
 
@@ -126,7 +125,7 @@ class Agent:
             self.note(f"filtered search, {name}, {when}", partial(self.search, filters), budget)
         self.note(f"dense candidates, {when}", self.dense)
         texts = iter([f"{question(self._rng)} in service {number}" for number in range(self.rounds)])
-        by_text = await timed(lambda: self.storage.search(next(texts)), self.rounds)
+        by_text = await await_calls(lambda: self.storage.search(next(texts)), self.rounds)
         self.figures.append(figure(f"hybrid search by text, {when}", self.size, by_text))
 
     async def migrate(self, budget: float | None) -> None:
@@ -173,9 +172,15 @@ class Agent:
     def memory(self) -> list[Figure]:
         """Return what this process and the holder of the shard have taken at most."""
         client = self.index.engine
-        holder = peak_memory(client.pid) if isinstance(client, EngineClient) else 0.0
+        holder = read_memory(client.pid, "VmHWM") if isinstance(client, EngineClient) else 0.0
         return [
-            amount("memory of the agent", self.size, peak_memory(), "MiB", 1024 if self.size >= _LARGE else None),
+            amount(
+                "memory of the agent",
+                self.size,
+                read_memory("self", "VmHWM"),
+                "MiB",
+                1024 if self.size >= _LARGE else None,
+            ),
             amount("memory of the shard's holder", self.size, holder, "MiB"),
         ]
 
@@ -196,7 +201,7 @@ class _Builder:
             except OSError:
                 continue
             if ours:
-                self.peak = max(self.peak, peak_memory(status.parent.name))
+                self.peak = max(self.peak, read_memory(status.parent.name, "VmHWM"))
 
 
 def _worst(what: str, size: int, late: list[float], budget_ms: float | None = None) -> Figure:

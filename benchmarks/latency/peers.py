@@ -82,8 +82,8 @@ def local_mode_figures(
     rows, made, began = vectors(size), memories(size), time.perf_counter()
     for begin in range(0, size, _IN_A_CALL):
         points = [
-            models.PointStruct(id=at, vector=rows[at].tolist(), payload={"category": made[at].category})
-            for at in range(begin, min(size, begin + _IN_A_CALL))
+            models.PointStruct(id=number, vector=rows[number].tolist(), payload={"category": made[number].category})
+            for number in range(begin, min(size, begin + _IN_A_CALL))
         ]
         client.upsert(AGENT, points)
         if time.perf_counter() - began > seconds:

@@ -12,7 +12,6 @@ share with a right result among those shown; of the strong results, the share th
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import re
@@ -22,17 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.embeddings import LocalEmbedder
-from agent_memory.models import Memory, SearchRequest
+from agent_memory.models import SearchRequest
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from benchmarks.harness import build_parser, open_embedder, print_report, store_items
 from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
 from benchmarks.retrieval.forms import NAME, OBSERVATIONS
-from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from agent_memory.embeddings import Embedder
     from benchmarks.retrieval.data import Group
 
 _UNANSWERABLE: Final = Path(__file__).with_name("unanswerable.json")
@@ -64,27 +63,18 @@ class GradedAnswer:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.match", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--locomo", type=Path, metavar="FILE")
-    parser.add_argument("--jsonl", type=Path, metavar="FILE", nargs="+", default=[])
-    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser = build_parser("match", __doc__, "--locomo", "--jsonl", "--vectors", "--embedder", "--json")
     args = parser.parse_args()
-    embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
-    try:
+    with open_embedder(args.embedder, args.vectors) as embedder:
         answers = [answer for name, groups in _load_sets(args) for answer in asyncio.run(_ask(name, groups, embedder))]
-    finally:
-        if embedder is not None:
-            embedder.close()
     if not answers:
         parser.error("a set is needed: --locomo FILE or --jsonl FILE")
     report = build_report(answers)
-    print(json.dumps(report, indent=2) if args.json else render_report(report))
+    print_report(report, render_report(report), as_json=args.json)
     return 0
 
 
-def _load_sets(args: argparse.Namespace) -> Iterator[tuple[str, list[Group]]]:
+def _load_sets(args: Any) -> Iterator[tuple[str, list[Group]]]:
     for form in _FORMS if args.locomo else ():
         yield f"{args.locomo.stem} {form}", load_locomo(args.locomo, [], "turn", form)
     for path in args.jsonl:
@@ -92,30 +82,20 @@ def _load_sets(args: argparse.Namespace) -> Iterator[tuple[str, list[Group]]]:
             yield f"{path.stem} {form}".strip(), load_jsonl(path, form or NAME)
 
 
-async def _ask(name: str, groups: list[Group], embedder: KeptVectors | None) -> list[GradedAnswer]:
+async def _ask(name: str, groups: list[Group], embedder: Embedder | None) -> list[GradedAnswer]:
     frames = json.loads(_UNANSWERABLE.read_text("utf-8"))
     settings, answers = ServiceSettings.model_validate({} if embedder else {"embedder": "none"}), []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
         for number, group in enumerate(groups):
             storage = FileStorage(f"bench-{number}", folder, settings=settings, embedder=embedder)
             try:
-                ids = await _store(storage, group)
+                ids = {key: memory_id for memory_id, key in (await store_items(storage, group.items)).items()}
                 for kind, text, gold, now in _list_questions(group, groups[(number + 1) % len(groups)], frames):
                     answer = await storage.answer(SearchRequest(text, _LIMIT, now or group.now))
                     answers.append(_grade(name, kind, answer, {ids[key] for key in gold}))
             finally:
                 await storage.close()
     return answers
-
-
-async def _store(storage: FileStorage, group: Group) -> dict[str, str]:
-    memories = [
-        Memory(agent_id=storage.agent_id, content=item.text, timestamp=item.when, created_by_session=item.session)
-        for item in group.items
-    ]
-    await storage.store_many(memories)
-    await storage.prepare()
-    return {item.key: memory.id for item, memory in zip(group.items, memories, strict=True)}
 
 
 def _list_questions(
@@ -173,14 +153,13 @@ def _mean(values: Iterable[bool]) -> float:
     return sum(values) / max(1, len(values))
 
 
-def render_report(report: dict[str, dict[str, dict[str, float]]]) -> str:
-    """Return a report as a table."""
+def render_report(report: dict[str, dict[str, dict[str, float]]]) -> Iterator[str]:
+    """Yield the lines of a report."""
     head = f"{'set':28}{'questions':>12}{'n':>6}{'strong':>8}{'weak':>8}{'none':>8}"
-    lines = [f"{head}{'right of strong: answers, results':>36}"]
+    yield f"{head}{'right of strong: answers, results':>36}"
     for name, kinds in report.items():
         for kind, row in kinds.items():
             line = f"{name:28}{kind:>12}{row['count']:>6.0f}{row['strong']:>8.3f}{row['weak']:>8.3f}{row['none']:>8.3f}"
             if "right_answers" in row:
                 line += f"{row['right_answers']:>28.3f} / {row['right_results']:.3f}"
-            lines.append(line)
-    return "\n".join(lines)
+            yield line

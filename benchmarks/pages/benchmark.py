@@ -17,7 +17,6 @@ its domains, 50 of none; right is the domain, or none for those. The floor was c
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import tempfile
@@ -34,6 +33,7 @@ from agent_memory.knowledge.topics.markdown import MAX_TOKENS, count_tokens, spl
 from agent_memory.knowledge.topics.page import Page
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
+from benchmarks.harness import build_parser
 from benchmarks.pages.data import Talk, load_requests, load_talks
 
 if TYPE_CHECKING:
@@ -156,12 +156,9 @@ def _shares(right: list[bool], unfiled: list[bool]) -> dict[str, float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="benchmarks.pages", description=__doc__)
+    parser = build_parser("pages", __doc__, "--rounds", "--seed", "--json", rounds=20, seed=14)
     parser.add_argument("--locomo", type=Path, required=True)
     parser.add_argument("--clinc", type=Path)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=14)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     report: dict[str, object] = {}
     for talk in load_talks(options.locomo):

@@ -26,14 +26,13 @@ Embedding takes most of the time; `--vectors` keeps what was embedded in a file 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory import storage as backends
 from agent_memory.embeddings import LocalEmbedder
+from benchmarks.harness import build_parser
 from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
 from benchmarks.retrieval.forms import FORMS, NAME, OBSERVATIONS
 from benchmarks.retrieval.metrics import DEPTH
@@ -43,6 +42,7 @@ from benchmarks.retrieval.sealed import WAYS
 from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
     from benchmarks.retrieval.data import Group
@@ -84,28 +84,15 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--locomo",
-        type=Path,
-        metavar="FILE",
-        help="data/locomo10.json of the project snap-research/locomo on GitHub (CC BY-NC 4.0)",
-    )
-    parser.add_argument(
-        "--jsonl", type=Path, metavar="FILE", nargs="+", default=[], help="any set of memories and queries, one a line"
-    )
+    parser = build_parser("retrieval", __doc__, "--locomo", "--jsonl", "--embedder", "--vectors", "--json", "--plot")
     forms = [*FORMS, OBSERVATIONS]
     parser.add_argument("--form", default=NAME, help=f"of turns, with commas between: {', '.join([*forms, _ALL])}")
     parser.add_argument("--conversations", default="", help="names, with commas between; all when omitted")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what one memory is")
     parser.add_argument("--backend", choices=("file", "vector"), default="file")
-    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
     parser.add_argument("--sealed", choices=WAYS, default="none", help="what is sealed before the first question")
-    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
     parser.add_argument("--k", default="1,5,10", help="cut-offs, with commas between")
     parser.add_argument("--details", action="store_true", help="all figures of each set, where there are several")
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
     return parser
 
 

@@ -65,14 +65,14 @@ def _parts(labels: Sequence[str], run: Run, ks: Sequence[int]) -> dict[str, dict
     """Return the means of the questions of each label."""
     found: dict[str, dict[str, Any]] = {}
     for label in sorted(set(labels)):
-        chosen = [at for at, each in enumerate(labels) if each == label]
+        chosen = [number for number, each in enumerate(labels) if each == label]
         means = {name.lower(): _means([each[at] for at in chosen], ks) for name, each in run.outcomes.items()}
         found[label] = {"queries": len(chosen), **means}
     return found
 
 
 def _means(outcomes: Sequence[Outcome], ks: Sequence[int]) -> dict[str, float]:
-    rows = [measure(one, ks) for one in outcomes]
+    rows = [measure(outcome, ks) for outcome in outcomes]
     return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in rows[0]}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory import storage as backends
 from agent_memory.settings import ServiceSettings
-from benchmarks._sealing import without_children
+from benchmarks.harness import ManualClock, seal_by_hand
 from benchmarks.retrieval.metrics import DEPTH, Outcome, outcome
 from benchmarks.retrieval.profiles import profiled
 from benchmarks.retrieval.rivals import Found, Rivals
@@ -19,7 +19,6 @@ from benchmarks.retrieval.sealed import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from agent_memory.embeddings import Embedder
     from agent_memory.storage import FileStorage, MemoryStorage
@@ -53,16 +52,6 @@ class Run:
     milliseconds: list[float] = field(default_factory=list)
 
 
-class _Clock:
-    """Tells the moment that was set last."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @dataclass(frozen=True)
 class _Asked:
     """A group whose memories are stored, with all that its questions are asked of."""
@@ -71,7 +60,7 @@ class _Asked:
     group: Group
     storage: MemoryStorage
     key_of: Mapping[str, str]
-    clock: _Clock
+    clock: ManualClock
     rivals: Rivals
 
 
@@ -88,9 +77,9 @@ async def measure(groups: Sequence[Group], backend: str, embedder: Embedder | No
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
     # By name: the vector backend comes with the engine.
     kind: type[FileStorage] = getattr(backends, "FileStorage" if backend == "file" else "VectorStorage")
-    with tempfile.TemporaryDirectory() as folder, without_children():
+    with tempfile.TemporaryDirectory() as folder, seal_by_hand():
         for number, group in enumerate(groups):
-            clock = _Clock(group.now)
+            clock = ManualClock(group.now)
             opened = partial(kind, f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)
             storage, key_of = await filled(opened, group.items, sealed, embedder.identity if embedder else None)
             try:

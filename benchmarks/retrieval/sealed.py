@@ -57,13 +57,13 @@ async def filled(
     *sealed, rest = portions(items, way)
     for portion in sealed:
         storage, memories = opened(), list[Memory]()
-        for at, item in enumerate(portion):
-            draft = way == "mixed" and at % _CHANGED == 0
+        for number, item in enumerate(portion):
+            draft = way == "mixed" and number % _CHANGED == 0
             memories.append(_memory(storage, item, item.text + " Draft" * draft))
             keys[memories[-1].id] = item.key
             if draft:
                 changed[memories[-1].id] = item.text
-            if way == "mixed" and at % _FORGOTTEN == 1:
+            if way == "mixed" and number % _FORGOTTEN == 1:
                 memories.append(_memory(storage, item, f"{item.text} Twice"))
                 forgotten.append(memories[-1].id)
         await storage.store_many(memories)

@@ -58,8 +58,8 @@ class KeptVectors(Embedder):
             self._kept.put_many(self.identity, fresh)
             self._known |= fresh
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for at, text in enumerate(texts):
-            vectors[at] = self._known[text_hash(text)]
+        for number, text in enumerate(texts):
+            vectors[number] = self._known[text_hash(text)]
         return vectors
 
     def close(self) -> None:

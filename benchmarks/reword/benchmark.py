@@ -10,7 +10,6 @@ contradictions, so that no such rule could lean on their words. Fails when a not
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import re
@@ -18,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import build_parser
 from benchmarks.reword.reading import Reader, conditions
 from benchmarks.reword.rewording import Frames, names, readings
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Write the world; 1 when something in it could not be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reword", description=__doc__.partition("\n")[0])
+    parser = build_parser("reword", __doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--frames", required=True, choices=names(), help="in whose words")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")

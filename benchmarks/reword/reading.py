@@ -7,79 +7,28 @@ file at hand says.
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 _S: Final = r"(?P<s>[a-z-]+(?: [a-z-]+){3})"
 _VALUE: Final = r"(?P<n>\d+) (?P<unit>[a-z]+)"
 _PLAIN: Final = r"(?P<pred>[^;]+?)"
-_CLAIMS: Final[tuple[tuple[str, str], ...]] = (
-    ("bridge", rf"{_S} mirrors every setting and rule of the (?P<other>[a-z -]+)"),
-    ("setting.pinned", rf"Operators pinned the {_S} to {_VALUE} for its (?P<slot>[a-z -]+), and .*"),
-    ("setting.agreed", rf"The agreed setting for the {_S} is {_VALUE}"),
-    ("setting.every", rf"Every deployment of the {_S} runs with an? (?P<slot>[a-z -]+) of {_VALUE}, .*"),
-    ("setting.converted", rf"{_S} (?:is set to an? (?P<slot>[a-z -]+) of|keeps its (?P<slot2>[a-z -]+) at) {_VALUE}"),
-    ("setting.bare", rf"{_S} is configured with {_VALUE}"),
-    ("setting.again", rf"{_S} keeps an? (?P<slot>[a-z -]+) of {_VALUE}"),
-    ("setting", rf"{_S} uses an? (?P<slot>[a-z -]+) of {_VALUE}"),
-    ("rule.fine", rf"Doing (?P<do>.+) inside the {_S} is fine .*"),
-    ("rule.forbidden", rf"It is forbidden for the {_S} to (?P<do>.+)"),
-    ("rule.convenient", rf"{_S} is allowed to (?P<do>.+) whenever .*"),
-    ("rule.stale", rf"{_S} is permitted to (?P<do>.+)"),
-    ("rule.may", rf"{_S} may freely (?P<do>.+)"),
-    ("rule.again", rf"{_S} should never (?P<do>.+)"),
-    ("rule", rf"{_S} must never (?P<do>.+)"),
-    ("issue.plain", rf"There is an open issue where the {_S} {_PLAIN}"),
-    ("issue.solved", rf"The {_S} has stopped showing that it {_PLAIN}; .*"),
-    ("issue.stale", rf"{_S} no longer {_PLAIN} \(closed\)"),
-    ("issue.over", rf"{_S} no longer {_PLAIN}"),
-    ("issue.again", rf"Confirmed: {_S} (?P<both>[^;]+)"),
-    ("fault.stale", rf"{_S}: {_PLAIN} — never observed, .*"),
-    ("fault.unseen", rf"Nobody has ever seen the {_S} {_PLAIN}; .*"),
-    ("fault.clean", rf"In every environment tried so far the {_S} runs clean: {_PLAIN} has not happened once"),
-    ("fault.plain", rf"In production, {_S} {_PLAIN} without warning"),
-    ("fault.never", rf"{_S} never {_PLAIN}, whatever happens"),
-    ("cause.elsewhere", rf"The explanation for the {_S} {_PLAIN} was traced elsewhere; (?P<cause>.+) plays no part"),
-    ("cause.reason", rf"The reason the {_S} {_PLAIN} is that (?P<cause>.+)"),
-    ("cause.not", rf"It is not true that {_S} {_PLAIN} because (?P<cause>.+)"),
-    ("cause.other", rf"{_S} {_PLAIN} for reasons that have nothing to do with (?P<cause>.+)"),
-    ("cause.stale", rf"{_S} {_PLAIN}, and (?P<cause>.+) is not why"),
-    ("cause", rf"{_S} {_PLAIN} because (?P<cause>.+)"),
-    ("cause.again", rf"{_S} {_PLAIN} since (?P<cause>.+)"),
-    ("fault.again", rf"{_S} {_PLAIN} (?P<when>whenever .+)"),
-    ("both", rf"{_S} (?P<both>[^;]+)"),
-)
-_REST: Final[tuple[tuple[str, str], ...]] = (
-    ("no.setting", rf"it is configured with {_VALUE}"),
-    ("no.rule", r"it may freely (?P<do>.+)"),
-    ("no.issue", rf"it no longer {_PLAIN}"),
-    ("no.fault", rf"it never {_PLAIN}, whatever happens"),
-    ("no.effect", rf"it {_PLAIN} for a reason other than (?P<cause>.+)"),
-)
-_WRAPPED: Final[tuple[tuple[str, str], ...]] = (
-    ("denied", r"It is not the case that the (?P<inner>.+)"),
-    ("mistaken", r"Contrary to the runbook, it is wrong that the (?P<inner>.+); .*"),
-    ("both", r"(?P<inner>[^;]+); separately, operators report that (?P<rest>.+)"),
-    ("until", r"Until the [\d.]+ rollout, (?P<inner>.+); the rollout changed that, .*"),
-)
+
+
+def _load_readings() -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return form and pattern of each reading, by section, in the order in which they are tried."""
+    sections = tomllib.loads(Path(__file__).with_name("readings.toml").read_text("utf-8"))
+    gaps = {"{S}": _S, "{VALUE}": _VALUE, "{PLAIN}": _PLAIN}
+    return {
+        name: tuple((form, re.sub(r"\{[A-Z]+\}", lambda gap: gaps[gap[0]], text)) for form, text in section.items())
+        for name, section in sections.items()
+    }
+
+
+_READINGS: Final = _load_readings()
 _TAIL: Final = re.compile(r"^(.*?)(?: — (?!never observed)|, (?=(?:which|so|and (?:it|no))\b)).*$")
-_CARRIED: Final[tuple[tuple[str, str], ...]] = (
-    ("reason", r"Chosen deliberately: (?P<reason>.+), so anything .*"),
-    ("ban", r"Not negotiable: (?P<reason>.+)"),
-    ("open", r"Reproduces .*, and only (?P<when>.+), so .*"),
-    ("traced", r"Worked this out .*?: (?P<cause>.+)"),
-    ("found", r"Found the hard way"),
-    ("stale", r"Recorded before the .* was re-tuned.*"),
-    ("same", r"Same setting, .*"),
-    ("converted", r"Converted from .*"),
-    ("unrelated", r"Observed on the same component, unrelated .*"),
-    ("history", r"History, .*"),
-    ("template", r"The two are provisioned .*"),
-    ("restated", r"Restated .*"),
-    ("corrected", r"Corrected after .*"),
-    ("two", r"Two observations .*"),
-    ("other", r"(?:Recorded while|Written up|Checked against|Surveyed across|Noted while|Captured from) .*"),
-)
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+")
 
 
@@ -118,15 +67,15 @@ class Reader:
     def claim(self, title: str) -> Claim | None:
         """Return what a title says; None if it is of no known form."""
         text = title.strip()
-        if found := _first(_WRAPPED, text):
+        if found := _first(_READINGS["wrapped"], text):
             form, parts = found
             inner = self.claim(parts["inner"])
-            rest = _first(_REST, parts["rest"]) if "rest" in parts else None
+            rest = _first(_READINGS["rest"], parts["rest"]) if "rest" in parts else None
             if inner is None or ("rest" in parts and rest is None):
                 return None
             second = Claim(rest[0], {**rest[1], "s": inner.subject}) if rest else None
             return Claim(form, inner=inner, rest=second)
-        found = _first(_CLAIMS, _without_tail(text).rstrip("."))
+        found = _first(_READINGS["claims"], _without_tail(text).rstrip("."))
         if found is None:
             return None
         form, parts = found
@@ -157,7 +106,7 @@ def sentences(body: str) -> list[str]:
 
 def carried(sentence: str) -> tuple[str, dict[str, str]] | None:
     """Return the kind of a sentence that carries something, and what; None for one that is there for its length."""
-    return _first(_CARRIED, sentence.rstrip("."))
+    return _first(_READINGS["carried"], sentence.rstrip("."))
 
 
 def conditions(bodies: list[str]) -> set[str]:

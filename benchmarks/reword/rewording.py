@@ -14,29 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FOLDER: Final = Path(__file__).parent / "rewordings"
-_ONES: Final = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS: Final = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_ONES: Final = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS: Final = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
 _SHORT: Final = {
     "milliseconds": "ms", "seconds": "s", "minutes": "min", "hours": "h", "days": "d", "percent": "%",
     "kilobytes": "kB", "megabytes": "MB",

@@ -25,8 +25,6 @@ memories take 8 GB of disk and some minutes.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import tempfile
 from dataclasses import replace
@@ -34,11 +32,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.store.memory_storage import SEALED_AT
-from benchmarks.latency.scratchpad import scratchpads
+from benchmarks.harness import build_parser, print_report
 from benchmarks.scale.compaction import compaction
 from benchmarks.scale.data import fill
 from benchmarks.scale.process import figures_of
 from benchmarks.scale.report import document, is_kept, plot, table
+from benchmarks.scale.scratchpad import scratchpads
 from benchmarks.scale.start_process import starts, unsealed_starts
 from benchmarks.scale.whole_run import doctor, exporting, sealing
 
@@ -91,11 +90,8 @@ def prompts(root: Path, size: int) -> list[Figure]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when every budget was kept."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.partition("\n")[0])
+    parser = build_parser("scale", __doc__, "--rounds", "--json", "--plot")
     parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of memories, with commas")
-    parser.add_argument("--rounds", type=int, default=200, help="calls behind each percentile")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
     args = parser.parse_args(argv)
     figures = []
     for size in (int(part) for part in args.sizes.split(",")):
@@ -105,5 +101,5 @@ def main(argv: Sequence[str] | None = None) -> int:
                 figures.append(each)
     if args.plot:
         plot(figures, args.plot)
-    print(json.dumps(document(figures), indent=1) if args.json else table(figures))
+    print_report(document(figures), [table(figures)], as_json=args.json)
     return 0 if all(map(is_kept, figures)) else 1

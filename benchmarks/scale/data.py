@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import time
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -20,7 +19,7 @@ from benchmarks.latency.data import sentence
 from benchmarks.latency.vectors import AGENT, portions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Iterator
     from pathlib import Path
 
     from benchmarks.latency.data import Figure
@@ -29,8 +28,7 @@ SPAN: Final = timedelta(days=365)
 _AT_ONCE: Final = 5_000
 _TAGS: Final = 100
 _A_SESSION: Final = 20
-_SECONDS: Final = 10.0
-_LEAST: Final = 3
+MOST_SECONDS: Final = 10.0
 
 
 def settings_of(root: Path, embedder: str = "none") -> ServiceSettings:
@@ -81,29 +79,9 @@ def write_lines(root: Path, count: int, first: int) -> None:
             writer.append([Change("put", MEMORY.name, memory.id, memory.to_record())])
 
 
-def sampled_for(call: Callable[[], object], rounds: int, seconds: float = _SECONDS) -> list[float]:
-    """Return how long calls took, in seconds: so many, or at least three where that takes longer than `seconds`."""
-    samples, end = list[float](), time.perf_counter() + seconds
-    while len(samples) < rounds and (len(samples) < _LEAST or time.perf_counter() < end):
-        began = time.perf_counter()
-        call()
-        samples.append(time.perf_counter() - began)
-    return samples
-
-
-async def timed_for(call: Callable[[], Awaitable[object]], rounds: int, seconds: float = _SECONDS) -> list[float]:
-    """Do as `sampled_for`, with calls that are awaited."""
-    samples, end = list[float](), time.perf_counter() + seconds
-    while len(samples) < rounds and (len(samples) < _LEAST or time.perf_counter() < end):
-        began = time.perf_counter()
-        await call()
-        samples.append(time.perf_counter() - began)
-    return samples
-
-
 def say(figures: list[Figure]) -> None:
     """Hand figures to the process that started this one."""
-    print(json.dumps([asdict(each) for each in figures]), flush=True)
+    print(json.dumps([asdict(figure) for figure in figures]), flush=True)
 
 
 def run(measuring: Awaitable[list[Figure]]) -> None:

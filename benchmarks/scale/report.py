@@ -6,6 +6,9 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from benchmarks.harness import draw_lines
+from benchmarks.latency.data import points_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -85,8 +88,8 @@ def exponents(figures: Sequence[Figure]) -> dict[str, float]:
     Least squares over logarithms: 0 does not grow, 1 grows as the number of memories. Needs two sizes.
     """
     found = {}
-    for what in dict.fromkeys(each.what for each in figures):
-        points = [(math.log(one.size), math.log(one.p50)) for one in figures if one.what == what and one.p50 > 0]
+    for what in dict.fromkeys(figure.what for figure in figures):
+        points = [(math.log(size), math.log(p50)) for size, p50 in points_of([*figures], what) if p50 > 0]
         middle = sum(x for x, _ in points) / max(1, len(points))
         spread = sum((x - middle) ** 2 for x, _ in points)
         if spread:
@@ -96,10 +99,10 @@ def exponents(figures: Sequence[Figure]) -> dict[str, float]:
 
 def table(figures: Sequence[Figure]) -> str:
     """Return a row for each figure, a column for each size: the median, and the 95th percentile where it differs."""
-    sizes, powers = sorted({each.size for each in figures}), exponents(figures)
+    sizes, powers = sorted({figure.size for figure in figures}), exponents(figures)
     lines = [f"{'what':<52}{'unit':>5}" + "".join(f"{size:>20,}" for size in sizes) + f"{'exponent':>10}  budget"]
-    for what in dict.fromkeys(each.what for each in figures):
-        row = {each.size: each for each in figures if each.what == what}
+    for what in dict.fromkeys(figure.what for figure in figures):
+        row = {figure.size: figure for figure in figures if figure.what == what}
         cells = "".join(f"{_cell(row.get(size)):>20}" for size in sizes)
         power = f"{powers[what]:.2f}" if what in powers else ""
         unit = next(iter(row.values())).unit
@@ -111,30 +114,16 @@ def table(figures: Sequence[Figure]) -> str:
 def document(figures: Sequence[Figure]) -> dict[str, Any]:
     """Return all that is known, for machines."""
     rows = []
-    for each in figures:
-        budget = budget_of(each)
-        held = {"budget": None if budget is None else budget.limit, "kept": is_kept(each)}
-        rows.append({**asdict(each), **held})
+    for figure in figures:
+        budget = budget_of(figure)
+        held = {"budget": None if budget is None else budget.limit, "kept": is_kept(figure)}
+        rows.append({**asdict(figure), **held})
     return {"figures": rows, "exponents": exponents(figures), "kept": all(map(is_kept, figures))}
 
 
 def plot(figures: Sequence[Figure], path: Path) -> None:
     """Draw medians over the number of memories."""
-    import matplotlib as mpl  # only for those who ask
-
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
-
-    chart, axes = plt.subplots(figsize=(9, 6), layout="constrained")
-    for what in DRAWN:
-        points = sorted((each.size, each.p50) for each in figures if each.what == what)
-        if points:
-            axes.plot(*zip(*points, strict=True), "o-", label=what)
-    axes.set(xscale="log", yscale="log", xlabel="memories", ylabel="milliseconds, median")
-    axes.grid(visible=True, which="both", alpha=0.25)
-    axes.legend(fontsize=8)
-    chart.savefig(path, dpi=130)
-    plt.close(chart)
+    draw_lines({what: points_of([*figures], what) for what in DRAWN}, path, "milliseconds, median")
 
 
 def _cell(figure: Figure | None) -> str:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
+from benchmarks.harness import await_calls, measure_calls
 from benchmarks.latency.data import Figure, asked, figure, question
 from benchmarks.latency.vectors import AGENT, queries
-from benchmarks.scale.data import run, sampled_for, settings_of, timed_for, write_lines
+from benchmarks.scale.data import MOST_SECONDS, run, settings_of, write_lines
 
 if TYPE_CHECKING:
     from agent_memory.index import Question
@@ -59,8 +60,8 @@ class Searcher:
         kinds |= {f"search, hybrid, {name}": partial(self.hybrid, some) for name, some in FILTERS.items()}
         found = []
         for what, call in kinds.items():
-            sampled_for(call, _WARM)
-            found.append(figure(what, self._size, sampled_for(call, self._rounds)))
+            measure_calls(call, _WARM, MOST_SECONDS)
+            found.append(figure(what, self._size, measure_calls(call, self._rounds, MOST_SECONDS)))
         return found
 
     def by_words(self) -> None:
@@ -95,8 +96,9 @@ async def asking(root: Path, size: int, rounds: int) -> list[Figure]:
     await service.storage.prepare(None)
     figures = Searcher(service.storage.opened, size, rounds).figures()
     await service.list_recent()
-    figures.append(figure("list_recent, 10 memories", size, await timed_for(service.list_recent, rounds)))
-    figures.append(figure("status", size, await timed_for(service.status, max(_WARM, rounds // 10))))
+    recent = await await_calls(service.list_recent, rounds, MOST_SECONDS)
+    states = await await_calls(service.status, max(_WARM, rounds // 10), MOST_SECONDS)
+    figures += [figure("list_recent, 10 memories", size, recent), figure("status", size, states)]
     await service.close()
     return figures
 

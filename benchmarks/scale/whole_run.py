@@ -23,7 +23,8 @@ from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY
 from agent_memory.store.memory_storage import SEALED_AT
 from agent_memory.store.segment_builder import seal_up
-from benchmarks.latency.data import Figure, amount, peak_memory
+from benchmarks.harness import read_memory
+from benchmarks.latency.data import Figure, amount
 from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import say, settings_of
 from benchmarks.scale.process import watched
@@ -62,7 +63,7 @@ def _measured(what: str, size: int, call: Callable[[], object]) -> list[Figure]:
     return [
         amount(what, size, time.perf_counter() - clock, "s"),
         amount(f"{what}, processor time", size, time.process_time() - processor, "s"),
-        amount(f"{what}, resident memory at most", size, peak_memory(), "MiB"),
+        amount(f"{what}, resident memory at most", size, read_memory("self", "VmHWM"), "MiB"),
     ]
 
 

@@ -14,7 +14,6 @@ everything as JSON.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -23,11 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.redaction import SecretRedactor
+from benchmarks.harness import build_parser
 from benchmarks.secrets.kinds import GROUPS, SETS, PlantedSecret, plant
 from benchmarks.secrets.peers import PEERS
 from benchmarks.secrets.statements import make_statements
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
 
     Redact = Callable[[str], str]
@@ -61,9 +62,9 @@ class LabelledText(NamedTuple):
 
 def main() -> None:
     """Measure and print tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, help="JSON lines to measure with instead")
+    parser = build_parser("secrets", __doc__)
     parser.add_argument("--seed", type=int, nargs="*", default=SEEDS)
+    parser.add_argument("--data", type=Path, help="JSON lines to measure with instead")
     parser.add_argument("--each", type=int, default=3, help="secrets of each kind and seed")
     parser.add_argument("--show", metavar="GROUP", help="print what is left of a group, of 'all', or what of 'clean'")
     parser.add_argument("--kinds", choices=SETS, default="all", help="for --show")
@@ -127,7 +128,7 @@ def leaks(redact: Redact, secret: PlantedSecret) -> bool:
 
 def _is_left(secret: str, text: str) -> bool:
     size = min(len(secret), max(6, (len(secret) + 1) // 2))
-    return secret in text or any(secret[at : at + size] in text for at in range(len(secret) - size + 1))
+    return secret in text or any(secret[number : number + size] in text for number in range(len(secret) - size + 1))
 
 
 def _leaks(redact: Redact, lot: list[LabelledText]) -> dict[str, Any]:

@@ -195,7 +195,7 @@ def _exported(number: int, some: Iterable[PlantedSecret]) -> dict[str, Any]:
 async def _imports(house: House, all_: Sequence[PlantedSecret]) -> None:
     rows = [{"content": each.text, "metadata": {"note": each.text}} for each in all_]
     await house.cli("import", house.given_file("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
-    others = [{"content": f"Note {at}: {each.text}"} for at, each in enumerate(all_)]
+    others = [{"content": f"Note {number}: {each.text}"} for number, each in enumerate(all_)]
     await house.cli("import", house.given_file("in.yaml", yaml.safe_dump(others, allow_unicode=True)))
 
 
@@ -443,6 +443,6 @@ def _is_in(secret: str, text: str) -> bool:
     size = min(len(secret), max(10, (len(secret) + 1) // 2))
     step = max(1, size // 2)
     block = max(1, size - step)
-    if not any(secret[at : at + block] in text for at in range(0, len(secret) - block + 1, step)):
+    if not any(secret[number : number + block] in text for number in range(0, len(secret) - block + 1, step)):
         return False
-    return any(secret[at : at + size] in text for at in range(len(secret) - size + 1))
+    return any(secret[number : number + size] in text for number in range(len(secret) - size + 1))

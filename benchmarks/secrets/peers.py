@@ -77,9 +77,9 @@ def _is_allowed(rule: dict[str, Any], match: re.Match[str], group: int, text: st
     targets = {"match": match[0], "line": text[start : end if end >= 0 else len(text)], "secret": secret}
     lists = [_REST, *rule.get("allowlists", ())]
     return any(
-        any(_compiled(each).search(targets[one.get("regexTarget", "secret")]) for each in one.get("regexes", ()))
-        or any(word in secret.lower() for word in one.get("stopwords", ()))
-        for one in lists
+        any(_compiled(each).search(targets[list_.get("regexTarget", "secret")]) for each in list_.get("regexes", ()))
+        or any(word in secret.lower() for word in list_.get("stopwords", ()))
+        for list_ in lists
     )
 
 

@@ -22,7 +22,6 @@ a date it finds overlaps the words and is the first day of a value that is one d
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import random
@@ -33,6 +32,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from agent_memory.times import TimeMention, times_in
+from benchmarks.harness import build_parser, get_percentile, get_share, print_report, render_figures, resample
 from benchmarks.times.dateless_texts import DATELESS, dateless
 
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")
@@ -84,14 +84,13 @@ class Case(NamedTuple):
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.times", description=__doc__.partition("\n")[0])
+    parser = build_parser("times", __doc__, "--json")
     parser.add_argument("--specs", type=Path, help="a DateTimeModel.json of microsoft/Recognizers-Text")
     parser.add_argument("--language", default="en", help="of the file, such as de")
     parser.add_argument("--part", choices=("tune", "judge"), default="judge")
     parser.add_argument("--rival", type=Path, help="the Python of an environment with dateparser")
     parser.add_argument("--false", action="store_true", help="dates found in texts without any, and the time taken")
     parser.add_argument("--failures", action="store_true", help="what is wrong, of the part for tuning only")
-    parser.add_argument("--json", action="store_true", help="for machines")
     args = parser.parse_args()
     rows: dict[str, Any] = {}
     if args.specs is not None:
@@ -102,11 +101,7 @@ def main() -> None:
     if args.false:
         rows["false"] = false_dates()
         rows["time"] = timed()
-    if args.json:
-        print(json.dumps(rows))
-        return
-    for name, row in rows.items():
-        print(f"{name:12}", ", ".join(f"{key} {value}" for key, value in row.items()))
+    print_report(rows, render_figures(rows), as_json=args.json)
 
 
 def read(path: Path, part: str) -> list[Case]:
@@ -219,20 +214,16 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 def _share(hits: list[list[bool]]) -> dict[str, Any]:
     """Return the share of true values, and the interval of 95 % by drawing cases again."""
-    choose = random.Random(1)
     counted = [rights for rights in hits if rights]
-    shares = []
-    for _ in range(_DRAWS):
-        drawn = [right for rights in choose.choices(counted, k=len(counted)) for right in rights]
-        shares.append(sum(drawn) / len(drawn))
-    shares.sort()
-    rights = [right for each in counted for right in each]
-    low, high = shares[int(0.025 * _DRAWS)], shares[int(0.975 * _DRAWS)]
-    return {
-        "right": round(sum(rights) / len(rights), 3),
-        "interval": (round(low, 3), round(high, 3)),
-        "results": len(rights),
-    }
+    rights = [right for case in counted for right in case]
+
+    def get_mean(sample: list[list[bool]]) -> float:
+        drawn = [right for case in sample for right in case]
+        return sum(drawn) / len(drawn)
+
+    drawn = resample(counted, get_mean, _DRAWS, seed=1)
+    low, high = get_percentile(drawn, 0.025), get_percentile(drawn, 0.975)
+    return {"right": get_share(rights), "interval": (round(low, 3), round(high, 3)), "results": len(rights)}
 
 
 def rival(cases: list[Case], language: str, python: Path) -> dict[str, Any]:
@@ -301,9 +292,9 @@ def _milliseconds(text: str, said: datetime) -> float:
 
 
 def _told(taken: list[list[float]]) -> dict[str, float]:
-    every, best = sorted(each for some in taken for each in some), sorted(min(some) for some in taken)
+    readings, best = [milliseconds for text in taken for milliseconds in text], list(map(min, taken))
     return {
-        "median": round(every[len(every) // 2], 2),
-        "p99": round(every[int(len(every) * 0.99)], 2),
-        "p99 of best": round(best[int(len(best) * 0.99)], 2),
+        "median": round(get_percentile(readings, 0.5), 2),
+        "p99": round(get_percentile(readings, 0.99), 2),
+        "p99 of best": round(get_percentile(best, 0.99), 2),
     }

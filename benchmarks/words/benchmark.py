@@ -11,8 +11,6 @@ that is its share of a seal.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import random
 import sqlite3
@@ -26,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index.buffer_part import PostingLists
 from agent_memory.index.results import LengthNorm, RankingSettings
+from benchmarks.harness import build_parser, get_percentile, print_report
 from benchmarks.words.sealed import Asked, sealed, tantivy_index
 
 if TYPE_CHECKING:
@@ -43,19 +42,16 @@ Texts = list[list[str]]
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.words", description=__doc__.partition("\n")[0])
+    parser = build_parser("words", __doc__, "--json")
     parser.add_argument("--texts", type=int, default=100_000)
-    parser.add_argument("--json", action="store_true", help="for machines")
     args = parser.parse_args()
     rows = measure(args.texts)
-    if args.json:
-        print(json.dumps(rows))
-        return
-    for name, row in rows.items():
-        print(
-            f"{name:12} build {row['build']:.2f} s, one more {row['more']:.3f} ms, "
-            f"a question {row['question']:.2f} ms, p95 {row['p95']:.2f} ms"
-        )
+    lines = [
+        f"{name:12} build {row['build']:.2f} s, one more {row['more']:.3f} ms, "
+        f"a question {row['question']:.2f} ms, p95 {row['p95']:.2f} ms"
+        for name, row in rows.items()
+    ]
+    print_report(rows, lines, as_json=args.json)
 
 
 def measure(count: int) -> dict[str, dict[str, float]]:
@@ -133,8 +129,7 @@ def _tantivy(texts: Texts, questions: Texts) -> dict[str, float]:
 
 
 def _row(build: float, more: float, asked: list[float]) -> dict[str, float]:
-    ordered = sorted(asked)
-    mean, p95 = sum(asked) / len(asked), ordered[int(0.95 * len(ordered))]
+    mean, p95 = sum(asked) / len(asked), get_percentile(asked, 0.95)
     return {"build": build, "more": 1000 * more / _QUESTIONS, "question": 1000 * mean, "p95": 1000 * p95}
 
 

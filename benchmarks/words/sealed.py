@@ -31,7 +31,7 @@ def sealed(texts: Sequence[Sequence[str]], folder: Path) -> WordLists:
         some = texts[begin : begin + _AT_ONCE]
         place = folder / str(begin)
         place.mkdir()
-        rows = [_row(begin + at, text) for at, text in enumerate(some)]
+        rows = [_row(begin + number, text) for number, text in enumerate(some)]
         seal(place, rows, SegmentInfo("memory", begin + 1, begin + len(some), 0, 0, 0))
         parts.append((Segment(place), np.ones(len(some), bool)))
     whole = folder / "whole"

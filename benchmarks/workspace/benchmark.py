@@ -16,7 +16,6 @@ Ends with 1 where something is wrong or slower than wanted.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -30,13 +29,17 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.workspace import Workspace
 from agent_memory.workspace.declaration.parser import read_declaration
+from benchmarks.harness import build_parser
 from benchmarks.workspace import load as _workspace_load
 from benchmarks.workspace import speed as _workspace_speed
 from benchmarks.workspace.worker import seed, work
+
+if TYPE_CHECKING:
+    import argparse
 
 PIPELINE: Final = Path(__file__).with_name("pipeline.yaml")
 _WORKER: Final = "benchmarks.workspace.worker"
@@ -66,16 +69,13 @@ class Report:
 
 def main() -> int:
     """Run what the command line asks for; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int)
+    parser = build_parser("workspace", __doc__, "--kills", "--seed", "--json", kills=None)
     parser.add_argument("--load", type=int, metavar="PROCESSES")
     parser.add_argument("--operations", type=int, default=1000)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--url")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--declaration", type=Path, default=PIPELINE)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="workspace-") as folder:
         if options.load:
@@ -167,12 +167,12 @@ def _heard(output: str, errors: str, ended: str, report: Report) -> None:
 
 def _end(folder: Path, report: Report) -> None:
     workers = [_started(folder, "work", random.Random(0)) for _ in range(_AT_ONCE)]
-    for each in workers:
+    for worker in workers:
         try:
-            output, errors = each.communicate(timeout=_END_SECONDS)
+            output, errors = worker.communicate(timeout=_END_SECONDS)
         except subprocess.TimeoutExpired:
-            each.kill()
-            report.wrong.append(f"round {report.rounds}: a worker was stuck: {each.communicate()[1].strip()[-200:]}")
+            worker.kill()
+            report.wrong.append(f"round {report.rounds}: a worker was stuck: {worker.communicate()[1].strip()[-200:]}")
         else:
             _heard(output, errors, "work", report)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from agent_memory.errors import AgentMemoryError, ConflictError
 from agent_memory.workspace import Workspace
+from benchmarks.harness import get_percentile
 
 _DECLARATION: Final = """
 workspace: load
@@ -37,7 +38,9 @@ def run(folder: Path, processes: int, operations: int, url: str | None, *, as_js
         workspace.tables.save("counters", {"number": number, "text": _TEXT})
     begun = time.monotonic()
     command = [sys.executable, "-m", "benchmarks.workspace.load", str(folder / "load"), str(operations), url or ""]
-    workers = [subprocess.Popen([*command, str(each)], stdout=subprocess.PIPE, text=True) for each in range(processes)]
+    workers = [
+        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True) for number in range(processes)
+    ]
     told = [json.loads(worker.communicate()[0]) for worker in workers]
     seconds = time.monotonic() - begun
     wrong = _wrong(workspace, told)
@@ -78,10 +81,8 @@ def _all_events(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _told(milliseconds: list[float]) -> dict[str, float]:
-    ordered = sorted(milliseconds)
-    place = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-    found = {name: round(ordered[int(len(ordered) * share)], 1) for name, share in place.items()}
-    return found | {"max": round(ordered[-1], 1)}
+    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+    return {name: round(get_percentile(milliseconds, share), 1) for name, share in shares.items()}
 
 
 def _work(folder: str, operations: str, url: str, process: str) -> None:

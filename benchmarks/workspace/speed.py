@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.workspace import Workspace
+from benchmarks.harness import get_percentile, measure_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,16 +91,16 @@ def _text(chance: random.Random, words: int) -> str:
 def _beside_writers(workspace: Workspace) -> float:
     command = [sys.executable, "-m", "benchmarks.workspace.load", str(workspace.folder), "2000", ""]
     writers = [
-        subprocess.Popen([*command, str(each)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for each in range(_WRITERS)
+        subprocess.Popen([*command, str(number)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for number in range(_WRITERS)
     ]
     try:
         time.sleep(6)  # until all of them write
         return _seconds(lambda: workspace.snapshots.make("beside", dump=True))
     finally:
-        for each in writers:
-            each.kill()
-            each.wait()
+        for writer in writers:
+            writer.kill()
+            writer.wait()
 
 
 def _size(workspace: Workspace) -> int:
@@ -107,17 +108,8 @@ def _size(workspace: Workspace) -> int:
 
 
 def _seconds(what: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    what()
-    return round(time.perf_counter() - begun, 3)
+    return round(measure_calls(what, 1)[0], 3)
 
 
 def _p95(times: int, what: Callable[[], object]) -> float:
-    taken = sorted(_seconds_exactly(what) for _ in range(times))
-    return round(taken[int(times * 0.95)] * 1000, 2)
-
-
-def _seconds_exactly(what: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    what()
-    return time.perf_counter() - begun
+    return round(get_percentile(measure_calls(what, times), 0.95) * 1000, 2)

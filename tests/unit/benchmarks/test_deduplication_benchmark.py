@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.deduplication import benchmark as deduplication
-from benchmarks.deduplication.benchmark import Counted, counted, measure, show, wilson
+from benchmarks.deduplication.benchmark import Counted, counted, measure, show
 from benchmarks.deduplication.data import SETS, load
 from benchmarks.deduplication.lookup import names
+from benchmarks.harness import get_wilson_interval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,9 +80,9 @@ def test_shares_and_their_bounds_are_those_of_the_books(data: Path) -> None:
     count = counted([True, True, False], labelled)
     assert count == Counted(said=2, right=1, there=2)
     assert (count.precision, count.recall, count.f1) == (0.5, 0.5, 0.5)
-    low, high = wilson(81, 263)
+    low, high = get_wilson_interval(81, 263)
     assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)  # R. Newcombe, Statistics in Medicine 17 (1998), table I
-    assert wilson(0, 0) == (0.0, 1.0)
+    assert get_wilson_interval(0, 0) == (0.0, 1.0)
     low, high = deduplication.f1_between([True, False, True], labelled)
     assert (low, high) == (1.0, 1.0)
 

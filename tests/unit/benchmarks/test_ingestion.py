@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.ingestion.benchmark import measure, share, turns_of
+from benchmarks.ingestion.benchmark import measure, turns_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,4 +23,3 @@ def test_every_figure_is_there_and_every_text_another_one(tmp_path: Path) -> Non
     texts = [turn.text for turn in [*turns_of(50, 80, 1), *turns_of(50, 80, 2)]]
     assert len(set(texts)) == 100
     assert all(80 <= len(text) <= 100 for text in texts)
-    assert (share([3, 1, 2], 0.5), share([3, 1, 2], 0.95)) == (2, 3)

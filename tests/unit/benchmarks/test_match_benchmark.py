@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("numpy")
 
+from agent_memory import embeddings
 from agent_memory.embeddings.testing import HashEmbedder
 from benchmarks.match import benchmark as match
 
@@ -22,7 +23,7 @@ def test_match_benchmark_reports_grades_by_kind(
         rows.append({"type": "query", "group": group, "text": "who sings", "gold": []})
     file = tmp_path / "one.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    monkeypatch.setattr(match, "LocalEmbedder", HashEmbedder)
+    monkeypatch.setattr(embeddings, "LocalEmbedder", HashEmbedder)
     monkeypatch.setattr(sys, "argv", ["match", "--json", "--jsonl", str(file)])
     assert match.main() == 0
     kinds = json.loads(capsys.readouterr().out)["one"]

@@ -15,10 +15,11 @@ from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Journal
+from benchmarks.harness import measure_calls
 from benchmarks.latency.data import Figure
 from benchmarks.latency.vectors import AGENT, portions, vectors
 from benchmarks.scale import benchmark as scale
-from benchmarks.scale.data import each_memory, fill, sampled_for
+from benchmarks.scale.data import each_memory, fill
 from benchmarks.scale.process import memory_of
 from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, plot, table
 from benchmarks.scale.store import Syncs
@@ -116,8 +117,8 @@ def test_an_agent_is_filled_over_a_year_with_vectors_for_all(tmp_path: Path) -> 
 
 
 def test_samples_end_with_their_rounds_or_after_three_that_take_too_long() -> None:
-    assert len(sampled_for(lambda: None, 9)) == 9
-    assert len(sampled_for(lambda: None, 9, seconds=0)) == 3
+    assert len(measure_calls(lambda: None, 9)) == 9
+    assert len(measure_calls(lambda: None, 9, 0)) == 3
 
 
 def test_syncs_of_other_files_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("rank_bm25")
 
+from agent_memory import embeddings
 from agent_memory.embeddings.testing import HashEmbedder
 from benchmarks import use
 
@@ -36,7 +37,7 @@ async def test_counting_nothing_changes_nothing_and_answers_that_are_opened_come
 def test_a_run_prints_each_way_of_counting(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(use, "LocalEmbedder", HashEmbedder)
+    monkeypatch.setattr(embeddings, "LocalEmbedder", HashEmbedder)
     monkeypatch.setattr(sys, "argv", ["use", "--rounds", "2", "--jsonl", str(path)])
     assert use.main() == 0
     printed = capsys.readouterr().out

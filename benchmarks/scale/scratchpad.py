@@ -1,6 +1,6 @@
 """What a session's requests pay for the scratchpad: the first one of a process, and those after it.
 
-    python -m benchmarks.latency.scratchpad ROOT ROUNDS
+    python -m benchmarks.scale.scratchpad ROOT ROUNDS
 
 is one such session: it says, as JSON on its standard output, the processor time of its first request, imports done,
 and the time of each later one, in seconds.
@@ -40,7 +40,7 @@ def scratchpads(root: Path, size: int, rounds: int) -> list[Figure]:
 
 
 def _session(root: Path, rounds: int) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.latency.scratchpad", str(root), str(rounds)]
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.scale.scratchpad", str(root), str(rounds)]
     told: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     return told
 

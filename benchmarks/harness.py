@@ -1,0 +1,301 @@
+"""Parts of all benchmarks: options, samples, intervals, pictures, clocks, filled stores, killed processes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from agent_memory.models import Memory
+from agent_memory.store import memory_storage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.storage import MemoryStorage
+    from benchmarks.retrieval.data import Item
+    from benchmarks.retrieval.vectors import KeptVectors
+
+_Row = TypeVar("_Row")
+_Z: Final = 1.96
+_LEAST_CALLS: Final = 3
+_LOOP_STEP: Final = 0.002
+_KILLED_SECONDS: Final = 120
+_FILE_CALLS: Final = (
+    "open", "write", "pwrite", "fsync", "rename", "replace", "unlink", "mkdir", "rmdir", "remove", "ftruncate",
+)  # fmt: skip
+"""Functions of `os` that change a file or its name. An archive itself is written without them."""
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "--embedder": {"choices": ("local", "none"), "default": "local", "help": "none: by words alone"},
+    "--json": {"action": "store_true", "help": "print JSON"},
+    "--jsonl": {"type": Path, "metavar": "FILE", "nargs": "+", "default": [], "help": "sets, see benchmarks.retrieval"},
+    "--kills": {"type": int, "default": 500, "help": "processes to kill"},
+    "--locomo": {"type": Path, "metavar": "FILE", "help": "data/locomo10.json of snap-research/locomo (CC BY-NC 4.0)"},
+    "--plot": {"type": Path, "metavar": "FILE.png", "help": "draw a picture; needs matplotlib"},
+    "--rounds": {"type": int, "default": 200, "help": "calls behind each percentile"},
+    "--seed": {"type": int, "default": 0, "help": "of all choices"},
+    "--vectors": {"type": Path, "metavar": "FILE.sqlite3", "help": "keeps what was embedded for the next run"},
+}
+
+
+def build_parser(name: str, doc: str | None, *options: str, **defaults: Any) -> argparse.ArgumentParser:
+    """Return the parser of a benchmark with some of the common options.
+
+    Args:
+        name: Name of the benchmark, without the package.
+        doc: Its docstring; the first paragraph is the description.
+        options: Names of common options.
+        defaults: Defaults of them that differ.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=(doc or "").partition("\n\n")[0])
+    for option in options:
+        parser.add_argument(option, **_OPTIONS[option])
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def print_report(report: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a report, as JSON or as lines of text."""
+    print(json.dumps(report, indent=2, ensure_ascii=False) if as_json else "\n".join(lines), flush=True)
+
+
+def render_figures(report: Mapping[str, Any], width: int = 12) -> Iterator[str]:
+    """Yield a line for each figure; the parts of a figure are joined."""
+    for name, value in report.items():
+        parts = ", ".join(f"{key} {part}" for key, part in value.items()) if isinstance(value, dict) else value
+        yield f"{name:{width}} {parts}"
+
+
+def render_rows(head: str, rows: Mapping[str, Mapping[str, Any]], width: int, first: int = 12) -> Iterator[str]:
+    """Yield the lines of a table whose rows have the same columns."""
+    for number, (name, row) in enumerate(rows.items()):
+        if number == 0:
+            yield " ".join([f"{head:{first}}", *(f"{column:>{width}}" for column in row)])
+        yield " ".join([f"{name:{first}}", *(f"{value:{width}}" for value in row.values())])
+
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+
+
+def get_percentile(samples: Sequence[float], share: float) -> float:
+    """Return the sample below which a share of them is; 0 without samples."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def get_share(passed: Sequence[bool]) -> float:
+    """Return the share of true values, rounded; 0 without values."""
+    return round(sum(passed) / len(passed), 3) if passed else 0.0
+
+
+def get_wilson_interval(hits: int, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share: E. B. Wilson, Journal of the American Statistical Association 22 (1927)."""
+    if not count:
+        return 0.0, 1.0
+    share, square = hits / count, _Z * _Z / count
+    middle, half = share + square / 2, _Z * (share * (1 - share) / count + square / count / 4) ** 0.5
+    return (middle - half) / (1 + square), (middle + half) / (1 + square)
+
+
+def resample(rows: Sequence[_Row], measure: Callable[[list[_Row]], float], draws: int, seed: int) -> list[float]:
+    """Return a measure of rows drawn again, in ascending order: a bootstrap."""
+    chance = random.Random(seed)
+    return sorted(measure(chance.choices(rows, k=len(rows))) for _ in range(draws))
+
+
+def measure_calls(call: Callable[[], object], rounds: int, most_seconds: float = math.inf) -> list[float]:
+    """Return the seconds of calls: so many, or at least three if they take longer than `most_seconds`."""
+    samples, end = list[float](), time.perf_counter() + most_seconds
+    while len(samples) < rounds and (len(samples) < _LEAST_CALLS or time.perf_counter() < end):
+        started = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - started)
+    return samples
+
+
+async def await_calls(
+    call: Callable[[], Awaitable[object]], rounds: int, most_seconds: float = math.inf
+) -> list[float]:
+    """Return what `measure_calls` does of calls that are awaited."""
+    samples, end = list[float](), time.perf_counter() + most_seconds
+    while len(samples) < rounds and (len(samples) < _LEAST_CALLS or time.perf_counter() < end):
+        started = time.perf_counter()
+        await call()
+        samples.append(time.perf_counter() - started)
+    return samples
+
+
+def read_memory(process: int | str, name: str) -> float:
+    """Return an amount of a process's status, such as VmHWM, in MiB; 0 if it is not known."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text("utf-8").splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:")), 0.0)
+
+
+@dataclass
+class LoopHold:
+    """The longest hold of the event loop so far, in seconds.
+
+    Attributes:
+        seconds: Processor time of the thread of the loop: what other programs took is not counted.
+        wall: By the clock.
+        process: Processor time of the process: also of a thread that keeps the interpreter to itself.
+    """
+
+    seconds: float = 0.0
+    wall: float = 0.0
+    process: float = 0.0
+
+
+@contextlib.asynccontextmanager
+async def watch_loop() -> AsyncIterator[LoopHold]:
+    """Watch how long the event loop is held while the body runs, by a task that wants to run every two milliseconds."""
+    hold, is_over = LoopHold(), asyncio.Event()
+
+    async def watch() -> None:
+        while not is_over.is_set():
+            cpu, wall, process = time.thread_time(), time.perf_counter(), time.process_time()
+            await asyncio.sleep(_LOOP_STEP)
+            hold.seconds = max(hold.seconds, time.thread_time() - cpu)
+            hold.process = max(hold.process, time.process_time() - process)
+            hold.wall = max(hold.wall, time.perf_counter() - wall - _LOOP_STEP)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    try:
+        yield hold
+    finally:
+        is_over.set()
+        await watching
+
+
+def draw_lines(
+    lines: Mapping[str, Sequence[tuple[float, float]]], path: Path, unit: str, base: str = "memories"
+) -> None:
+    """Draw a line of points for each name, with logarithmic axes."""
+    import matplotlib as mpl  # only for those who ask
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    chart, axes = plt.subplots(figsize=(9, 6), layout="constrained")
+    for name, points in lines.items():
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-", label=name)
+    axes.set(xscale="log", yscale="log", xlabel=base, ylabel=unit)
+    axes.grid(visible=True, which="both", alpha=0.25)
+    axes.legend(fontsize=8)
+    chart.savefig(path, dpi=130)
+    plt.close(chart)
+
+
+# -- stores -----------------------------------------------------------------------------------------------------------
+
+
+class ManualClock:
+    """Clock that shows the moment it was set to."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        """Return the moment."""
+        return self.now
+
+
+@contextlib.contextmanager
+def open_embedder(name: str, vectors: Path | None = None) -> Iterator[KeptVectors | None]:
+    """Open the local model, or nothing for `none`; it keeps its vectors in a file."""
+    if name == "none":
+        yield None
+        return
+    from agent_memory.embeddings import LocalEmbedder  # loads the model's library
+    from benchmarks.retrieval.vectors import KeptVectors
+
+    with contextlib.closing(KeptVectors(LocalEmbedder(), vectors)) as embedder:
+        yield embedder
+
+
+async def store_items(storage: MemoryStorage, items: Iterable[Item]) -> dict[str, str]:
+    """Store the items of a set with their vectors; return the key of each memory by its ID."""
+    keys: dict[str, str] = {}
+    memories = []
+    for item in items:
+        memory = Memory(
+            agent_id=storage.agent_id, content=item.text, timestamp=item.when, created_by_session=item.session
+        )
+        keys[memory.id] = item.key
+        memories.append(memory)
+    await storage.store_many(memories)
+    await storage.prepare()
+    return keys
+
+
+@contextlib.contextmanager
+def seal_by_hand() -> Iterator[None]:
+    """Let no child process seal next to what is killed, compared or measured."""
+    start, memory_storage.start_child = memory_storage.start_child, lambda command: None  # noqa: ARG005
+    try:
+        yield
+    finally:
+        memory_storage.start_child = start
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def tell(**values: Any) -> None:
+    """Write one JSON object for the benchmark that started this process."""
+    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.flush()
+
+
+def die_at(number: int) -> list[int]:
+    """Let this process die before its N-th call that changes a file; return the count of them."""
+    seen = [0]
+
+    def count(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            seen[0] += 1
+            if seen[0] == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **options)
+
+        return call
+
+    for name in _FILE_CALLS:
+        setattr(os, name, count(getattr(os, name)))
+    return seen
+
+
+def run_until_killed(module: str, *arguments: object, die: int, **environment: str) -> tuple[bool, int]:
+    """Run a module that dies before a call; return if it did, and how many calls it counted.
+
+    Raises:
+        RuntimeError: It failed by itself.
+    """
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments), "--die", str(die)]
+    done = subprocess.run(
+        command, capture_output=True, timeout=_KILLED_SECONDS, check=False, env={**os.environ, **environment}
+    )
+    if done.returncode not in {0, -signal.SIGKILL}:
+        raise RuntimeError(done.stderr.decode()[-2000:])
+    lines = done.stdout.splitlines()
+    return done.returncode != 0, int(json.loads(lines[-1])["calls"]) if lines else 0
