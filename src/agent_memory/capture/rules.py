@@ -1,4 +1,4 @@
-"""Rules of a language from `patterns/<language>.yaml`, and the user's own patterns.
+"""Rules of a language from `language/patterns/<language>.yaml`, and the user's own patterns.
 
 A file has these keys:
 
@@ -101,7 +101,7 @@ def _add_apostrophe(bare: str) -> str:
 @functools.cache
 def load_rules(language: str) -> RuleSet:
     """Return the rules of `language`, read and compiled once."""
-    raw = read_patterns(language)
+    raw = load_patterns("agent_memory.language", language)
     define: dict[str, str] = {}
     for name, pattern in raw.get("define", {}).items():
         define[name] = _expand(pattern, define)

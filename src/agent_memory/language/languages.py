@@ -1,6 +1,8 @@
 """Pattern files of a package, and the languages of a text.
 
-`patterns/languages.yaml` has the script and the function words of each language, which decide.
+A language has three files in `patterns`: its script and function words, which decide, in `languages.yaml`; its rules of
+capture in `<language>.yaml` (`capture/rules.py` explains the keys); its words of time in `<language>.txt`
+(`times/vocabulary.py` explains the lines).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def load_patterns(package: str, name: str) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     patterns: dict[str, Any] = {}
     for file in (resources.files(package) / "patterns").iterdir():
-        if file.name.partition(".")[0] == name:
+        if file.name.partition(".")[0] == name and file.name.endswith(".yaml"):
             text = file.read_text(encoding="utf-8")
             patterns |= yaml.load(text, Loader=loader)  # noqa: S506 - the safe loader, in a variable
     return patterns

@@ -1,7 +1,7 @@
 """Words of time by language, and the tense of the words around a date.
 
-`patterns/<language>.txt` has the words. Each line is a kind, then words by value; a value without "=" is 0. A language
-needs no other file of this package. Kinds whose words are not their own name:
+`language/patterns/<language>.txt` has the words. Each line is a kind, then words by value; a value without "=" is 0. A
+language needs no other file for dates. Kinds whose words are not their own name:
 
 - NAME_MONTH and VERB_MONTH are words with another meaning, read as months only in a context of time. LOW_MONTH is such
   a word in lower case. SHORT_WEEKDAY is an abbreviation, read only next to "on" or a date.
@@ -49,8 +49,8 @@ class LanguageWords(NamedTuple):
     day_first: bool | None
 
 
-FOLDER = resources.files("agent_memory.times") / "patterns"
-"""Folder with one file for each language."""
+FOLDER = resources.files("agent_memory") / "language" / "patterns"
+"""Folder with one file of words of time for each language."""
 _DEFAULT: Final = "en"
 _OTHER_LINES: Final = frozenset(("#", "FREQUENT", "CLAUSE", "AHEAD", "PAST", "DAY_FIRST"))
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -61,7 +61,7 @@ _READ_CHARS: Final = 400
 @cache
 def list_languages() -> tuple[str, ...]:
     """Return the codes of all languages with a file, English first."""
-    codes = (file.name.removesuffix(".txt") for file in FOLDER.iterdir())
+    codes = (file.name.removesuffix(".txt") for file in FOLDER.iterdir() if file.name.endswith(".txt"))
     return tuple(sorted(codes, key=lambda code: (code != _DEFAULT, code)))
 
 

@@ -27,7 +27,7 @@ def test_a_language_file_is_complete(language: str) -> None:
 
 
 def test_each_language_has_a_file_of_rules() -> None:
-    files = {file.name.partition(".")[0] for file in (resources.files("agent_memory.capture") / "patterns").iterdir()}
+    files = {file.name.partition(".")[0] for file in (resources.files("agent_memory.language") / "patterns").iterdir()}
     assert {name for name in files if len(name) == 2} == set(load_languages())
 
 
