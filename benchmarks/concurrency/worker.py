@@ -283,7 +283,7 @@ class Session:
         """Migrate, build anew or go back, while everybody goes on; another's build under way is no error."""
         from agent_memory.memory import NOBODY  # used here alone
 
-        growth = self._service.migration
+        growth = self._service.monitor.migration
         begin = time.monotonic()
         try:
             await (growth.rollback(NOBODY) if what == "rollback" else growth.migrate(NOBODY))

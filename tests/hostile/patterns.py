@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.language.sentences import MAX_CHARS
+from agent_memory.late import LatePattern
 from tests.hostile.pumps import find_slow_text
 
 if TYPE_CHECKING:
@@ -126,7 +127,10 @@ class PatternCollection:
             compiled = original(pattern, flags)
             frame: Any = inspect.currentframe()
             frame = frame.f_back
-            while frame.f_globals["__name__"].partition(".")[0] in {"re", "functools"}:
+            while (
+                frame.f_globals["__name__"].partition(".")[0] in {"re", "functools"}
+                or frame.f_globals["__name__"] == LatePattern.__module__
+            ):
                 frame = frame.f_back
             if frame.f_globals["__name__"].startswith(_OURS):
                 self.places[compiled].add(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
@@ -167,10 +171,11 @@ class PatternCollection:
 
     def _note_names(self, module: Any) -> None:
         for name, value in vars(module).items():
-            if isinstance(value, re.Pattern):
-                self._names[value].add((module.__name__, name))
-                if not self.places.get(value):
-                    self.places[value].add(f"{module.__name__}:0")
+            pattern = value.scanner.__self__ if isinstance(value, LatePattern) else value
+            if isinstance(pattern, re.Pattern):
+                self._names[pattern].add((module.__name__, name))
+                if pattern is not value or not self.places.get(pattern):
+                    self.places[pattern].add(f"{module.__name__}:0")
 
 
 def _list_modules() -> list[str]:

@@ -25,6 +25,7 @@ from agent_memory.files.exchange import is_settled
 from agent_memory.files.lock import locks_work
 from agent_memory.files.names import classify_name
 from agent_memory.files.wording import counted, format_size
+from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ _LOW: Final = 100_000_000
 """Bytes. Below `_FULL` a journal of some thousand memories cannot be compacted, below `_LOW` laptops stall."""
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
-_SYNCED: Final = re.compile(
+_SYNCED: Final = compile_late(
     r"dropbox( \(.+\))?|onedrive( - .+)?|google ?drive|my drive|icloud drive|mobile documents|cloudstorage|nextcloud|"
     r"owncloud|pcloud ?drive|box( sync)?|mega( ?sync)?|seafile|syncthing|sync",
     re.IGNORECASE,

@@ -26,6 +26,7 @@ from agent_memory.language.questions import (
 )
 from agent_memory.language.speakers import find_addressed, find_speakers, get_speaker, has_question
 from agent_memory.language.words import index_terms, query_terms
+from agent_memory.late import compile_late
 from agent_memory.models import GROUP
 from agent_memory.times import read_periods, times_in
 from agent_memory.times.days import MONTHS, get_months, get_years
@@ -40,15 +41,15 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Document
 
-_ASKS_TIME: Final = re.compile(
+_ASKS_TIME: Final = compile_late(
     r"^\W*(?:when|since when|how long|(?:in |on |at )?(?:what|which) (?:date|day|week|weekend|month|year|time)s?)\b",
     re.IGNORECASE,
 )
 _MAX_CHARS: Final = 10_000
 """As much as a record may hold; a longer query is cut, so that no input can hold up the other callers."""
 _MAX_EMBEDDED_CHARS: Final = 2_000  # more than any model of ours reads of a query
-_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-_MONTH: Final = re.compile(rf"\b(?:{'|'.join(MONTHS)})", re.IGNORECASE)
+_YEAR: Final = compile_late(r"\b(?:19|20)\d\d\b")
+_MONTH: Final = compile_late(rf"\b(?:{'|'.join(MONTHS)})", re.IGNORECASE)
 _MAX_DATED_CHARS: Final = 2_000
 NO_SESSION: Final = 0
 """Number of a document without a session."""

@@ -10,7 +10,6 @@ few more characters are escaped than JSON requires, and exponents get a decimal 
 from __future__ import annotations
 
 import json
-import re
 import uuid
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -18,8 +17,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable
 
 FORMAT: Final = 2
@@ -34,20 +35,20 @@ _SPACES: Final = " \t\r\n"
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
 """Greatest number that every JSON reader reads exactly; a mistyped one must not number later entries."""
-_ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
-_SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
+_ID: Final = compile_late(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
+_SEAL: Final = compile_late(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
 """End of a line with a checksum, which covers all bytes before it, including `---`."""
 _SEAL_BYTES: Final = 64
-_SEQ: Final = re.compile(rb'--- {"seq": (\d{1,16}),')
+_SEQ: Final = compile_late(rb'--- {"seq": (\d{1,16}),')
 _NONE: Final[frozenset[str]] = frozenset()
 _ENTRY_FIELDS: Final = frozenset({"seq", "at", "op", "kind", "id", "data"})
 # PyYAML gives up on a key whose ':' is more than 1,024 characters away (yaml.scanner, stale_possible_simple_keys).
 _MAX_ENCODED_KEY: Final = 1000
 # Legal in JSON strings, but line breaks, byte order marks or unprintable to a YAML reader (yaml.reader.NON_PRINTABLE).
-_YAML_UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_YAML_UNSAFE: Final = compile_late("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # A number with an exponent and no point is a string in YAML 1.1; strings and numbers with a point are matched first so
 # that they stay.
-_POINTLESS_EXPONENT: Final = re.compile(
+_POINTLESS_EXPONENT: Final = compile_late(
     r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<!\d)-?\d+\.\d+(?:e[+-]?\d+)?|(?<!\d)(-?\d+)(e[+-]?\d+)'
 )
 Records = dict[str, dict[str, Any]]

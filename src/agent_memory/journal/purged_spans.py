@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import html
 import math
-import re
 import struct
 import sys
 import unicodedata
@@ -22,15 +21,17 @@ from collections import defaultdict
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.late import compile_late
 from agent_memory.models import CHOSEN_NAMES
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 BAR: Final = "\u2588"
 """Replaces each unreadable character, so that offsets in a text stay."""
-_BARS: Final = re.compile(f"{BAR}+")
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_BARS: Final = compile_late(f"{BAR}+")
+_NAME: Final = compile_late(r"[a-z][a-z0-9_]*")
 """Form of declared values, such as an entity's type: another value would not validate."""
 _WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases", "metadata", "attributes", "blob"})
 """Fields in which a name is an ordinary word."""
@@ -41,19 +42,19 @@ _SPAN_WORDS: Final = 40
 _BYTES: Final = 16
 _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 """Scripts in which each character counts as a word."""
-_WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
+_WORD: Final = compile_late(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
 _LEAST: Final = 12
 """Columns of a text; wide letters, such as Chinese, take two. A shorter text matches by chance."""
 _LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
 """Characters that JSON, YAML and Markdown add or double in a text, with typographic variants."""
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = compile_late(
     r"(?<!\\)\\++(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves
     r"|u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8})"  # JSON, YAML
     r"|(?P<space>[nrtNLP_]))"  # white space in JSON and YAML
     r"|(?P<reference>&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);)"  # HTML, Markdown
     r"|(?P<line>\n[ \t]*(?:[>|][-+]?[ \t]*)+)"  # a quotation of Markdown, a block of YAML
 )
-_SPACES: Final = re.compile(" {2,}")
+_SPACES: Final = compile_late(" {2,}")
 _UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
 """Unicode categories of combining marks, control characters and surrogates."""
 SUM: Final = (1 << 24) - 1
@@ -67,7 +68,7 @@ _LOWER: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmno
 _DROPPED_BYTES: Final = b"'\"`\\"
 """ASCII characters that comparison ignores."""
 _IN_WORDS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789_"
-_BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
+_BEYOND: Final = compile_late(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
 """Finds content that cannot be compared as ASCII words."""
 _ESCAPED_SPACES: Final = (b"\\n", b"\\r", b"\\t")
 

@@ -8,19 +8,20 @@ capture in `<language>.yaml` (`capture/rules.py` explains the keys); its words o
 from __future__ import annotations
 
 import functools
-import re
 from importlib import resources
 from typing import Any, Final
 
+from agent_memory.late import compile_late
+
 _SCRIPTS: Final = {
-    "kana": re.compile(r"[\u3040-\u30ff]"),
-    "hangul": re.compile(r"[\uac00-\ud7a3]"),
-    "han": re.compile(r"[\u3400-\u9fff]"),
-    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
-    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+    "kana": compile_late(r"[\u3040-\u30ff]"),
+    "hangul": compile_late(r"[\uac00-\ud7a3]"),
+    "han": compile_late(r"[\u3400-\u9fff]"),
+    "cyrillic": compile_late(r"[\u0400-\u04ff]"),
+    "latin": compile_late(r"[A-Za-z\u00c0-\u024f]"),
 }
 """Scripts in the order in which they decide: a text with kana is Japanese."""
-_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+_WORD: Final = compile_late(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _MOST_CHARS: Final = 4000
 """Characters of a text that are read."""
 _ALWAYS: Final = "en"

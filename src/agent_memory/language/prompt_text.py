@@ -6,7 +6,9 @@ import math
 import re
 from typing import Final
 
-_WIDE: Final = re.compile("[\u2e80-\U0010ffff]")
+from agent_memory.late import compile_late
+
+_WIDE: Final = compile_late("[\u2e80-\U0010ffff]")
 
 
 def estimate_tokens(text: str) -> int:

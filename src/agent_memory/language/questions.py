@@ -9,15 +9,16 @@ from unicodedata import category
 
 from agent_memory.language.text_forms import tells_time
 from agent_memory.language.words import LATIN_END, STOP_WORDS, index_terms, query_terms
+from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
-_WORD: Final = re.compile(r"[^\W_]+")
-_IDENTIFIER: Final = re.compile(r"[^\W\d_][-_./\\:@#+]++\w|[a-z][A-Z]|\d{3}|\d[-_./:]\d|[^\W_]\d|\d[^\W\d_]")
-_SPACES: Final = re.compile(r"\s+")
+_LETTERS: Final = compile_late(r"[^\W\d_]+")
+_WORD: Final = compile_late(r"[^\W_]+")
+_IDENTIFIER: Final = compile_late(r"[^\W\d_][-_./\\:@#+]++\w|[a-z][A-Z]|\d{3}|\d[-_./:]\d|[^\W_]\d|\d[^\W\d_]")
+_SPACES: Final = compile_late(r"\s+")
 _OTHER_WORDS: Final = """
     wie wer wann wo wohin woher warum wieso weshalb welche welcher welches welchen welchem wem wessen
     que qué cual cuál cuales cuáles donde dónde quien quién cuando cuándo como cómo cuanto cuánto cuantos cuántos por

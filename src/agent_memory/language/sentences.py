@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.late import compile_late
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-CLAUSE_END: Final = re.compile(r"[,;:()—、\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
+CLAUSE_END: Final = compile_late(r"[,;:()—、\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
 """Mark between two clauses of a sentence."""
 COLONS: Final = (":", "\uff1a")
 MAX_CHARS: Final = 1_000
@@ -21,9 +23,9 @@ _END: Final = (
     r"|[\"')\]*_”\u2019»]{1,3}\s+(?=[^\sa-z]))|(?<=[。\uff01\uff1f])(?=[^\s」』])"
 )
 """Sentence end; a small letter after a closing quote or parenthesis continues the sentence."""
-_BOUNDARY: Final = re.compile(rf"{_END}|\n\s*")
-_WRAPPED_BOUNDARY: Final = re.compile(rf"{_END}|\n\s*\n")
-_ABBREVIATION: Final = re.compile(
+_BOUNDARY: Final = compile_late(rf"{_END}|\n\s*")
+_WRAPPED_BOUNDARY: Final = compile_late(rf"{_END}|\n\s*\n")
+_ABBREVIATION: Final = compile_late(
     r"(?:(?<![\w.])(?<!\d )(?:e\.g|i\.e|vs|cf|approx|aprox|resp|incl|dr|mr|mrs|ms|prof|st|sra?|z\.\s?b|d\.\s?h|u\.\s?a"
     r"|bzw|ca|evtl|ggf|p\.\s?ex|ej)|(?<!\w)(?-i:[A-HJ-Za-z])|(?<![\w.-])\d{1,2})\. .$"
     r"|\b(?:no|nr|fig)\. \d$|\b(?:etc|usw)\. (?-i:[a-z\u00df-\u00ff])$",
@@ -31,7 +33,7 @@ _ABBREVIATION: Final = re.compile(
 )
 """Abbreviation before a space and the next character: "no. 5" has one, "I said no. Then" has not."""
 _TAIL: Final = 12
-_TIME: Final = re.compile(
+_TIME: Final = compile_late(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekends?|months?|years?|since|recently|morning"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october"
     r"|november|december|gestern|heute|morgen|letzte[nrs]?)\b",
@@ -82,8 +84,8 @@ def names_time(text: str) -> bool:
     return _TIME.search(text) is not None
 
 
-_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•\u2013▪]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
-_HEADING: Final = re.compile(r"^#{1,6}[ \t]+")
+_BULLET: Final = compile_late(r"^[ \t]*(?:[-*+•\u2013▪]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
+_HEADING: Final = compile_late(r"^#{1,6}[ \t]+")
 _OPEN_QUOTES: Final = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", '"': '"'}
 _MIN_QUOTED_WORDS: Final = 3
 UNSPACED_START: Final = "\u2e80"
@@ -94,9 +96,11 @@ _MIN_WRAPPED_CHARS: Final = 60
 """Characters of a line that may be wrapped by width."""
 _MAX_PARENTHESIS: Final = 200
 """Characters after which an open parenthesis counts as never closed."""
-_SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
+_SINGLE_QUOTED: Final = compile_late(
+    r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)"
+)
 """Quotation in single quotes: they are next to spaces, and shorter ones are names of things."""
-_CLAUSE: Final = re.compile(r"(?<=;)\s+|(?<!\s)\s++(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
+_CLAUSE: Final = compile_late(r"(?<=;)\s+|(?<!\s)\s++(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_memory.language.languages import load_patterns
 from agent_memory.language.words import query_terms, stem
+from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +37,13 @@ _ASKING: Final = frozenset(
 )
 """Words of asking, and of the third person in which models write facts."""
 
-_DIRECTION: Final = re.compile(r"\b(from|by|into|onto|against)\b", re.IGNORECASE)
+_DIRECTION: Final = compile_late(r"\b(from|by|into|onto|against)\b", re.IGNORECASE)
 """Words without content, but "from A to B" is not "to A from B"."""
 
 _SEPARATORS: Final = " ,:;-—\u2013\uff0c\uff1a、"
-_WORD: Final = re.compile(r"[^\W_]+(?:[._:/@+-]?[^\W_]+|_)*")
-_CODE_NAME: Final = re.compile(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
-_NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+_WORD: Final = compile_late(r"[^\W_]+(?:[._:/@+-]?[^\W_]+|_)*")
+_CODE_NAME: Final = compile_late(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
+_NEGATED_VERB: Final = compile_late(r"n['\u2019]t\b", re.IGNORECASE)
 
 
 class _WordLists(NamedTuple):
@@ -182,10 +183,10 @@ _BEFORE_CHARS: Final = 60
 """Characters of the evidence that precede the difference."""
 
 _IDEOGRAPH: Final = "\u3400-\u9fff"
-_TOKEN: Final = re.compile(rf"\n|=|[{_IDEOGRAPH}]|[^\s={_IDEOGRAPH}]+")
+_TOKEN: Final = compile_late(rf"\n|=|[{_IDEOGRAPH}]|[^\s={_IDEOGRAPH}]+")
 _OPENING: Final = "\"'([{<“‘„«*_"  # noqa: RUF001
 _CLOSING: Final = "\"')]}>”’»*_.,;:!?。，！？"  # noqa: RUF001
-_SENTENCE_END: Final = re.compile(r"[.!?。！？][\"')\]”’»*_]*$")  # noqa: RUF001
+_SENTENCE_END: Final = compile_late(r"[.!?。！？][\"')\]”’»*_]*$")  # noqa: RUF001
 _QUESTIONS: Final = ("?", "？")  # noqa: RUF001
 _ARTICLE_WORDS: Final = "a an the der die das ein eine el la los las un una le les une"
 _ARTICLES: Final = frozenset(_ARTICLE_WORDS.split())
@@ -199,16 +200,16 @@ _MODALS: Final = frozenset(["can", "could", "may", "might", "must", "ought", "sh
 _MONTHS: Final = frozenset(name.casefold() for name in (*calendar.month_name, *calendar.month_abbr, "Sept") if name)
 _WEEKDAYS: Final = frozenset(name.casefold() for name in (*calendar.day_name, *calendar.day_abbr))
 _HALVES: Final = frozenset({"am", "pm", "a.m", "p.m", "o'clock", "uhr"})
-_TIME: Final = re.compile(
+_TIME: Final = compile_late(
     r"(?:19|20)\d\d(?:s|[-/.]\d\d?(?:[-/.]\d\d?)?)?(?:t[\d:.]+z?)?"  # 2026, 1990s, 2026-03-09T10:00
     r"|\d\d?(?:[/.]\d\d?[/.](?:19|20)\d\d|/\d\d?(?:/\d\d)?)"  # 9.3.2026, 3/9
     r"|\d\d?:\d\d(?::\d\d)?(?:[ap]m)?|\d\d?(?:[ap]m|h)"  # 14:30, 2pm
     r"|\d+(?:st|nd|rd|th)|q[1-4]"
 )
-_NUMBER: Final = re.compile(r"\W?\d")
-_IDENTIFIER: Final = re.compile(r"\d|\w[@/._:\\]\w")  # 8080, help@acme.org, src/main, app.toml, foo_bar
-_OWNER: Final = re.compile(r"'s$|s'$")
-_FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
+_NUMBER: Final = compile_late(r"\W?\d")
+_IDENTIFIER: Final = compile_late(r"\d|\w[@/._:\\]\w")  # 8080, help@acme.org, src/main, app.toml, foo_bar
+_OWNER: Final = compile_late(r"'s$|s'$")
+_FIRST_PERSON: Final = compile_late(r"i(?:'\w+)?")
 
 
 class _ComparedWord(NamedTuple):

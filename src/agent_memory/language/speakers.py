@@ -10,6 +10,8 @@ import json
 import re
 from typing import Final, NamedTuple
 
+from agent_memory.late import compile_late
+
 _LABEL_WORDS: Final = """
     note todo fixme warning tip hint fact rule important summary decision preference discovery pattern task bugfix
     question insight answer example reason update error fix problem solution context result http https file
@@ -23,7 +25,7 @@ _TIME: Final = (
     r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?Z?(?: ?[ap]\.?m\.?)?[\])]?"
 )
 _SAYS: Final = r"(?: +(?:says|said|writes|wrote|asks|asked|replies|replied|answers|answered))?"
-_TURN: Final = re.compile(
+_TURN: Final = compile_late(
     rf"\s*(?:[-*>•] +)?(?:{_TIME}[ ,|\u2013-]*)?"
     rf"(?:<(?P<nick>{_NAME})>|(?P<mark>\*\*|__|[*_`])?@?(?P<name>{_NAME}){_SAYS}(?P<after>(?: *{_TIME})?)"
     r"(?(mark)(?::(?P=mark)|(?P=mark) *:)|:))\s",
@@ -33,11 +35,11 @@ _SPEAKERS: Final = ("speaker", "author", "name", "from", "user", "sender", "role
 _WORDS: Final = ("text", "content", "message", "words", "body", "utterance")
 _LEAST_LINES: Final = 4
 
-_CAPITALISED: Final = re.compile(r"\b[^\W\d_a-z][^\W\d_]+(?=[,!.?…]|$)")
-_CAPITALISED_ASCII: Final = re.compile(r"\b[A-Z][a-z]+(?=[,!.?]|$)")  # the same, in a third of the time
+_CAPITALISED: Final = compile_late(r"\b[^\W\d_a-z][^\W\d_]+(?=[,!.?…]|$)")
+_CAPITALISED_ASCII: Final = compile_late(r"\b[A-Z][a-z]+(?=[,!.?]|$)")  # the same, in a third of the time
 _HEAD: Final = 120
 _ENDS: Final = ".!?…"
-_GREETED: Final = re.compile(
+_GREETED: Final = compile_late(
     r"\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Mm]orning|[Ee]vening|[Nn]ight|[Bb]ye)[ ,]+([^\W\d_a-z][^\W\d_]+)"
 )
 

@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.late import compile_late
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,11 +36,11 @@ _MAX_CACHED_WORDS: Final = 100_000
 """Bound of the word cache, about 20 MB; 100,000 English memories have some 60,000 distinct words."""
 
 _JOINERS: Final = r"'\u2019./\\:@&+#_-"
-_ASCII_WORD: Final = re.compile(rf"[A-Za-z0-9_]+(?:[{_JOINERS}]+[A-Za-z0-9_]+)*(?:\+\+|#)?")
-_PART: Final = re.compile(r"[^\W_]+")
-_CAMEL: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th)")
-_APOSTROPHE: Final = re.compile(r"['\u2019]")
+_ASCII_WORD: Final = compile_late(rf"[A-Za-z0-9_]+(?:[{_JOINERS}]+[A-Za-z0-9_]+)*(?:\+\+|#)?")
+_PART: Final = compile_late(r"[^\W_]+")
+_CAMEL: Final = compile_late(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_ORDINAL: Final = compile_late(r"(\d+)(?:st|nd|rd|th)")
+_APOSTROPHE: Final = compile_late(r"['\u2019]")
 _CONTRACTED: Final = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
 
 # Scripts written without spaces between words, plus Hangul, whose particles follow the noun without one.
@@ -46,7 +48,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_UNSPACED_RUN: Final = re.compile(f"([{_UNSPACED}]+)")  # a group, so that `split` keeps the runs
+_UNSPACED_RUN: Final = compile_late(f"([{_UNSPACED}]+)")  # a group, so that `split` keeps the runs
 
 LATIN_END: Final = "\u0250"
 """First character after the Latin letters with their accents."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.language.words import fold
+from agent_memory.late import compile_late
 from agent_memory.models import is_memory_id, sees
 from agent_memory.redaction import quoted
 
@@ -42,8 +43,8 @@ _MAX_REPLACED: Final = 500
 _MAX_AGE: Final = 30 * 86_400
 """Seconds for which a proposal waits."""
 _MAX_ANSWER_CHARS: Final = 40
-_WORD: Final = re.compile(r"[^\W_]+")
-_QUOTE: Final = re.compile('[>`"“”„«»「」]')
+_WORD: Final = compile_late(r"[^\W_]+")
+_QUOTE: Final = compile_late('[>`"“”„«»「」]')
 """Marks of quoted text; an answer of the user's own has none."""
 _YES: Final = frozenset(
     {"yes", "y", "yep", "yeah", "ok", "okay", "sure", "agreed", "confirm", "confirmed", "ja", "oui", "si", "sí", "sì"}
@@ -55,8 +56,8 @@ _NO: Final = frozenset(
 _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "gracias", "grazie"})
 _AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
 """Words next to the id of a proposal that make a yes."""
-_PLAIN: Final = re.compile(r"[\w\s,.!、。]*")
-_COMMAND: Final = re.compile(
+_PLAIN: Final = compile_late(r"[\w\s,.!、。]*")
+_COMMAND: Final = compile_late(
     r"(?:(?:ok|okay|yes|please),? )*(?P<verb>[a-z]+) (?P<id>mem-[0-9a-f]+)(?: for good)?(?:,? please)?[.!]*",
     re.IGNORECASE,
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from agent_memory.memory.history import History
-    from agent_memory.memory.monitor import Monitor
 
 _STORAGE: Final = (
     "search", "troubles", "get", "count", "browse", "iter_all", "answer", "replaced_by", "older_versions",
@@ -55,6 +53,8 @@ _PATHS: Final[Mapping[str, Mapping[str, str]]] = {
     "sources": {"add": "searcher.add_source"},
 }
 """Paths from a service, by earlier part and name."""
+_PARTS: Final = {"past": "history", "migration": "monitor.migration"}
+"""Paths from a service, by earlier part."""
 
 
 class _EarlierPart:
@@ -66,31 +66,17 @@ class _EarlierPart:
     def __getattr__(self, name: str) -> Any:
         if name not in self._paths:
             raise AttributeError(f"no attribute {name!r}; see docs/library.md")
-        value: Any = self._service
-        for step in self._paths[name].split("."):
-            value = getattr(value, step)
-        return value
+        return attrgetter(self._paths[name])(self._service)
 
 
 class EarlierNames:
     """Earlier names of a service's parts, for programs of other people."""
 
-    history: History
-    monitor: Monitor
-
-    @property
-    def past(self) -> History:
-        """Return `history`."""
-        return self.history
-
-    @property
-    def migration(self) -> Any:
-        """Return `monitor.migration`."""
-        return self.monitor.migration
-
     if not TYPE_CHECKING:  # a type checker would take it for every name there is
 
         def __getattr__(self, part: str) -> Any:
+            if part in _PARTS:
+                return attrgetter(_PARTS[part])(self)
             if part not in _PATHS:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {part!r}")
             return _EarlierPart(self, _PATHS[part])

@@ -36,8 +36,8 @@ def attach_features(service: MemoryService) -> MemoryService:
                 watcher = LateFeature(feature, "watcher", service)
                 service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
             if "source" in feature.handlers:
-                service.searcher.add_source(LateFeature(feature, "source", service))
-    service.searcher.add_source(WaitingNotes(service))
+                service.search_sources.append(LateFeature(feature, "source", service))
+    service.search_sources.append(WaitingNotes(service))
     return keep_inbox(service)
 
 

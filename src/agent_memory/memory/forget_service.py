@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from agent_memory.errors import ValidationError
 from agent_memory.language.questions import find_capitalised
 from agent_memory.language.words import index_terms, query_terms
+from agent_memory.late import compile_late
 from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.drafts import check_reason
 from agent_memory.memory.results import Forgotten, ForgottenMany
@@ -37,9 +38,9 @@ _OWNER_WORDS: Final = 4
 """Words of an owner up to the first genitive: "the old staging server's"."""
 _FIRST_PERSON: Final = frozenset({"i", "we", "me", "us", "mine", "ours"})
 _FIRST_PERSON_GENITIVE: Final = frozenset({"my", "our"})
-_GENITIVE: Final = re.compile(r"[^\W_][\w.&-]*?(?:['\u2019]s|(?<=s)['\u2019])")
-_ENDING: Final = re.compile(r"['\u2019]s?$")
-_EDGES: Final = re.compile(r"^[^\w'\u2019]+|[^\w'\u2019]+$")
+_GENITIVE: Final = compile_late(r"[^\W_][\w.&-]*?(?:['\u2019]s|(?<=s)['\u2019])")
+_ENDING: Final = compile_late(r"['\u2019]s?$")
+_EDGES: Final = compile_late(r"^[^\w'\u2019]+|[^\w'\u2019]+$")
 _MARKS: Final = ".,;:!\"'()[]“”。"
 """Marks at the end of a word that do not change it."""
 

@@ -12,7 +12,6 @@ from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.files.atomic import read_signature
 from agent_memory.logs import get_logger
 from agent_memory.memory.caller import NOBODY
-from agent_memory.memory.results import Promoted
 from agent_memory.memory.scratchpad_manager import find_evicted
 from agent_memory.redaction import quoted
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
+    from agent_memory.memory.results import Promoted
     from agent_memory.memory.scratchpad_entries import Selection
     from agent_memory.memory.scratchpad_file import FolderLook, PadSave
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
@@ -138,6 +138,8 @@ class AgentScratchpad:
 
     async def promote(self, memory_id: str, caller: Caller = NOBODY) -> Promoted:
         """Bring a memory into the scratchpad; see `MemoryService.promote`."""
+        from agent_memory.memory.results import Promoted
+
         memory = await self._storage.get(memory_id)
         if memory is None:
             raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")

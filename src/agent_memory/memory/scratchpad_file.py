@@ -30,6 +30,7 @@ from agent_memory.files.entries import get_disk_size, list_names
 from agent_memory.files.exchange import put_file_in_place, read_settled, set_aside
 from agent_memory.files.names import STAMP, classify_name, get_aside_path, parse_moment
 from agent_memory.files.wording import counted
+from agent_memory.late import compile_late
 from agent_memory.models import is_memory_id, to_text, visible
 from agent_memory.redaction import Redactor, SecretRedactor
 
@@ -43,15 +44,15 @@ if TYPE_CHECKING:
 
 # Dumped entries never begin a line with '#', so the last such line is ours, wherever a person wrote on. Files of
 # earlier versions have the entries in the same line.
-_FOOTER: Final = re.compile(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r]*$", re.MULTILINE)
-_INDEX: Final = re.compile(r"^#:((?: [A-Za-z0-9_-]{12})+)[ \t\r]*$", re.MULTILINE)
+_FOOTER: Final = compile_late(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r]*$", re.MULTILINE)
+_INDEX: Final = compile_late(r"^#:((?: [A-Za-z0-9_-]{12})+)[ \t\r]*$", re.MULTILINE)
 _A_LINE: Final = 7
 _ID_BYTES: Final = 6
 _HASH_DIGITS: Final = 6
 """Of an entry's checksum: one edit in 16 million would pass for none."""
 # Line breaks to YAML that its dumper in pure Python does not quote well enough to read them back.
-_ODD_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
-_ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)  # all other lines of an entry are indented, or empty
+_ODD_BREAKS: Final = compile_late("[\x85\u2028\u2029]")
+_ENTRY: Final = compile_late(r"^(?=- )", re.MULTILINE)  # all other lines of an entry are indented, or empty
 _PRIVATE_USE: Final = range(0xE000, 0xF900)
 _EDITABLE: Final = ("content", "category", "tags", "pinned")
 _HEADER: Final = """\

@@ -67,18 +67,13 @@ class Searcher:
     def __init__(self, parts: ServiceParts) -> None:
         self._storage, self._scratchpad = parts.storage, parts.scratchpad
         self._monitor, self._limits = parts.monitor, parts.limits
-        self._sources: list[SearchSource] = []
+        self._sources = parts.sources
 
     # -- sources ------------------------------------------------------------------------------------------------------
 
     def add_source(self, source: SearchSource) -> None:
         """Search this source, too."""
         self._sources.append(source)
-
-    async def close(self) -> None:
-        """Close the open files of all sources."""
-        for source in self._sources:
-            await source.close()
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

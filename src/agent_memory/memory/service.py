@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.encryption import unlock
@@ -12,16 +12,12 @@ from agent_memory.logs import get_logger, operation
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.earlier_names import EarlierNames
 from agent_memory.memory.events import AuditLog
-from agent_memory.memory.history import History
 from agent_memory.memory.monitor import Monitor
 from agent_memory.memory.scratchpad import AgentScratchpad, ServiceLimits
 from agent_memory.memory.scratchpad_manager import ScratchpadManager
-from agent_memory.memory.search_sources import WideRequest
-from agent_memory.memory.searcher import Searcher
+from agent_memory.memory.search_sources import SearchSource, WideRequest
 from agent_memory.memory.service_parts import ServiceParts
-from agent_memory.memory.status import describe_status
 from agent_memory.memory.trust import TrustGate
-from agent_memory.memory.writer import Writer
 from agent_memory.models import NOTES, Clock, Memory, Scratchpad, SearchRequest, filters_of, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.settings import ServiceSettings
@@ -32,7 +28,10 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.memory.history import History
     from agent_memory.memory.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Suspect, Updated
+    from agent_memory.memory.searcher import Searcher
+    from agent_memory.memory.writer import Writer
     from agent_memory.models import HitKind, Observation, SearchFilters
     from agent_memory.store.memory_storage import MemoryStorage
 
@@ -57,9 +56,7 @@ class MemoryService(EarlierNames):
 
     Attributes:
         folder: Folder of the memories; None if they are not stored in files on this machine.
-        writer: Every change of a memory.
-        searcher: Searches and lists.
-        history: Versions, changes and their reversal.
+        search_sources: Search sources of other texts; see `Searcher.add_source`.
         pad: The scratchpad and its file.
         monitor: Events, alerts and background work.
     """
@@ -91,12 +88,42 @@ class MemoryService(EarlierNames):
         gate = TrustGate(storage)
         self.monitor = Monitor(storage, self.settings, clock, audit)
         self.pad = AgentScratchpad(manager, self, gate, self.monitor, clock, limits)
-        self._parts = parts = ServiceParts(
-            storage, self.folder, self.settings, gate, self.pad, self.monitor, redactor, clock, limits
+        self.search_sources: list[SearchSource] = []
+        self._parts = ServiceParts(
+            storage,
+            self.folder,
+            self.settings,
+            gate,
+            self.pad,
+            self.monitor,
+            redactor,
+            clock,
+            limits,
+            self.search_sources,
         )
-        self.writer = Writer(parts)
-        self.history = History(parts, self.writer)
-        self.searcher = Searcher(parts)
+
+    # Each part is loaded at its first use: a program that only lists memories needs none of them.
+
+    @cached_property
+    def writer(self) -> Writer:
+        """Return the part that changes memories."""
+        from agent_memory.memory.writer import Writer
+
+        return Writer(self._parts)
+
+    @cached_property
+    def history(self) -> History:
+        """Return the part that lists and reverses changes."""
+        from agent_memory.memory.history import History
+
+        return History(self._parts, self.writer)
+
+    @cached_property
+    def searcher(self) -> Searcher:
+        """Return the part that searches and lists."""
+        from agent_memory.memory.searcher import Searcher
+
+        return Searcher(self._parts)
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -279,6 +306,8 @@ class MemoryService(EarlierNames):
 
     async def status(self, caller: Caller = NOBODY) -> Status:
         """Return counts, health and suggestions; health reports an unreadable storage."""
+        from agent_memory.memory.status import describe_status
+
         return await describe_status(self._parts, caller, partial(self.writer.conflicts.count, caller))
 
     async def report(self, event: str, caller: Caller, memory: Memory | None = None, /, **fields: Any) -> None:
@@ -305,7 +334,8 @@ class MemoryService(EarlierNames):
         await self.monitor.stop_migration()
         await self.settle()
         await self.monitor.close_watchers()
-        await self.searcher.close()
+        for source in self.search_sources:
+            await source.close()
         await self.storage.close()
 
 

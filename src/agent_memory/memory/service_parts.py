@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
@@ -30,6 +30,7 @@ class ServiceParts:
         redactor: Redactor for secrets in all text.
         clock: Source of the present.
         limits: Seconds to wait for vectors and other processes.
+        sources: `SearchSource` objects of other texts.
     """
 
     storage: MemoryStorage
@@ -41,3 +42,4 @@ class ServiceParts:
     redactor: Redactor
     clock: Clock
     limits: ServiceLimits
+    sources: list[Any]

@@ -11,19 +11,21 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator
 
+from agent_memory.late import compile_late
+
 OFFSET: Final = "utc_offset"
 """Key of a record's metadata: the offset of a message, such as "-05:00"."""
 FILE_TIME: Final = "file_time"
 """Key of a record's metadata: its day of saying is unknown, only the modification time of its file is known."""
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _END: Final = _LAST.timestamp()
-_MONTH_OR_YEAR: Final = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
+_MONTH_OR_YEAR: Final = compile_late(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _UNITS: Final = {"d": "day", "w": "week", "mo": "month", "y": "year"}
-_COUNT: Final = re.compile(r"(\d{1,4})\s*(?:(d)(?:ays?)?|(w)(?:eeks?)?|(mo)(?:nths?)?|(y)(?:ears?)?)", re.IGNORECASE)
+_COUNT: Final = compile_late(r"(\d{1,4})\s*(?:(d)(?:ays?)?|(w)(?:eeks?)?|(mo)(?:nths?)?|(y)(?:ears?)?)", re.IGNORECASE)
 _WEEK: Final = 7
 _LEAD: Final = "in "
 """A month alone is a name as well; after "in" it is a month."""
-_LEADS_UP: Final = re.compile(r"in\s+(?:(?:in|on|the|from|since|until)\s+)*", re.IGNORECASE)
+_LEADS_UP: Final = compile_late(r"in\s+(?:(?:in|on|the|from|since|until)\s+)*", re.IGNORECASE)
 
 Clock = Callable[[], datetime]
 """Returns the present moment as an aware datetime in UTC."""

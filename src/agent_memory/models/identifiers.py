@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 from collections.abc import Collection
 from typing import Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.late import compile_late
 from agent_memory.models.text import content_hash, get_duplicate_key
 
 DEFAULT_AGENT: Final = "me"
 """Agent of a session or command without an agent's name."""
-_AGENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_AGENT_ID: Final = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
 """Pattern of an ID after its prefix: 48 random bits."""
-_MEMORY_ID: Final = re.compile(f"mem-{ID_DIGITS}")
+_MEMORY_ID: Final = compile_late(f"mem-{ID_DIGITS}")
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: such a folder cannot exist on Windows.
 _WINDOWS_DEVICES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}

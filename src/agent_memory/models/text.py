@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, UNSEEN
 from agent_memory.language.words import fold
+from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +26,8 @@ STEERING: Final = BREAKING + UNSEEN
 
 Invisible ones can hide instructions to a model. `MISPLACED` finds those that are legal in some contexts.
 """
-_CONTROL_CHARACTER: Final = re.compile(f"[{BREAKING}]")
-_INVISIBLE_TEXT: Final = re.compile(f"(?P<flag>{FLAG})|[{UNSEEN}]+|{MISPLACED}")
+_CONTROL_CHARACTER: Final = compile_late(f"[{BREAKING}]")
+_INVISIBLE_TEXT: Final = compile_late(f"(?P<flag>{FLAG})|[{UNSEEN}]+|{MISPLACED}")
 
 
 def as_cell(text: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
+from agent_memory.late import compile_late
+
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
 
 MARKER_PREFIX: Final = "[redacted:"
@@ -21,7 +23,7 @@ _KIND_NAMES: Final = """
 """
 KINDS: Final = frozenset(_KIND_NAMES.split())
 """Kinds of secrets that a marker names, older versions' too."""
-MARKER: Final = re.compile(rf"\[redacted:(?:{'|'.join(sorted(KINDS))})\]")
+MARKER: Final = compile_late(rf"\[redacted:(?:{'|'.join(sorted(KINDS))})\]")
 """What takes the place of a secret. Any other text in such brackets is searched like all text."""
 
 
@@ -55,7 +57,7 @@ class Redactor(Protocol):
 
 _SIZE: Final = 250
 """Characters of a group at least: a shorter one saves less than it costs."""
-_DIGIT: Final = re.compile(r"\d")
+_DIGIT: Final = compile_late(r"\d")
 _TWO_LETTERS: Final = "İ"
 
 

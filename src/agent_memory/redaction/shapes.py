@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import Final
 
+from agent_memory.late import compile_late
 from agent_memory.redaction.findings import MARKER
 
 MIN_RANDOM_CHARS: Final = 12
@@ -23,7 +24,7 @@ _MIN_JUMBLED: Final = 16
 HALF_WORDS, MANY_WORDS, MOST_WORDS = 0.5, 0.6, 0.75
 """The share of letters in words from which on a token is a name: alone, with digits in it, with both cases too."""
 
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = compile_late(
     r"""(?xi)
     [*x•.\-_#?]+ | <[^>]*>? | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
     | \{\{.* | \{[\w.]*\} | %\w+% | \[redacted.*
@@ -38,10 +39,10 @@ _PLACEHOLDER: Final = re.compile(
     | await | yield | lambda | pass | break
     """
 )
-_WRAPPED: Final = re.compile(r"\A(?:[<{%!]|\$\{|\$\(|vault:|op://)|(?i:redacted)")
+_WRAPPED: Final = compile_late(r"\A(?:[<{%!]|\$\{|\$\(|vault:|op://)|(?i:redacted)")
 """Signs that make any text in them a placeholder."""
-_HIDDEN: Final = re.compile(rf"{MARKER.pattern}|(?i:redacted)")
-_TECH_WORD: Final = re.compile(
+_HIDDEN: Final = compile_late(rf"{MARKER.pattern}|(?i:redacted)")
+_TECH_WORD: Final = compile_late(
     r"""(?xi)
     md5 | sha-?\d+ | oauth-?[12](?:\.0)? | utf-?\d+ | base-?\d+
     | bcrypt | argon2\w* | http/?[123] | v?\d+(?:\.\d+)*[a-z]?
@@ -54,20 +55,20 @@ _TECH_WORD: Final = re.compile(
 )
 _SSH_HEAD: Final = 24
 """Characters of base64 that hold the length and the beginning of the name."""
-_SSH_NAME: Final = re.compile(rb"(?:ssh|ecdsa|sk)-\w")
-UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
-_DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T_ -][\d:.,Z+-]{0,40})?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_VERSION: Final = re.compile(r"v?\d+\.\d+(?:[-+.]\w+)*")
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
-_FILE: Final = re.compile(r"\.[a-z]{2,6}\d?(?::\d+)?$")
-_SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
-_NUMBERED: Final = re.compile(r"\d+-\w+|\w+-\d+")
-_CAPITALISED: Final = re.compile(r"[A-Z]?[a-z]{3,}")
+_SSH_NAME: Final = compile_late(rb"(?:ssh|ecdsa|sk)-\w")
+UUID: Final = compile_late(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HEX: Final = compile_late(r"(?i)(?:0x)?[0-9a-f]+")
+_DATE: Final = compile_late(r"\d{4}-\d\d(?:-\d\d(?:[T_ -][\d:.,Z+-]{0,40})?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_VERSION: Final = compile_late(r"v?\d+\.\d+(?:[-+.]\w+)*")
+_ADDRESS: Final = compile_late(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_WORDS: Final = compile_late(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_FILE: Final = compile_late(r"\.[a-z]{2,6}\d?(?::\d+)?$")
+_SEPARATORS: Final = compile_late(r"[^A-Za-z0-9]+")
+_NUMBERED: Final = compile_late(r"\d+-\w+|\w+-\d+")
+_CAPITALISED: Final = compile_late(r"[A-Z]?[a-z]{3,}")
 _SYMBOLS: Final = frozenset("!#$%&*@^~+?=§€£|;")
 _JOINTS: Final = frozenset(".-_")
-_SECRET_KEY: Final = re.compile(
+_SECRET_KEY: Final = compile_late(
     r"(?i)(?:^|[_\-. ])(?:[a-z]{0,12}(?:pass|password|passwd|passwort|passphrase|passcode|pwd)|kennwort|pw|psw"
     r"|contraseña|contrasena|senha|wachtwoord|lösenord|losenord|hasło|haslo|heslo|şifre|sifre|salasana|adgangskode"
     r"|passord|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"

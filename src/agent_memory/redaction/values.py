@@ -6,6 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.late import compile_late
 from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction
 from agent_memory.redaction.redactor import RepeatedRedactor, SecretRedactor
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless, names_a_secret
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _NAMES: Final = frozenset({"name", "key", "id", "field", "label", "variable", "env", "title", "property"})
 _VALUES: Final = frozenset({"value", "val", "content", "data", "default", "secret"})
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL: Final = compile_late(r"(?<=[a-z0-9])(?=[A-Z])")
 _MIN_DIGITS: Final = 12
 """Shorter numbers are known by a label alone."""
 _MAX_LABEL: Final = 64
@@ -94,13 +95,13 @@ def _redact_text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:
 _MAX_CHARS: Final = 64
 """Most characters of a tag or a relation. A label that is too long with markers becomes one marker."""
 _KIND: Final = "high-entropy"
-_PARTS: Final = re.compile(r"[-_./:,+@()\[\]=]+")
-_HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+|[0-9A-HJKMNP-TV-Z]{26}")
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
-_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
-_MARKED: Final = re.compile(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
-_LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
-_SEPARATORS: Final = re.compile(r"([/\\]+)")
+_PARTS: Final = compile_late(r"[-_./:,+@()\[\]=]+")
+_HEX: Final = compile_late(r"(?i)(?:0x)?[0-9a-f]+|[0-9A-HJKMNP-TV-Z]{26}")
+_WORDS: Final = compile_late(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_ADDRESS: Final = compile_late(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
+_MARKED: Final = compile_late(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
+_LANGUAGE: Final = compile_late(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
+_SEPARATORS: Final = compile_late(r"([/\\]+)")
 _MIN_PART: Final = 10
 _MIN_SWITCHES: Final = 3  # between letters and digits; letters of both cases count as one
 _MIN_MARKED: Final = 6

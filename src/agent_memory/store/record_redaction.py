@@ -7,7 +7,6 @@ The only module that makes `Redacted`. Storage cleans everything that is not mar
 from __future__ import annotations
 
 import functools
-import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import pydantic
 
 from agent_memory.errors import ValidationError
+from agent_memory.late import compile_late
 from agent_memory.models import Kind, Record, describe
 from agent_memory.models.record import IdOf
 from agent_memory.redaction import SecretRedactor, redact_label, redact_path, redact_value
@@ -36,28 +36,28 @@ Aim = typing.Literal["stored", "changed"]
 """Intended operation, which an error says was not done."""
 
 _REDACTOR: Final = SecretRedactor()
-_PUNCTUATION: Final = re.compile(r"[\W_]+")
-_WORD: Final = re.compile(r"(?<!\w)\w*[^\W\d_]\w*")
+_PUNCTUATION: Final = compile_late(r"[\W_]+")
+_WORD: Final = compile_late(r"(?<!\w)\w*[^\W\d_]\w*")
 _FEW_WORDS: Final = 2
 """Words such as "my" and "is" next to a label; from three on a text may say what the secret is for."""
 _MAX_LABEL: Final = 160
 """Characters of a text that may be a label and its secret alone."""
 _CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
 # A name that a person or a model invents: words, perhaps with a number. Not a password or a key.
-_NAME: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
+_NAME: Final = compile_late(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
 _DRAFT: Final = "draft_of_this"
 """A value that every required field takes, names and sentences alike."""
 _SESSIONS: Final = frozenset({"created_by_session", "group"})
 """Fields that name sessions, or a person and a session."""
 _PATHS: Final = frozenset({"path", "path_parts"})
 """Keys of metadata that have the absolute path of a file, as a text or as its names."""
-_FIXED_LABEL: Final = re.compile(
+_FIXED_LABEL: Final = compile_late(
     r"rel|id|said|kind|detail|[a-z]{3}-[0-9a-f]{12}|user|assistant|tool|import|extraction"
     r"|from|part_of|covers|names|subject|object|quotes|rules|passage"
 )
 """Names of fields in links and sources, IDs of records, and words that this package writes there."""
-_ROOT: Final = re.compile(r"[/~]|[A-Za-z]:[/\\]")
-_SESSION: Final = re.compile(
+_ROOT: Final = compile_late(r"[/~]|[A-Za-z]:[/\\]")
+_SESSION: Final = compile_late(
     # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
     r"(?i)(?:[a-z]{1,16}[-_:])?(?:[0-9a-f]{6,64}(?:-[0-9a-f]{4,64}){0,7}|[0-9A-HJKMNP-TV-Z]{26})(?:[_-][a-z][a-z_-]{0,63})?"
     # words and a number, such as session-12: known without the redactor, which takes 70 ms to load

@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.late import compile_late
 from agent_memory.times.combination_rules import BOUNDING_RULES, JOINING_RULES
 from agent_memory.times.day_rules import CALENDAR_RULES, RELATIVE_RULES
 from agent_memory.times.days import MONTHS, WEEKDAYS, Bounds, Period, add_days, get_unit
@@ -39,7 +40,7 @@ _MONTHS: Final = 12
 _MAX_CHARS: Final = 20_000
 _SAYING_CHARS: Final = 2_000
 """Characters that are read for the day of saying."""
-_YEAR: Final = re.compile(r"\d{4}")
+_YEAR: Final = compile_late(r"\d{4}")
 _IMPLIED_TENSES: Final = {"since": False, "by": True, "until": True}
 """Bounds that look ahead or back by themselves."""
 _READINGS: Final = ((False, False), (True, False), (False, True), (True, True))
@@ -233,28 +234,28 @@ def describe_saying(text: str, said_at: datetime) -> str:
 _MAX_QUESTION_CHARS: Final = 2_000
 _MAX_PERIODS: Final = 4
 """Each period is searched by itself."""
-_DATED: Final = re.compile(rf"\d{{4}}|\d[./-]\d|\b[qh][1-4]\b|\b(?:{'|'.join(MONTHS)})", re.IGNORECASE)
+_DATED: Final = compile_late(rf"\d{{4}}|\d[./-]\d|\b[qh][1-4]\b|\b(?:{'|'.join(MONTHS)})", re.IGNORECASE)
 """Finds words that a stored text may hold as well, unlike "last week"."""
-_HAS_YEAR: Final = re.compile(r"\d{4}")
-_COUNTED: Final = re.compile(r"\b(?:day|week|month|year)s?\b", re.IGNORECASE)
-_DAY: Final = re.compile(r"\d")
-_LEADS_UP: Final = re.compile(
+_HAS_YEAR: Final = compile_late(r"\d{4}")
+_COUNTED: Final = compile_late(r"\b(?:day|week|month|year)s?\b", re.IGNORECASE)
+_DAY: Final = compile_late(r"\d")
+_LEADS_UP: Final = compile_late(
     r"(?:^|\s)(?:(?:in|on|of|since|until|till|during|before|prior|earlier|than|after|following|later|by|from|between"
     r"|and|to|up|through|starting|as|early|late|mid|the|end)[\s-]{1,20}){1,12}$",
     re.IGNORECASE,
 )
-_BETWEEN: Final = re.compile(r"^(?:the|from|between|since|until|before|after|by|on)\s+", re.IGNORECASE)
-_OUTSIDE: Final = re.compile(
+_BETWEEN: Final = compile_late(r"^(?:the|from|between|since|until|before|after|by|on)\s+", re.IGNORECASE)
+_OUTSIDE: Final = compile_late(
     r"\b(?:except|excluding|every|each|besides|without|other\s+than|apart\s+from|outside|not|n['\u2019]t)"
     r"\s+(?:(?:in|on|for|from|of|during|until|the)\s+)*$",
     re.IGNORECASE,
 )
-_ON_A_DAY: Final = re.compile(r"\b(?:on|from|or|and|to|until|between)\s+(?:the\s+)?$", re.IGNORECASE)
+_ON_A_DAY: Final = compile_late(r"\b(?:on|from|or|and|to|until|between)\s+(?:the\s+)?$", re.IGNORECASE)
 _REACH: Final = 60
 """Characters before a period that may lead up to it."""
-_AGO_UNIT: Final = re.compile(r"(week|month|quarter|year)", re.IGNORECASE)
-_AT_LEAST: Final = re.compile(r"\b(?:more|longer|older)\s+than\s+$", re.IGNORECASE)
-_AT_MOST: Final = re.compile(r"\b(?:less|fewer)\s+than\s+$", re.IGNORECASE)
+_AGO_UNIT: Final = compile_late(r"(week|month|quarter|year)", re.IGNORECASE)
+_AT_LEAST: Final = compile_late(r"\b(?:more|longer|older)\s+than\s+$", re.IGNORECASE)
+_AT_MOST: Final = compile_late(r"\b(?:less|fewer)\s+than\s+$", re.IGNORECASE)
 
 
 class QuestionPeriods(NamedTuple):

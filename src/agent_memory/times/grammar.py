@@ -12,6 +12,7 @@ from datetime import date, datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_memory.late import compile_late
 from agent_memory.times.days import MONTHS, WEEKDAYS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _CLASSES: Final = {
     "UP_TO": "TO UNTIL DASH",
     "LEADING_WORD": "IN OF SINCE UNTIL BEFORE AFTER BETWEEN EARLY LATE MID THAN END",
 }
-_ELEMENT: Final = re.compile(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
+_ELEMENT: Final = compile_late(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
 
 
 class DayNode(NamedTuple):
@@ -133,11 +134,11 @@ def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable
     return merged + tokens[done:]
 
 
-_BEGIN: Final = re.compile(
+_BEGIN: Final = compile_late(
     f"[^{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK', 'COMMA', 'DOT'))}]"
 )
 """Finds kinds with which a rule may begin."""
-_INERT: Final = re.compile(f"[{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK'))}]")
+_INERT: Final = compile_late(f"[{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK'))}]")
 """Finds kinds that no rule reads over."""
 _REACH_BEFORE, _REACH = 3, 20
 
@@ -185,7 +186,7 @@ def _read_matches(
     return None, 0
 
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = compile_late(
     r"(?P<part>(?<![\w./])(?P<part_y>(?:19|20)\d\d)[ /-]?(?:(?P<part_of>[qh][1-4])"
     r"|W(?P<week>[0-5]\d)(?:-(?P<weekday>[1-7]))?)(?!\w)|(?<![\w./])W(?P<week2>[0-5]\d)/(?P<year2>20\d\d)(?!\w))"
     r"|(?P<word>(?P<stem>[^\W\d_]{1,40})(?:['\u2019-][^\W\d_]{1,9}(?![\w]))?)|(?P<iso>(?<!\d)(?<!\d[.:/-])(?:1[5-9]"
@@ -207,7 +208,7 @@ _HAN_DAYS: Final = {
     "大后天": 3, "大後天": 3, "昨天": -1, "昨日": -1,
     "前天": -2, "一昨日": -2, "大前天": -3,
 }  # fmt: skip
-_HAN: Final = re.compile(
+_HAN: Final = compile_late(
     rf"(?:(?P<day>{'|'.join(sorted(_HAN_DAYS, key=len, reverse=True))})"
     r"|(?P<offset>[上下这這本先今来])个?(?:周|週|星期|礼拜)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?)(?!以|の?\d|から|まで|前|后|後|至)"
 )
@@ -219,7 +220,7 @@ _CODE_AFTER: Final = "_@(=\\[`{"
 _MONEY: Final = "$€£¥#"
 _HOLIDAYS: Final = frozenset(("black", "good", "ash", "cyber", "easter", "palm", "super", "boxing"))
 """First words of names that end like a day of the week."""
-_PLURAL: Final = re.compile(r"(?!(?:was|has|does|this)$)[a-z]{2,}[^\W\d_su]s")
+_PLURAL: Final = compile_late(r"(?!(?:was|has|does|this)$)[a-z]{2,}[^\W\d_su]s")
 _PHRASE_CHARS: Final = 40
 _FIRST_YEAR, _LAST_YEAR, _MAX_DAY, _PIVOT = 1000, 2199, 31, 30
 _MONTHS, _MAX_DIGIT, _LONG_YEAR, _SHORT = 12, 9, 4, 2
@@ -227,7 +228,7 @@ _MONTH: Final = rf"(?:{'|'.join(MONTHS)})"
 _TIME: Final = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE: Final = r"(?:[+-]\d\d:?\d\d|Z|[A-Z]{3,5})"
 _WEEKDAY: Final = rf"(?:{'|'.join(day[:3] for day in WEEKDAYS)})"
-_TIMESTAMP: Final = re.compile(
+_TIMESTAMP: Final = compile_late(
     rf"(?<![\w/])(?:(?:{_WEEKDAY}\s)?(?P<month>{_MONTH})\s{{1,2}}(?P<day>\d\d?)\s{_TIME}(?:\s{_ZONE})?\s(?P<year>\d{{4}})"
     rf"|(?:{_WEEKDAY},?\s)?(?P<day2>\d\d?)[\s-](?P<month2>{_MONTH})[\s-](?P<year2>\d{{4}})\s{_TIME}"
     rf"|(?P<day3>\d\d)/(?P<month3>{_MONTH})/(?P<year3>\d{{4}}):{_TIME})(?:\s[+-]\d\d:?\d\d|\s(?:UTC|GMT)\b)?(?!\w)",

@@ -26,6 +26,8 @@ from importlib import resources
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
+from agent_memory.late import compile_late
+
 
 class LanguageWords(NamedTuple):
     """Words of time in one language.
@@ -53,7 +55,7 @@ FOLDER = resources.files("agent_memory") / "language" / "patterns"
 """Folder with one file of words of time for each language."""
 _DEFAULT: Final = "en"
 _OTHER_LINES: Final = frozenset(("#", "FREQUENT", "CLAUSE", "AHEAD", "PAST", "DAY_FIRST"))
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_WORD: Final = compile_late(r"[^\W\d_]+")
 _READ_CHARS: Final = 400
 """Characters that decide the language of a text."""
 
@@ -105,7 +107,7 @@ def detect_language(text: str) -> str:
     return max(vocabularies, key=count)
 
 
-_SENTENCE_END: Final = re.compile(r"[.!?;](?=\s{1,9}[^\Wa-z\d_]|\s{0,9}$)|\n")
+_SENTENCE_END: Final = compile_late(r"[.!?;](?=\s{1,9}[^\Wa-z\d_]|\s{0,9}$)|\n")
 
 
 @cache
