@@ -53,8 +53,8 @@ class CommandEntry(NamedTuple):
 _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Search": {
         "search": CommandEntry("search", "Search memories, documents, pages and conversations."),
-        "list": CommandEntry("search", "List memories, the newest first."),
-        "show": CommandEntry("search", "Show all fields of memories."),
+        "list": CommandEntry("memory_lists", "List memories, the newest first."),
+        "show": CommandEntry("memory_lists", "Show all fields of memories."),
         "history": CommandEntry("history", "Show the earlier versions of a memory, oldest first."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
         "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),

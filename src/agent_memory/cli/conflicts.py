@@ -5,11 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
@@ -162,7 +162,7 @@ def show_conflict(screen: "OutputScreen", conflict: "Suspect") -> None:
     """Print a pair that may be in conflict, the newer memory first."""
     newer, older = conflict.newer, conflict.older
     for which, memory in (("newer", newer), ("older", older)):
-        screen.show(Text.assemble((f"{which}  {memory.id}", "bold"), (f"  {day(memory.moment)}", "dim")))
+        screen.show(StyledText.assemble((f"{which}  {memory.id}", "bold"), (f"  {day(memory.moment)}", "dim")))
         screen.show(memory.content, indent=2, max_lines=_LINES)
     if conflict.evidence != f"now: {newer.content} / before: {older.content}":
         screen.show(conflict.evidence, indent=2, style="cyan")

@@ -57,15 +57,15 @@ def read_key(run: "AgentContext", question: str) -> str:
     Raises:
         KeyboardInterrupt: Ctrl-C.
     """
-    run.screen.err.print(question, end="", markup=False, highlight=False, soft_wrap=True)
+    run.screen.prompt(question)
     try:
         key = typer.getchar()
     except EOFError:
         key = _CONTROL_D
     except KeyboardInterrupt:
-        run.screen.err.print()
+        run.screen.prompt("\n")
         raise
-    run.screen.err.print(key if key.isprintable() else "", markup=False, highlight=False)
+    run.screen.prompt(f"{key}\n" if key.isprintable() else "\n")
     return key.lower()
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.care.checks import (
     AgentReport,
@@ -23,6 +22,7 @@ from agent_memory.cli.options import OptionalAgentOption, choose_agent
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.runtime import FAILED, CommandContext, command
 from agent_memory.cli.screen import OutputScreen
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import for_shell, one_line, plain
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, format_size
@@ -117,7 +117,7 @@ def _known(agent: str, home: Path) -> str:
 
 
 def _show(screen: OutputScreen, report: HomeReport, *, verbose: bool) -> None:
-    screen.show(Text(plain(str(report.root)), style="bold"))
+    screen.show(StyledText(plain(str(report.root)), style="bold"))
     _rows(screen, report.findings)
     brief = len(report.agents) > 1 and not verbose
     spaced = False
@@ -126,7 +126,9 @@ def _show(screen: OutputScreen, report: HomeReport, *, verbose: bool) -> None:
         if rows or spaced or agent is report.agents[0]:
             screen.show()
         spaced = bool(rows)
-        screen.show(Text.assemble((plain(agent.agent_id), "bold"), "  ", _verdict(agent.findings), _figures(agent)))
+        screen.show(
+            StyledText.assemble((plain(agent.agent_id), "bold"), "  ", _verdict(agent.findings), _figures(agent))
+        )
         _rows(screen, rows)
     screen.show()
     _conclude(screen, report)
@@ -137,20 +139,20 @@ def _rows(screen: OutputScreen, findings: Any) -> None:
     for finding in findings:
         mark = finding.severity.name
         marked = (f"{mark.lower():<{_MARK_WIDTH}}", _STYLES[mark])
-        head = Text.assemble("  ", marked, (f"{finding.area:<{_AREA_WIDTH}}", "dim"))
+        head = StyledText.assemble("  ", marked, (f"{finding.area:<{_AREA_WIDTH}}", "dim"))
         size = "" if finding.size is None else format_size(finding.size)
         show_beside(screen, head, one_line(finding.sentence), tail=size)
         for detail in finding.details:
-            show_beside(screen, Text(f"{indent}  "), one_line(detail), "dim")
+            show_beside(screen, StyledText(f"{indent}  "), one_line(detail), "dim")
         if finding.advice:
-            show_beside(screen, Text(f"{indent}→ "), screen.complete(for_shell(finding.advice)), "italic")
+            show_beside(screen, StyledText(f"{indent}→ "), screen.complete(for_shell(finding.advice)), "italic")
 
 
 def _verdict(findings: Any) -> Any:
     names = [finding.severity.name for finding in findings]
     tally = [(name, number) for name in ("PROBLEM", "WARNING") if (number := names.count(name))]
-    parts = [Text(counted(number, name.lower()), _STYLES[name]) for name, number in tally]
-    return Text(", ").join(parts or [Text("healthy", "green")])
+    parts = [StyledText(counted(number, name.lower()), _STYLES[name]) for name, number in tally]
+    return StyledText(", ").join(parts or [StyledText("healthy", "green")])
 
 
 def _figures(agent: AgentReport) -> tuple[str, str]:
@@ -178,7 +180,7 @@ def _show_marked(screen: OutputScreen, rows: list[tuple[tuple[str, str], str | N
         screen.show("Nothing to repair.")
     for (mark, style), agent_id, text in rows:
         whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
-        head = Text.assemble("  ", (f"{mark:<{_MARK_WIDTH}}", style), (whose, "dim"))
+        head = StyledText.assemble("  ", (f"{mark:<{_MARK_WIDTH}}", style), (whose, "dim"))
         show_beside(screen, head, screen.complete(one_line(text)))
     screen.show()
 
@@ -232,9 +234,5 @@ def _salvage(screen: OutputScreen, home: Path, agent: str | None, file: str) -> 
         count += 1
     screen.hint(
         f"{counted(count, 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
-        + (
-            f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}"
-            if screen.out.is_terminal
-            else ""
-        )
+        + (f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}" if screen.out else "")
     )

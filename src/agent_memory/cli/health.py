@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.care.checks import AgentHealth, Check, Severity, by_gravity, examine, health_of, worst
 from agent_memory.care.checks.health_checks import report_unreadable
@@ -11,6 +10,7 @@ from agent_memory.cli.options import OptionalAgentOption, choose_agent, open_ser
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.runtime import MonitorContext, command
 from agent_memory.cli.screen import OutputScreen
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import one_line, plain
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under
@@ -110,7 +110,7 @@ def _show(screen: OutputScreen, reports: list[AgentHealth], *, brief: bool) -> N
             screen.show()
         name, bad = report.level.name.lower(), sum(check.level > 0 for check in report.checks)
         words = "all is well" if not bad else f"{name}: {bad} of {counted(len(report.checks), 'check')}"
-        screen.show(Text.assemble((plain(report.agent_id), "bold"), "  ", (words, _STYLES[name])))
+        screen.show(StyledText.assemble((plain(report.agent_id), "bold"), "  ", (words, _STYLES[name])))
         for check in rows:
             _row(screen, check)
 
@@ -118,7 +118,9 @@ def _show(screen: OutputScreen, reports: list[AgentHealth], *, brief: bool) -> N
 def _row(screen: OutputScreen, check: Check) -> None:
     name = check.level.name.lower()
     marked: Any = (f"{name:<{_MARK_WIDTH}}", _STYLES[name])
-    show_beside(screen, Text.assemble("  ", marked, (f"{check.code:<{_CODE_WIDTH}}", "dim")), one_line(check.sentence))
+    show_beside(
+        screen, StyledText.assemble("  ", marked, (f"{check.code:<{_CODE_WIDTH}}", "dim")), one_line(check.sentence)
+    )
     if check.advice:
         indent = " " * (2 + _MARK_WIDTH + _CODE_WIDTH)
-        show_beside(screen, Text(f"{indent}→ "), screen.complete(one_line(check.advice)), "italic")
+        show_beside(screen, StyledText(f"{indent}→ "), screen.complete(one_line(check.advice)), "italic")

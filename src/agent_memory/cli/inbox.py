@@ -4,11 +4,11 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.options import build_ambiguous, check_beginning
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import day, plain
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -182,7 +182,7 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
         whose,
         doubt,
     ]
-    run.screen.show(Text.assemble((candidate.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
+    run.screen.show(StyledText.assemble((candidate.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
     run.screen.show(candidate.content, indent=2)
     if candidate.replaces:
         run.screen.show(f"would replace {candidate.replaces}", indent=2, style="dim")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from typer.main import get_command
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, resolve_root
+from agent_memory.late import compile_late
 from agent_memory.models import (
     ANY_STATE,
     CATEGORIES,
@@ -38,10 +38,10 @@ _COMPLETED: Final = 50
 _AGENTS_LISTED: Final = 20
 _IDS_LISTED: Final = 10
 _TEXT_CHARS: Final = 50
-_BEGINNING: Final = re.compile(r"(?:mem-)?([0-9a-f]{1,12})")
-OTHER_ID: Final = re.compile(r"(?:res|epi|top|ent|rel|sum)-[0-9a-f]{4,12}")
+_BEGINNING: Final = compile_late(r"(?:mem-)?([0-9a-f]{1,12})")
+OTHER_ID: Final = compile_late(r"(?:res|epi|top|ent|rel|sum)-[0-9a-f]{4,12}")
 """ID of a record that is not a memory, or the beginning of one."""
-_SHORT: Final = re.compile(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
+_SHORT: Final = compile_late(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
 """Beginning of an ID that is too short for a command that changes something: "Forget 1" is the number of a line."""
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.text import Text
-
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, format_size
 from agent_memory.memory.views import describe_day, describe_said_day, get_title, list_shown_links
@@ -53,7 +52,7 @@ def show_hit(
 ) -> None:
     """Print a hit with its excerpt, or its whole text if `full`."""
     score = f"{hit.relevance_score:.2f} {hit.match_type}{_DOT}" if explain else ""
-    summary = Text.assemble((f"{hit.match}{_DOT}" if hit.match else "", "bold green"), (score, "dim"))
+    summary = StyledText.assemble((f"{hit.match}{_DOT}" if hit.match else "", "bold green"), (score, "dim"))
     if rank > 1:
         screen.show()
     _show_text(screen, hit.memory.content if full or hit.excerpt is None else hit.excerpt)
@@ -87,7 +86,7 @@ def show_left_out(screen: OutputScreen, rejected: list[tuple[str, str, str]], to
     screen.show()
     screen.show(reasons, style="bold")
     for memory_id, why, text in rejected:
-        screen.show(Text.assemble((f"{memory_id}  ", "dim"), (why, "yellow")), indent=2)
+        screen.show(StyledText.assemble((f"{memory_id}  ", "dim"), (why, "yellow")), indent=2)
         screen.show(one_line(text), indent=4, max_lines=1)
     if total > len(rejected):
         screen.show(f"… and {total - len(rejected)} more; --json lists them all.", indent=2, style="dim")
@@ -121,7 +120,7 @@ def show_memory(
 def show_status(screen: OutputScreen, status: Status, folder: Path) -> None:
     """Print the state of one agent's memory."""
     counts = status.counts
-    screen.show(Text.assemble((plain(status.agent_id), "bold"), (f"  {plain(str(folder))}", "dim")))
+    screen.show(StyledText.assemble((plain(status.agent_id), "bold"), (f"  {plain(str(folder))}", "dim")))
     if counts:
         among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded", "expired") if counts[name])
         row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
@@ -144,12 +143,12 @@ def show_status(screen: OutputScreen, status: Status, folder: Path) -> None:
 
 def show_versions(screen: OutputScreen, memory_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Print what became of a memory, a paragraph for each version."""
-    screen.show(Text(memory_id, style="bold"))
+    screen.show(StyledText(memory_id, style="bold"))
     for row in rows:
         when = minute(datetime.fromisoformat(row["at"]))
         fields = f": {', '.join(row['fields'])}" if row["fields"] else ""
         screen.show()
-        screen.show(Text.assemble((f"{row['seq']:>6}  ", "cyan"), (when, "dim"), f"  {row['what']}{fields}"))
+        screen.show(StyledText.assemble((f"{row['seq']:>6}  ", "cyan"), (when, "dim"), f"  {row['what']}{fields}"))
         if row["content"] is not None:
             screen.show(row["content"], indent=8, max_lines=_PREVIEW_LINES)
 
@@ -174,7 +173,7 @@ def show_agents(screen: OutputScreen, summaries: Iterable[AgentSummary]) -> None
         memories = "unreadable" if summary.memories is None else counted(summary.memories, "memory", "memories")
         used = f", last used {minute(summary.last_used)}" if summary.last_used else ""
         screen.show(
-            Text.assemble(
+            StyledText.assemble(
                 (plain(summary.agent_id), "bold"),
                 f"  {memories}{describe_others(summary)}, {format_size(summary.size)}{used}",
             )
@@ -202,7 +201,7 @@ def describe_others(summary: AgentSummary) -> str:
     return items + "".join(f", {counted(count, *words)}" for count, words in counts if words)
 
 
-def _item(screen: OutputScreen, position: int, memory: Memory, summary: Text) -> None:
+def _item(screen: OutputScreen, position: int, memory: Memory, summary: StyledText) -> None:
     """Print one memory of a list, the first at position 0."""
     if position:
         screen.show()
@@ -224,7 +223,7 @@ def _show_text(screen: OutputScreen, text: str, max_lines: int | None = None) ->
     screen.show(rest, indent=_FURTHER_IN, max_lines=None if max_lines is None else max_lines - used)
 
 
-def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> Text:
+def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> StyledText:
     what = memory.category if origin.kind == "note" else origin.kind
     said_day = describe_said_day(memory, memory.content)
     parts = [(memory.id, "cyan"), (what, "dim")]
@@ -315,32 +314,29 @@ def _health(screen: OutputScreen, health: dict[str, Any]) -> None:
             row(screen, "", screen.complete(str(line)))
 
 
-def show_beside(screen: OutputScreen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
+def show_beside(screen: OutputScreen, head: StyledText, text: str, style: str = "", *, tail: str = "") -> None:
     """Print `text` next to `head`, wrapped in its own column.
 
     A `tail` comes dim behind the last line or, where it does not fit, below it.
     """
-    lines = screen.wrap(text, len(head))
-    for line in lines:
-        line.stylize(style)
+    lines = [StyledText(line, style) for line in screen.wrap(text, len(head))]
     if tail:
-        lines[-1].rstrip()
         used = len(head) + len(lines[-1]) + len(f"  {tail}")
         if screen.width is None or used <= screen.width:
-            lines[-1] = Text.assemble(lines[-1], (f"  {tail}", "dim"))
+            lines[-1] = StyledText.assemble(lines[-1], (f"  {tail}", "dim"))
         else:
-            lines.append(Text(tail, "dim"))
+            lines.append(StyledText(tail, "dim"))
     for position, line in enumerate(lines):
-        screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
+        screen.show(StyledText.assemble(head if position == 0 else " " * len(head), line))
 
 
 def row(screen: OutputScreen, label: str, value: str, *, style: str = "") -> None:
     """Print a label with what it is about beside it."""
-    show_beside(screen, Text(f"  {label:<{_LABEL_WIDTH - 3}} ", "dim"), one_line(value), style)
+    show_beside(screen, StyledText(f"  {label:<{_LABEL_WIDTH - 3}} ", "dim"), one_line(value), style)
 
 
-def _join(parts: list[tuple[str, str]]) -> Text:
-    return Text(_DOT, style="dim").join(Text(one_line(text), style=style) for text, style in parts)
+def _join(parts: list[tuple[str, str]]) -> StyledText:
+    return StyledText(_DOT, "dim").join(StyledText(one_line(text), style=style) for text, style in parts)
 
 
 def _hashtags(tags: list[str]) -> str:

@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import typer
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from agent_memory.cli.options import (
@@ -42,6 +41,7 @@ from agent_memory.errors import (
 from agent_memory.files.layout import agents_under, folder_of, is_agent_id
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import newest_backup
+from agent_memory.late import compile_late
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ STOPPED: Final = 130
 """As shells count a process that SIGINT ends: 128 + 2."""
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
-_LOGGED_ERROR: Final = re.compile(r'\berror="((?:[^"\\]|\\.)*)"')
+_LOGGED_ERROR: Final = compile_late(r'\berror="((?:[^"\\]|\\.)*)"')
 QUIET: Final[Any] = {
     "pretty_exceptions_enable": False,  # they print local variables: what a memory says
     "context_settings": {"help_option_names": ["-h", "--help"]},
@@ -69,7 +69,8 @@ QUIET: Final[Any] = {
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
 _BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
 """Words for the command that begins something; `restore` looks like `create` and is no slip of it."""
-_ID_BEGIN: Final = re.compile(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
+_MARKUP: Final = compile_late(r"(\[[a-z#/@][^[]*?])")
+_ID_BEGIN: Final = compile_late(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
 """What an ID begins with, `mem-` given or not."""
 _ALIKE: Final = 0.7
 """How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""
@@ -446,9 +447,9 @@ def build_callback(list_all: Callable[[CommandContext], Coroutine[Any, Any, None
 
 
 def _flow(text: str) -> str:
-    """Return a help text whose paragraphs wrap, with its brackets escaped."""
+    """Return a help text whose paragraphs wrap, with escaped brackets."""
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
-    return escape("\n\n".join(paragraphs))
+    return _MARKUP.sub(r"\\\1", "\n\n".join(paragraphs))
 
 
 def _plain_params(params: list[Any]) -> list[Any]:

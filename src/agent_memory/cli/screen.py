@@ -15,12 +15,9 @@ import sys
 import threading
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TextIO, cast
 
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
-
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import complete_commands, for_shell, minute, one_line, plain, to_json
 from agent_memory.errors import ValidationError
 from agent_memory.models import as_cell
@@ -28,7 +25,8 @@ from agent_memory.models import as_cell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rich.progress import Progress
+    from rich.console import Console
+    from rich.text import Text
 
     from agent_memory.errors import AgentMemoryError
 
@@ -54,6 +52,8 @@ class OutputScreen:
     Attributes:
         last_words: Function that builds the message of an interrupted command.
         options: Options repeated in printed commands, such as `--root`, with their values.
+        out: Console of a terminal on stdout; None for a pipe, which needs no rich.
+        err: Console of a terminal on stderr; None for a pipe.
     """
 
     def __init__(self, *, form: Form = "text", fields: Sequence[str] | None = None) -> None:
@@ -61,8 +61,8 @@ class OutputScreen:
         self.fields = fields
         self.last_words: Callable[[], str] = lambda: "Stopped."
         self.options: dict[str, str] = {}
-        self.out = _console(stderr=False)
-        self.err = _console(stderr=True)
+        self.out = _build_console(sys.stdout, is_stderr=False)
+        self.err = _build_console(sys.stderr, is_stderr=True)
         self._document: Any = None
 
     @property
@@ -73,7 +73,7 @@ class OutputScreen:
     @property
     def width(self) -> int | None:
         """Number of usable columns of a terminal, None for a pipe."""
-        return min(self.out.width, _MAX_WIDTH) if self.out.is_terminal else None
+        return min(self.out.width, _MAX_WIDTH) if self.out is not None else None
 
     # -- results ------------------------------------------------------------------------------------------------------
 
@@ -104,21 +104,27 @@ class OutputScreen:
         if self.json and value is not None:
             self.raw(to_json(value, indent=2) + "\n")
 
-    def show(self, text: str | Text = "", *, indent: int = 0, style: str = "", max_lines: int | None = None) -> None:
+    def show(
+        self, text: str | StyledText = "", *, indent: int = 0, style: str = "", max_lines: int | None = None
+    ) -> None:
         """Print text for people, wrapped on a terminal.
 
         Args:
-            text: A string is made safe first; a `Text` must be made of safe strings.
+            text: A string is made safe first; a `StyledText` must be made of safe strings.
             indent: Columns to leave free on the left.
             style: A rich style.
             max_lines: On a terminal, cut what is longer.
         """
         if self.form != "text":
             return
-        rich = text if isinstance(text, Text) else Text(plain(text))
-        for line in self._lines(rich, indent, max_lines):
-            line.stylize(style)
-            self.out.print(Text(" " * indent) + line if line else line, soft_wrap=True)
+        styled = text if isinstance(text, StyledText) else StyledText(plain(text))
+        if self.out is None:
+            for line in styled.plain.split("\n"):
+                _print_line(sys.stdout, " " * indent + line if line else line)
+            return
+        for rich_line in _wrap(self.out, styled, self._get_room(indent), max_lines):
+            rich_line.stylize(style)
+            self.out.print(_pad(rich_line, indent), soft_wrap=True)
 
     def raw(self, text: str) -> None:
         """Write UTF-8 to stdout in any locale."""
@@ -130,7 +136,17 @@ class OutputScreen:
 
     def note(self, text: str, *, style: str = "yellow") -> None:
         """Print a note on stderr."""
-        self.err.print(Text(plain(text), style=style), soft_wrap=not self.err.is_terminal)
+        self._print_note(StyledText(plain(text), style))
+
+    def prompt(self, text: str, end: str = "") -> None:
+        """Print a question or its answer on stderr."""
+        self._print_note(StyledText(plain(text)), end=end, is_wrapped=False)
+
+    def _print_note(self, text: StyledText, *, end: str = "\n", is_wrapped: bool = True) -> None:
+        if self.err is None:
+            _print_line(sys.stderr, text.plain, end)
+        else:
+            self.err.print(text.to_rich(), end=end, soft_wrap=not is_wrapped)
 
     def hint(self, text: str, *, style: str = "yellow") -> None:
         """Print a text on stderr whose commands get the root and agent of this one."""
@@ -151,8 +167,7 @@ class OutputScreen:
             return
         place = f": {path}" if path and str(path) not in error.message else ""
         code = plain(f" [{error.code}{place}]")
-        message = Text.assemble(("Error: ", "bold red"), plain(error.message), (code, "dim"))
-        self.err.print(message, soft_wrap=not self.err.is_terminal)
+        self._print_note(StyledText.assemble(("Error: ", "bold red"), plain(error.message), (code, "dim")))
         self.note(recovery, style="")
 
     def show_stop(self) -> None:
@@ -173,13 +188,16 @@ class OutputScreen:
         answer = read_line(self, f"{question} [y/N]: ")
         return answer is not None and answer.strip().lower() in {"y", "yes"}
 
-    def progress(self) -> Progress:
+    def progress(self) -> ProgressBar:
         """Return a progress bar on stderr, shown on a terminal only."""
+        if self.err is None:
+            return _HiddenProgress()
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-        return Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal)
+        bar: Any = Progress(*columns, console=self.err, transient=True)
+        return cast("ProgressBar", bar)
 
     @contextmanager
     def show_steps(self, label: str, total: int = 0) -> Iterator[Callable[..., object]]:
@@ -194,7 +212,7 @@ class OutputScreen:
         def show(completed: int, due: int = total) -> None:
             due = max(due, completed)
             bar.update(task, completed=completed, total=due)
-            if completed // NOTED_EVERY not in noted and not self.err.is_terminal:
+            if completed // NOTED_EVERY not in noted and self.err is None:
                 noted.add(completed // NOTED_EVERY)
                 self.note(f"{completed:,} of {due:,} steps are done.", style="dim")
 
@@ -202,23 +220,83 @@ class OutputScreen:
             task = bar.add_task(label, total=total or None)
             yield show
 
-    def wrap(self, text: str, indent: int) -> list[Text]:
+    def wrap(self, text: str, indent: int) -> list[str]:
         """Return the lines of `text`, wrapped for a terminal."""
-        return self._lines(Text(plain(text)), indent, None)
+        if self.out is None:
+            return plain(text).split("\n")
+        return [line.plain for line in _wrap(self.out, StyledText(plain(text)), self._get_room(indent), None)]
 
-    def _lines(self, text: Text, indent: int, max_lines: int | None) -> list[Text]:
-        if self.width is None:
-            return list(text.split("\n", allow_blank=True))
-        width = max(_MIN_WIDTH, self.width - indent)
-        lines = list(text.wrap(self.out, width))
-        for line in lines:
-            line.rstrip()
-        if max_lines is None or len(lines) <= max_lines:
-            return lines
-        last = lines[max_lines - 1]
-        last.truncate(width - 2)
-        last.rstrip()
-        return [*lines[: max_lines - 1], last + Text(" …")]
+    def _get_room(self, indent: int) -> int:
+        return max(_MIN_WIDTH, (self.width or _MAX_WIDTH) - indent)
+
+
+class ProgressBar(Protocol):
+    """Progress bar of rich, as commands use it."""
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
+
+    def add_task(self, description: str, *, total: float | None = None, visible: bool = True) -> Any:
+        """Add a line and return its ID."""
+
+    def update(self, task: Any, **values: Any) -> None:
+        """Set values of a line, such as `completed`."""
+
+    def advance(self, task: Any, steps: float = 1) -> None:
+        """Add steps to a line."""
+
+
+class _HiddenProgress:
+    """Progress bar of a pipe, which shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def add_task(self, description: str, *, total: float | None = None, visible: bool = True) -> int:  # noqa: ARG002
+        """Return the ID of the only line."""
+        return 0
+
+    def update(self, task: Any, **values: Any) -> None:
+        """Do nothing."""
+
+    def advance(self, task: Any, steps: float = 1) -> None:
+        """Do nothing."""
+
+
+def _wrap(console: Console, text: StyledText, width: int, max_lines: int | None) -> list[Text]:
+    """Return the wrapped lines of a text; cut what is longer."""
+    from rich.text import Text
+
+    lines = list(text.to_rich().wrap(console, width))
+    for line in lines:
+        line.rstrip()
+    if max_lines is None or len(lines) <= max_lines:
+        return lines
+    last = lines[max_lines - 1]
+    last.truncate(width - 2)
+    last.rstrip()
+    return [*lines[: max_lines - 1], last + Text(" …")]
+
+
+def _pad(line: Text, indent: int) -> Text:
+    line.pad_left(indent if line else 0)
+    return line
+
+
+def _print_line(stream: TextIO, text: str, end: str = "\n") -> None:
+    """Print a line to a pipe that may have been closed."""
+    try:
+        stream.write(text.expandtabs() + end)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise SystemExit(1) from None
 
 
 @contextmanager
@@ -242,30 +320,31 @@ def read_line(screen: OutputScreen, question: str) -> str | None:
     """
     with raise_interrupt():
         try:
-            screen.err.print(Text(plain(question)), end="", soft_wrap=True)
+            screen.prompt(question)
             answer = sys.stdin.readline()
         except KeyboardInterrupt:
-            screen.err.print()
+            screen.prompt("\n")
             raise
     if not answer.endswith("\n"):
-        screen.err.print()
+        screen.prompt("\n")
     return answer or None
 
 
-def _console(*, stderr: bool) -> Console:
-    # NO_COLOR takes bold and dim away, too: who sets it does not want escape sequences.
-    plain_please = bool(os.environ.get("NO_COLOR"))
-    stream = sys.stderr if stderr else sys.stdout
+def _build_console(stream: TextIO, *, is_stderr: bool) -> Console | None:
+    """Return the console of a terminal, or None for a pipe."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows less, but it shows
-    return Console(
-        stderr=stderr,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        color_system=None if plain_please else "auto",
+    if not (stream.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")):
+        return None
+    from rich.console import Console
+
+    # NO_COLOR takes bold and dim away, too: who sets it does not want escape sequences.
+    has_color = not os.environ.get("NO_COLOR")
+    console = Console(
+        stderr=is_stderr, markup=False, emoji=False, highlight=False, color_system="auto" if has_color else None
     )
+    return console if console.is_terminal else None
 
 
 Row = dict[str, Any]
@@ -341,6 +420,8 @@ def _shown(value: Any) -> str:
 
 def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> Iterator[str]:
     """Yield the header and rows of a table that fits the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
     cells = [[_shown(row.get(name)) for name in columns] for row in rows]
     lines = [list(columns), *cells]
     widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]

@@ -1,172 +1,29 @@
-"""Commands `list`, `show`, `search` and `overview`."""
+"""Commands `search` and `overview`."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import typer
 
 from agent_memory.cli.archive import as_document, find_archived, show_archived
 from agent_memory.cli.filters import build_filters
-from agent_memory.cli.options import FilterOptions, MemoryIds, OfferedFilters, resolve_ids
-from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_overview
+from agent_memory.cli.options import FilterOptions, OfferedFilters
+from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_overview
 from agent_memory.cli.runtime import NOT_FOUND, AgentContext, command
 from agent_memory.cli.text import brief
 from agent_memory.embeddings.service import AT_THE_END
-from agent_memory.files.wording import counted
 from agent_memory.memory.results import Found
-from agent_memory.memory.views import view_answer, view_links, view_whole_hit, view_whole_memory
+from agent_memory.memory.views import view_answer, view_whole_hit
 from agent_memory.models import (
     HIT_KINDS,
     HitKind,
-    Listing,
-    ListOrder,
-    ListPage,
-    Memory,
-    RecordState,
     SearchResults,
     is_memory_id,
     utc_now,
 )
-from agent_memory.store.lookups import find_current
-
-_COLUMNS: Final = ("id", "category", "timestamp", "content")
-_LIMIT: Final = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageOptions:
-    """Limit and offset of a list."""
-
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many; 10.")
-    ] = None
-    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0
-    every: Annotated[bool, typer.Option("--all", help="However many there are.")] = False
-
-    @property
-    def most(self) -> int | None:
-        """Return the largest number of results, or None for all.
-
-        Raises:
-            typer.BadParameter: Both --all and --limit are set.
-        """
-        if self.every and self.limit is not None:
-            raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
-        return None if self.every else self.limit or _LIMIT
-
-
-@dataclass(frozen=True, kw_only=True)
-class StateFilters:
-    """State filters of `list`.
-
-    Attributes:
-        trust: Required trust level; None for any.
-        pinned: List pinned memories only.
-        expired: List expired memories instead of valid ones.
-        superseded: List superseded memories instead of valid ones; may be combined with `expired`.
-    """
-
-    trust: Annotated[
-        Literal["high", "medium", "low"] | None,
-        typer.Option("--trust", metavar="TRUST", help="Only of this trust: high, medium or low."),
-    ] = None
-    pinned: Annotated[bool, typer.Option("--pinned", help="Only what is pinned.")] = False
-    expired: Annotated[bool, typer.Option("--expired", help="Only what has expired.")] = False
-    superseded: Annotated[bool, typer.Option("--superseded", help="Only what a newer memory replaced.")] = False
-
-    @property
-    def states(self) -> frozenset[RecordState]:
-        """Return the requested states of memories."""
-        named: dict[RecordState, bool] = {"expired": self.expired, "superseded": self.superseded}
-        return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
-
-
-@command(PageOptions, FilterOptions, OfferedFilters, StateFilters, rows=True)
-async def list_(
-    run: AgentContext,
-    *,
-    sort: Annotated[
-        ListOrder,
-        typer.Option("--sort", metavar="HOW", help="newest, oldest, used (found last) or accessed (found most often)."),
-    ] = "newest",
-    scratchpad: Annotated[
-        bool, typer.Option("--scratchpad", help="What the agent sees at the start of a session, in its order.")
-    ] = False,
-) -> None:
-    """List memories, the newest first."""
-    page, state = run.get_options(PageOptions), run.get_options(StateFilters)
-    most = page.most
-    listing = Listing(sort, await build_filters(run), state.states, state.trust, state.pinned, "", page.offset, most)
-    listed = await (_list_scratchpad(run, listing) if scratchpad else run.service.storage.browse(listing))
-    replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in listed.records])
-    documents = [view_whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
-    head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
-    run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
-    show_memories(run.screen, listed.records, replaced)
-    if not listed.total and not await run.service.storage.count():
-        await run.note_nothing()
-    else:
-        _note_rest(run, listed.total, page.offset, len(documents))
-    if not listed.total and not scratchpad:
-        await _note_items(run)
-
-
-async def _list_scratchpad(run: AgentContext, listing: Listing) -> ListPage[Memory]:
-    """Return the requested page of the scratchpad, in its order."""
-    entries, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
-    replaced = await run.service.storage.replaced_by([memory.id for memory in entries])
-    chosen = [
-        memory
-        for memory in entries
-        if listing.admits(memory, expired=memory.is_expired(now), superseded=memory.id in replaced)
-    ]
-    return ListPage(chosen[listing.offset : listing.end], len(chosen))
-
-
-@command(rows=True)
-async def show(run: AgentContext, memory_id: MemoryIds) -> None:
-    """Show all fields of memories."""
-    ids = await resolve_ids(run.service, memory_id, read_only=True)
-    memories = [await run.service.open(memory_id, run.caller) for memory_id in ids]
-    replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])
-    around = await run.service.storage.surroundings([memory.id for memory in memories])
-    documents = [
-        {**view_whole_memory(memory, replaced.get(memory.id)), **view_links(around[memory.id], "linked")}
-        for memory in memories
-    ]
-    run.screen.rows({"memories": documents}, "memories", _COLUMNS)
-    if len(documents) == 1 and run.screen.fields is None:
-        run.screen.document(documents[0])
-    conflicts = await run.service.suspects() if run.screen.form == "text" else []
-    for position, memory in enumerate(memories):
-        if position:
-            run.screen.show()
-        disputes = [conflict.older.id for conflict in conflicts if conflict.newer.id == memory.id]
-        show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id], disputes)
-
-
-def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:
-    """Print that more memories exist, or that none matches."""
-    if run.screen.form not in {"text", "table"}:
-        return
-    if not total:
-        run.screen.note("No memory matches.")
-    elif not shown:
-        run.screen.note(f"Offset {offset:,} is past the end: {counted(total, 'memory', 'memories')} in total.")
-    elif run.screen.out.is_terminal and offset + shown < total:
-        run.screen.note(f"{shown:,} of {total:,}; --all or --offset {offset + shown} shows more.", style="dim")
-
-
-async def _note_items(run: AgentContext) -> None:
-    """Print how many items the list omits."""
-    items = 0 if run.get_options(FilterOptions).items else (await run.service.storage.tally()).items
-    if items and run.screen.form in {"text", "table"}:
-        hint = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
-        run.screen.note(f"{hint}; --items lists them, too.")
-
 
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _MAX_EXPLAINED: Final = 10
@@ -302,7 +159,7 @@ async def _show_found(run: AgentContext, results: Found, archived_hits: Sequence
         superseded_by = results.replaced.get(hit.memory.id)
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=superseded_by, full=full)
     show_archived(run.screen, archived_hits or ())
-    if any("…" in (hit.excerpt or "") for hit in hits) and not full and run.screen.out.is_terminal:
+    if any("…" in (hit.excerpt or "") for hit in hits) and not full and run.screen.out:
         run.screen.hint(f"… marks omitted text; {how} shows it.", style="dim")
 
 

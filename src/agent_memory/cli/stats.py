@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, statistics_of
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.screen import OutputScreen
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import brief, plain
 from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.wording import format_size
@@ -59,7 +59,7 @@ def _write(file: Path, svg: str) -> None:
 
 def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
     total = statistics.memories + statistics.items
-    screen.show(Text(plain(statistics.agent_id), style="bold"))
+    screen.show(StyledText(plain(statistics.agent_id), style="bold"))
     among = ", ".join(f"{getattr(statistics, name):,} {name}" for name in ("pinned", "superseded", "expired"))
     row(screen, "memories", f"{statistics.memories:,} ({among})")
     if statistics.items:
@@ -91,15 +91,15 @@ def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
         screen.show()
         screen.show("Used most", style="bold")
         for memory in statistics.most_used:
-            head = Text.assemble((f"{memory.accesses:>6,}  ", "cyan"), (f"{memory.id}  ", "dim"))
-            screen.show(head + Text(brief(memory.content)), max_lines=1)
+            head = StyledText.assemble((f"{memory.accesses:>6,}  ", "cyan"), (f"{memory.id}  ", "dim"))
+            screen.show(head + StyledText(brief(memory.content)), max_lines=1)
 
 
 def _show_weeks(screen: OutputScreen, statistics: MemoryStatistics) -> None:
     if not statistics.weeks:
         return
     screen.show()
-    screen.show(Text(f"{'week of':<12}{'stored':>8}{'total':>8}{'used':>8}{'forgotten':>11}", style="bold"))
+    screen.show(StyledText(f"{'week of':<12}{'stored':>8}{'total':>8}{'used':>8}{'forgotten':>11}", style="bold"))
     for week in statistics.weeks[-_LAST_WEEKS:]:
         screen.show(f"{week.begin:%Y-%m-%d}  {week.stored:>8,}{week.total:>8,}{week.used:>8,}{week.forgotten:>11,}")
     if len(statistics.weeks) > _LAST_WEEKS:

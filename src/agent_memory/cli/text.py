@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.characters import MISPLACED
+from agent_memory.late import compile_late
 from agent_memory.models import STEERING, utc_now
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 # Beside what steers or cannot be seen also lone surrogates, which a terminal's encoding cannot carry.
-_STEERING: Final = re.compile(f"[{STEERING}\\ud800-\\udfff]|{MISPLACED}")
+_STEERING: Final = compile_late(f"[{STEERING}\\ud800-\\udfff]|{MISPLACED}")
 # The same in JSON or YAML, where the rest is escaped already or, as a line break, part of the document.
-_STEERING_IN_JSON: Final = re.compile(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]|{MISPLACED}")
+_STEERING_IN_JSON: Final = compile_late(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]|{MISPLACED}")
 _BRIEF: Final = 160
 """Characters of a memory in a sentence about it."""
 _RECOVERY: Final = {
@@ -25,7 +26,7 @@ _RECOVERY: Final = {
     "Run memory_status": "Run `agent-memory status`",
     "with memory_status": "with `agent-memory status`",
 }
-_COMMAND: Final = re.compile(r"(^|`|[|:] |\b(?:[Rr]un|in|or|then) )agent-memory ([a-z]+)([^`(,;|\n]*)(`?)")
+_COMMAND: Final = compile_late(r"(^|`|[|:] |\b(?:[Rr]un|in|or|then) )agent-memory ([a-z]+)([^`(,;|\n]*)(`?)")
 _WITHOUT_OPTIONS: Final = ("workspace", "help")
 """Commands that work on no storage root."""
 _WITHOUT_AGENT: Final = ("agents", "backup restore", "backup verify")

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.cli.archive import open_archive
 from agent_memory.cli.formats import read_yaml
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import minute
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
@@ -154,8 +154,8 @@ def _show(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None") -> 
     run.screen.rows({**document, "suggestions": rows}, "suggestions", _COLUMNS)
     for suggestion in suggested[:_SHOWN]:
         older = f", with {counted(len(suggestion.older), 'older version')}" if suggestion.older else ""
-        line = Text.assemble((f"{suggestion.memory.id} ", "bold"), (_WORDS[suggestion.action], "yellow"))
-        run.screen.show(line + Text(f"  {suggestion.why}{older}", style="dim"))
+        line = StyledText.assemble((f"{suggestion.memory.id} ", "bold"), (_WORDS[suggestion.action], "yellow"))
+        run.screen.show(line + StyledText(f"  {suggestion.why}{older}", style="dim"))
         run.screen.show(suggestion.memory.content, indent=2, max_lines=1)
     if len(suggested) > _SHOWN and run.screen.form == "text":
         run.screen.note(f"… and {len(suggested) - _SHOWN} more; --format table lists them all.")

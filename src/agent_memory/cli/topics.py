@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -85,7 +85,7 @@ async def topic(
         [chosen] = matches
         page, page_kept = await pages.get_text(chosen), await pages.get_files(chosen)
     run.screen.document({**_document(chosen, page_kept), "page": page})
-    if run.screen.out.is_terminal:
+    if run.screen.out:
         _show_page(run, page)
     else:
         for line in page.splitlines():
@@ -123,7 +123,7 @@ def _show_page(run: AgentContext, page: str) -> None:
         words = text.removeprefix("- ")
         bullet = "  " if _BLOCK.match(words) else "- "
         for position, part in enumerate(run.screen.wrap(words, len(bullet))):
-            run.screen.show(Text("  " if position else bullet) + part)
+            run.screen.show(StyledText("  " if position else bullet) + part)
 
 
 async def _build_unknown(run: AgentContext, pages: Pages, name: str) -> UnknownIdError:

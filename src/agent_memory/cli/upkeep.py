@@ -231,12 +231,14 @@ async def _build(run: AgentContext) -> None:
 async def _watch_build(run: AgentContext) -> "Built":
     with run.screen.progress() as progress:
         bars: dict[str, Any] = {}
+        totals: dict[Any, int] = {}
 
         async def show(stage: str, done: int, total: int) -> None:
             if stage not in bars:
                 for bar in bars.values():  # one stage ends where the next begins
-                    progress.update(bar, completed=progress.tasks[bar].total)
+                    progress.update(bar, completed=totals[bar])
                 bars[stage] = progress.add_task(_STAGES.get(stage, stage))
+            totals[bars[stage]] = total
             progress.update(bars[stage], completed=done, total=total)
 
         built: Built = await run.service.monitor.migration.migrate(run.caller, show)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from agent_memory.cli.runtime import CommandContext, command
+from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
@@ -141,22 +141,23 @@ def _board(place: CommandContext, steps: Sequence[Step]) -> None:
     place.screen.show(_LEGEND, indent=2, style="dim")
 
 
-def _marks(steps: Sequence[Step]) -> Text:
-    line, phase = Text(), ""
+def _marks(steps: Sequence[Step]) -> StyledText:
+    parts: list[tuple[str, str]] = []
+    phase = ""
     for step in steps:
-        line.append(" " if step.phase != phase and phase else "")
-        line.append(_MARKS[step.status], style=_STYLES[step.status])
+        parts += [(" ", "")] if step.phase != phase and phase else []
+        parts.append((_MARKS[step.status], _STYLES[step.status]))
         phase = step.phase
-    return line
+    return StyledText.assemble(*parts)
 
 
-def _row_by_row(place: CommandContext, lines: dict[Any, Text]) -> None:
+def _row_by_row(place: CommandContext, lines: dict[Any, StyledText]) -> None:
     width = min(_KEY_WIDTH, max(len(str(key)) for key in lines))
     for key, marks in lines.items():
-        place.screen.show(Text(one_line(str(key))[:_KEY_WIDTH].rjust(width) + "  ") + marks, indent=2)
+        place.screen.show(StyledText(one_line(str(key))[:_KEY_WIDTH].rjust(width) + "  ") + marks, indent=2)
 
 
-def _alike(place: CommandContext, lines: dict[Any, Text]) -> None:
+def _alike(place: CommandContext, lines: dict[Any, StyledText]) -> None:
     """Print one line for all rows with equal progress."""
     keys = list(lines)
     alike: dict[str, list[int]] = {}
@@ -167,8 +168,7 @@ def _alike(place: CommandContext, lines: dict[Any, Text]) -> None:
         named = place.screen.wrap(f"{counted(len(places), 'row')}: {ranges(keys, places)}", 2 + len(marks) + len(_CUT))
         for number, line in enumerate(named[:_MOST_NAMING]):
             cut = _CUT if number == _MOST_NAMING - 1 < len(named) - 1 else ""
-            line.rstrip()
-            place.screen.show((Text(" " * len(marks)) if number else marks) + line + cut, indent=2)
+            place.screen.show((StyledText(" " * len(marks)) if number else marks) + line + cut, indent=2)
     if len(alike) > _MOST_ROWS:
         place.screen.show(f"… and rows that are at {len(alike) - _MOST_ROWS} other points", indent=2, style="dim")
 
