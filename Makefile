@@ -78,10 +78,10 @@ format: dev ## let ruff mend what it can
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-docs: dev ## write the pages that are made from code
+docs: dev ## write the generated pages and the tree in errors.py
 	$(RUN) -m scripts.docs
 
-site: needs-python ## docs/ as pages in site/, which load nothing from elsewhere
+site: needs-python ## docs/ as pages in site/, with a search that works from the disk
 	@$(PYTHON) scripts/environment.py $(DOCS_VENV) docs
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.capture --data FILE [--sample NAME ...] [--source KIND ...] [--waiting] [--json] [--errors]
 
-FILE holds one JSON object a line (plain or .gz); docs/capture.md describes it. `--sample` and `--source` choose lines
+FILE holds one JSON object a line (plain or .gz), see docs/benchmarks.md. `--sample` and `--source` choose lines
 (sources by their kind: user, assistant, tool); without them all count.
 
 Each line is judged alone, in a session of its own with an empty memory: a coordinator of amplifier-core with

@@ -1,4 +1,4 @@
-"""docs/configuration.md, made of the settings and what stands here."""
+"""docs/reference/configuration.md, made of the settings and what stands here."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from agent_memory.settings import (
     ToolSettings,
 )
 from agent_memory.workspace.toolset.session_toolset import WorkspaceToolSettings
-from scripts.prices import INSTRUCTIONS, count_tokens, tool_prices
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
 def document() -> str:
-    """Return docs/configuration.md."""
+    """Return docs/reference/configuration.md."""
     sections: list[tuple[str, str, type[BaseModel]]] = [
         ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
         ("health", _HEALTH_NOTE, HealthSettings),
@@ -39,28 +38,11 @@ def document() -> str:
         for name, field in kind.model_fields.items():
             default = "" if field.default is None else _shown(field.default)
             lines.append(f"| `{name}` | {default} | {field.description} |")
-    return "\n".join([*lines, *_prices()]) + "\n"
-
-
-def _prices() -> list[str]:
-    prices = tool_prices()
-    rows = [f"| `{name}` | {price} |" for name, price in prices.items()]
-    return [
-        "",
-        *_PRICES.splitlines(),
-        "",
-        "| part | tokens |",
-        "|---|---|",
-        *rows,
-        f"| together | {sum(prices.values())} |",
-        "",
-        *_PRICES_END.format(instructions=count_tokens(INSTRUCTIONS.read_text(encoding="utf-8"))).splitlines(),
-    ]
+    return "\n".join(lines) + "\n"
 
 
 _INTRODUCTION: Final = """\
-Generated from `agent_memory/settings/` and `scripts/configuration_page.py` by `make docs`;
-tests keep it true and mount each example.
+Generated from the settings by `make docs`; tests mount each example.
 
 All settings are optional. For all your sessions they belong into `~/.amplifier/settings.yaml`:
 
@@ -69,17 +51,17 @@ overrides:
   tool-memory-semantic:
     config:
       agent_id: bob
-      enabled: true      # false: no memory, and no tool but memory_status
-      mode: autonomous   # ask: captures wait in an inbox; manual: only what the user asks for is kept
+      enabled: true      # false: no memory, and only the tool memory_status
+      mode: autonomous   # ask: captures wait in an inbox; manual: only what the user asks for is stored
   context-memory-scratchpad:
     config:
       token_budget: 1000
 ```
 
-Any module except `tool-memory-workspace` takes `enabled`, `mode`, `categories`, and `projects` as a mapping. They
-hold for all modules, and the strictest counts. More ways to limit memory are in [Consent](consent.md).
+Any module except `tool-memory-workspace` takes `enabled`, `mode`, `categories`, and `projects` as a mapping. They hold
+for all modules, and the strictest counts: [Control what is stored](../how-to/consent.md).
 
-In your own bundle, settings are under `config:`. If the bundle includes the memory bundle, `source:` may be left out:
+In your own bundle, settings are below `config:`. `source:` may be omitted if the bundle includes the memory bundle:
 
 ```yaml
 tools:
@@ -93,8 +75,8 @@ hooks:
       min_confidence: 0.9
 ```
 
-A bundle may also name the agent and limit memory in its `session:` section. The host reads this section from bundles
-only. In `settings.yaml` it has no effect: `memory_status`, `agent-memory status` and `doctor` say so.
+A bundle may also name the agent and limit memory in its `session:` section. The host ignores it in `settings.yaml`;
+`memory_status`, `agent-memory status` and `doctor` report that.
 
 ```yaml
 session:
@@ -105,8 +87,7 @@ session:
       mode: autonomous
 ```
 
-Vectors by OpenAI instead of the local model; its key comes from the environment variable `OPENAI_API_KEY`, and the
-texts of all memories go there:
+Embeddings by OpenAI instead of the local model; the key comes from `OPENAI_API_KEY`, and all texts go there:
 
 ```yaml
 overrides:
@@ -115,47 +96,27 @@ overrides:
       embedding_model: text-embedding-3-small
 ```
 
-An unknown key is a warning in the log and in `memory_status`. A wrong value, or two values that contradict each other,
-switch memory off for the session, and every tool says why.
-
-A limit that is not understood still limits memory. An `enabled` that is neither true nor false, or a misspelt key,
-switches it off. An unknown `mode` means `manual`. A plain `enabled: false` also removes all tools except
-`memory_status`; any other value, such as "no", leaves them to say what is off.
+- An unknown key is a warning in the log and in `memory_status`.
+- A wrong value, or two values that contradict each other, switch memory off; every tool says why.
+- `enabled` that is neither true nor false, or a misspelled key, switches memory off. An unknown `mode` means `manual`.
+- With `enabled: false` only `memory_status` is offered. `amplifier` may log "Partial tool failure"; nothing failed.
 """
-_PRICES: Final = """\
-## What the tools cost
-
-Schemas are part of every request. Tokens (o200k_base) of each tool's name, description and schema as JSON, and of the
-line about the memory-assistant in a tool that delegates:
-"""
-_PRICES_END: Final = """\
-The [instructions](tools.md#instructions) in the system prompt cost {instructions} more.
-
-`tools:` offers fewer, for example `tools: [memory_search, memory_store, memory_update, memory_forget]`.
-The scratchpad comes on top (`token_budget`, at most 2,000 by default; one line while it is empty).
-
-With `enabled: false` only `memory_status` is left: no other tool, no assistant and no scratchpad. `amplifier` may then
-log "Partial tool failure", because there are fewer tools than modules. Nothing failed.
-"""
-_SHARED_NOTE: Final = (
-    "Give them to any one of the modules. Two different values for one key are an error that names both modules."
-)
+_SHARED_NOTE: Final = "Give them to any one of the modules. Two different values for one key are an error."
 _CAPTURE_NOTE: Final = (
     "An entry of `capture_patterns` is a regular expression, or a mapping with `pattern`, `category` and `confidence`."
 )
 _WORKSPACE_NOTE: Final = (
-    "In no session unless `behaviors/memory-workspace.yaml` is included. The address of a PostgreSQL database is no "
-    "setting: it stands in `AGENT_MEMORY_WORKSPACE_URL`."
+    "Only if `behaviors/memory-workspace.yaml` is included. `AGENT_MEMORY_WORKSPACE_URL` has the PostgreSQL database."
 )
 _HEALTH_NOTE: Final = (
-    "Below `health:`, one of the shared keys: `health: {disk_warning_mb: 2000}`. `agent-memory agents health` reads no "
-    "configuration of sessions; there they are `--limit disk_warning_mb=2000`. See [lifecycle.md](lifecycle.md#health)."
+    "Below `health:`, one of the shared keys: `health: {disk_warning_mb: 2000}`. The command takes "
+    "`agents health --limit disk_warning_mb=2000`. [Checks](errors.md#health-checks)."
 )
 _ENCRYPTION_NOTE: Final = (
-    "Below `encryption:`, one of the shared keys: `encryption: {key_file: ~/.config/agent-memory.key}`. For memories "
-    "that are encrypted, see [encryption.md](encryption.md)."
+    "Below `encryption:`, one of the shared keys: `encryption: {key_file: ~/.config/agent-memory.key}`. "
+    "[Encrypt an agent](../how-to/encrypt.md)."
 )
-_INGESTION_NOTE: Final = "In no session unless `behaviors/memory-ingestion.yaml` is included."
+_INGESTION_NOTE: Final = "Only if `behaviors/memory-ingestion.yaml` is included."
 
 
 def _shown(default: object) -> str:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from scripts import configuration_page, events_page
+from scripts import cli_page, configuration_page, errors_page, events_page, prices
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs"
-PAGES = {"events.md": events_page.document, "configuration.md": configuration_page.document}
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "cli.md": cli_page.document,
+    "configuration.md": configuration_page.document,
+    "errors.md": errors_page.document,
+    "events.md": events_page.document,
+    "tools.md": lambda: prices.insert_prices((FOLDER / "tools.md").read_text(encoding="utf-8")),
+}
 
 if __name__ == "__main__":
+    errors_page.write_tree()
     for name, document in PAGES.items():
         (FOLDER / name).write_text(document(), encoding="utf-8")
-        print(f"wrote docs/{name}")
+        print(f"wrote docs/reference/{name}")

@@ -1,34 +1,34 @@
-"""docs/events.md, made of the table of events."""
+"""docs/reference/events.md, made of the table of events."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.workspace import events as workspace
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 def document() -> str:
-    """Return docs/events.md."""
+    """Return docs/reference/events.md."""
     lines = [
         "# Events",
         "",
-        "Generated from `agent_memory/memory/events.py` and `agent_memory/workspace/events.py` by `make docs`; a test",
-        "keeps it true.",
+        "Generated from `memory/events.py` and `workspace/events.py` by `make docs`.",
         "",
-        "Each event goes through the session's hook registry and is declared on the channel `observability.events`.",
-        "All payloads also carry:",
+        "Events go through the session's hook registry, on the channel `observability.events`. No payload has the text",
+        "of a memory or a query. *Audited* events are also kept in the agent's `events.jsonl`: IDs and kinds only.",
         "",
-        *(f"- `{name}`: {meaning}" for name, meaning in COMMON.items()),
-        "",
-        "Those of a workspace, `workspace:…`, carry instead:",
-        "",
-        *(f"- `{name}`: {meaning}" for name, meaning in workspace.COMMON.items()),
-        "",
-        "No payload holds what a memory says or what was searched for. Those marked *audited* are also kept, ids and",
-        "kinds only, in the agent's `events.jsonl`.",
+        *_fields("Every `memory:` event has", COMMON),
+        *_fields("Every `workspace:` event has", workspace.COMMON),
     ]
     for spec in (*EVENTS.values(), *workspace.EVENTS.values()):
-        mark = " *(audited)*" if spec.audited else ""
-        lines += ["", f"## {spec.name}{mark}", "", spec.when]
-        lines += ["", "| field | meaning |", "|---|---|"] if spec.fields else []
-        lines += [f"| `{name}` | {meaning} |" for name, meaning in spec.fields.items()]
-    return "\n".join(lines) + "\n"
+        lines += [f"## {spec.name}", "", spec.when + (" *Audited.*" if spec.audited else ""), ""]
+        lines += [*(f"- `{name}`: {meaning}" for name, meaning in spec.fields.items()), *[""][: len(spec.fields)]]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _fields(title: str, fields: Mapping[str, str]) -> list[str]:
+    return [f"{title}:", "", *(f"- `{name}`: {meaning}" for name, meaning in fields.items()), ""]

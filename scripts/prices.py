@@ -1,4 +1,4 @@
-"""What each tool costs in every request, in tokens: its schema as JSON, and the memory-assistant's line."""
+"""Tokens of each tool in every request: its schema as JSON, and the line of the memory-assistant."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ ENCODING: Final = "o200k_base"
 _HERE: Final = Path(__file__).resolve().parents[1]
 _AGENT: Final = _HERE / "agents" / "memory-assistant.md"
 INSTRUCTIONS: Final = _HERE / "context" / "memory.md"
+_BEGIN: Final = "<!-- prices -->"
+_END: Final = "<!-- end of prices -->"
 
 
 def count_tokens(text: str) -> int:
@@ -32,3 +34,14 @@ def tool_prices() -> dict[str, int]:
         prices[tool.name] = count_tokens(json.dumps(schema))
     agent = yaml.safe_load(_AGENT.read_text(encoding="utf-8").split("---")[1])["meta"]
     return {**prices, agent["name"]: count_tokens(f"  - agent-memory:{agent['name']}: {agent['description']}")}
+
+
+def insert_prices(page: str) -> str:
+    """Return the page with the table of tokens between its markers."""
+    prices = tool_prices()
+    rows = [f"| `{name}` | {price} |" for name, price in prices.items()]
+    rows += [f"| together | {sum(prices.values())} |"]
+    rows += [f"| instructions | {count_tokens(INSTRUCTIONS.read_text(encoding='utf-8'))} |"]
+    before, _, rest = page.partition(_BEGIN)
+    table = "\n".join(["| part | tokens |", "|---|---|", *rows])
+    return f"{before}{_BEGIN}\n\n{table}\n\n{_END}{rest.partition(_END)[2]}"

@@ -4,12 +4,11 @@
     .venv/bin/python -m benchmarks.secrets --doors --seed 101 --each 1
 
 Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later`, `last`, `newest`, `fresh` and
-`unmet` were each written after tuning on those before. What each lot showed when it was new stands in docs/trust.md: so
-many of what is new leak. A secret counts as left over if half of it is, in one piece. Figures are shares; the mean
-is that over groups. `--data` reads JSON lines, each with "text", a list "secrets" (none: the text is clean), and
-optionally "group" and "label". `--doors` sends each secret through every way into the memory, then
-searches every byte of every file, database, log, event and output. Printed are Markdown tables; `--output` writes
-everything as JSON.
+`unmet` were each written after tuning on those before. docs/benchmarks.md has what each lot showed when it was new. A
+secret counts as left over if half of it is, in one piece. Figures are shares; the mean is over groups. `--data` reads
+JSON lines, each with "text", a list "secrets" (none: the text is clean), and optionally "group" and "label". `--doors`
+sends each secret through every way into the memory, then searches every byte of every file, database, log, event and
+output. Printed are Markdown tables; `--output` writes everything as JSON.
 """
 
 from __future__ import annotations

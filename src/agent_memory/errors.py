@@ -1,32 +1,32 @@
 """Every error this project raises on purpose.
 
     AgentMemoryError
-    ├── ConfigurationError     a setting is wrong, or two settings contradict each other
-    │   ├── IdentityError      no agent is active, or a switch needs the user's own words
-    │   └── DeclarationError   a workspace's declaration is wrong, or changed so that rows might not fit
-    ├── ValidationError        an input breaks a rule of the data model (also a ValueError)
-    │   ├── UnknownIdError     no memory has that ID
-    │   │   ├── ResourceNotFoundError   no resource has that ID
-    │   │   ├── CategoryNotFoundError   no topic has that name
-    │   │   └── RowNotFoundError        no row, step or snapshot has that name
-    │   ├── CategoryExistsError         a topic has that name already
-    │   ├── NotAllowedError    this agent may not write this
-    │   └── ConflictError      it was changed since the caller read it
-    │       └── LeaseError     it is claimed by another agent, or the claim has ended
-    ├── StorageError           the journal or an index could not be read or written
-    │   ├── BusyError          another process held the lock longer than we wait
-    │   ├── ReadOnlyError      the folder, the disk or the journal's format forbids writing
-    │   ├── DiskFullError      the disk or a quota is full; earlier records are safe
-    │   └── VectorIndexError   a vector index is damaged or missing; search by words still works
-    ├── UnsupportedError       this storage does not support the operation
-    ├── EmbeddingError         an embedder is missing, broken or returned no vector
-    ├── IngestionError         a turn or an event could not be ingested; nothing was stored
-    ├── ExtractionError        nothing could be extracted from a stored resource or episode
-    ├── SummarizationError     no summary could be made; its sources are stored
-    ├── ConsolidationError     a topic's page could not be rebuilt; the previous one stays
-    ├── RetrievalError         knowledge could not be searched
-    ├── MigrationError         a move between backends failed and was rolled back
-    └── SystemRefusedError     the operating system is out of files, threads or memory
+    ├── ConfigurationError             a setting is wrong, or two modules have different values for it
+    │   ├── IdentityError              no agent is active, or a change needs the user's own words
+    │   └── DeclarationError           a workspace's declaration is wrong, or rows might not fit it
+    ├── ValidationError                an input breaks a rule of the data model; nothing was written
+    │   ├── UnknownIdError             no memory has this ID; nothing was changed
+    │   │   ├── ResourceNotFoundError  no resource has this ID; nothing was changed
+    │   │   ├── CategoryNotFoundError  no topic has this name; nothing was changed
+    │   │   └── RowNotFoundError       no row, step or snapshot has this name; nothing was changed
+    │   ├── CategoryExistsError        a topic has this name already; nothing was changed
+    │   ├── ConflictError              the memory was changed since the caller read it; nothing was changed
+    │   │   └── LeaseError             another agent has claimed it, or the claim ended; nothing was written
+    │   └── NotAllowedError            the workspace's declaration forbids this write; nothing was written
+    ├── StorageError                   the journal or a derived index could not be read or written
+    │   ├── BusyError                  another process held the lock too long; nothing was written
+    │   ├── ReadOnlyError              the folder, file system or journal format forbids writing; reading still works
+    │   ├── DiskFullError              the disk is full; the write was undone, earlier records are safe
+    │   └── VectorIndexError           a vector index is damaged or missing; search by words still works
+    ├── UnsupportedError               this storage does not support the operation; nothing was changed
+    ├── MigrationError                 a move between storage backends failed; the journal is untouched
+    ├── SystemRefusedError             the system has no file, thread or memory left; records are safe
+    ├── EmbeddingError                 an embedder is missing or broken; search by words still works
+    ├── IngestionError                 a turn or an event could not be ingested; nothing was stored
+    ├── ExtractionError                nothing could be extracted from a stored resource or episode
+    ├── SummarizationError             no summary could be made; its sources are stored
+    ├── ConsolidationError             a topic's page could not be rebuilt; the previous one stays
+    └── RetrievalError                 knowledge could not be searched; nothing was changed
 
 Each has a `code`, a stable word for programs; `recovery`, one sentence for people about what to do next; `number`, such
 as MEM-009; and `recovery_suggestions`, all advice. The root is not called `MemoryError`: that name is Python's own.
@@ -108,7 +108,7 @@ class DeclarationError(ConfigurationError):
 
     number = "MEM-023"
     default_code = "declaration"
-    default_recovery = "Correct the named lines; `agent-memory workspace check FILE` looks at them again."
+    default_recovery = "Correct the named lines; `agent-memory workspace check FILE` checks them again."
 
 
 class ValidationError(AgentMemoryError, ValueError):
@@ -221,7 +221,7 @@ class ConflictError(ValidationError):
 
     number = "MEM-014"
     default_code = "conflict"
-    default_recovery = "Read it again, decide anew, and give the number of the change that it has now."
+    default_recovery = "Read it again, decide again, and give the number of its present change."
 
 
 class NotAllowedError(ValidationError):
@@ -387,7 +387,7 @@ class IngestionError(AgentMemoryError, _RequestIdMixin):
 
     number = "MEM-021"
     default_code = "ingestion"
-    default_recovery = "Take it in again later: what is there is not taken in twice."
+    default_recovery = "Ingest it again later: an existing turn is not stored twice."
 
     def __init__(
         self, message: str, episode_id: _Text = None, group_id: _Text = None, cause: Exception | None = None,

@@ -1,4 +1,4 @@
-"""docs/security.md names every attack that is a test, once, under its file, and no other."""
+"""docs/maintainers/attacks.md names every attack that is a test, once, under its file, and no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TESTS: Final = Path(__file__).parents[1]
-PAGE: Final = (TESTS.parent / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE: Final = (TESTS.parent / "docs" / "maintainers" / "attacks.md").read_text(encoding="utf-8")
 OUTCOMES: Final = r"(?:held|refused|as data)\b|\*\*not stopped\*\*"
 LEAST: Final = 80
 
@@ -30,10 +30,10 @@ def marked() -> Iterator[tuple[str, str]]:
 
 
 def told() -> Iterator[tuple[str, str, str]]:
-    """Yield file, name and outcome of each row of the page."""
+    """Yield file, name and outcome of each line of the page."""
     for section in PAGE.split("\n### ")[1:]:
         (file,) = re.findall(r"^`(tests/hostile/\w+\.py)`", section, re.MULTILINE)
-        for name, outcome in re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| (.+) \|$", section, re.MULTILINE):
+        for name, outcome in re.findall(r"^- `([a-z0-9-]+)`: .+ → (.+)$", section, re.MULTILINE):
             yield file, name, outcome
 
 
@@ -46,7 +46,7 @@ def test_a_name_is_given_once() -> None:
     assert [name for name, times in Counter(name for _, name in marked()).items() if times > 1] == []
 
 
-def test_each_row_says_what_happens() -> None:
+def test_each_line_says_what_happens() -> None:
     assert [name for _, name, outcome in told() if not re.match(OUTCOMES, outcome)] == []
 
 

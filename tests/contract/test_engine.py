@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PATIENCE = 60.0
 POINTS = int(os.environ.get("ENGINE_POINTS", "400"))
-"""Of the tests that measure; 100000 reproduces the figures in docs/vector.md."""
+"""Of the tests that measure; 100000 reproduces the figures in docs/benchmarks.md."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Names for attacks: each is a test, and a row of docs/security.md. No test.
+"""Names for attacks: each is a test, and a row of docs/maintainers/attacks.md. No test.
 
 A mark's name is a row's; `tests/architecture/test_security_page.py` holds marks and rows together.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 HERE = Path(__file__).resolve().parents[2]
-PAGE = (HERE / "docs" / "configuration.md").read_text()
+PAGE = (HERE / "docs" / "reference" / "configuration.md").read_text()
 EXAMPLES = [yaml.safe_load(found) for found in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)]
 MODULES = {"tool-memory-semantic": semantic, "context-memory-scratchpad": scratchpad, "hooks-memory-capture": capture}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
 
 HERE = Path(__file__).resolve().parents[2]
-PAGES = [HERE / "README.md", *sorted((HERE / "docs").glob("*.md"))]
+PAGES = [HERE / "README.md", *sorted((HERE / "docs").rglob("*.md"))]
 PRINTED = re.compile(
     r"""agent-memory search [^'"\n`|]*(?:'([^'\n]*)'|"([^"\n]*)")|\.search\(\s*"([^"\n]+)"|"query": "([^"\n]+)\""""
 )
@@ -27,6 +27,7 @@ LEDGER = "Use PostgreSQL for the ledger"
 OWNER = "Kate owns the ledger of the harbour."
 BACKUP = "The daily backup keeps 30 copies."
 LIVES = "The user lives in Berlin"
+DEPLOY = "Deploy on Fridays only after the smoke tests"
 EDITOR = "The user prefers dark mode in their editor."
 POSTGRES = "Prefer PostgreSQL for new projects"
 QDRANT = "Decided to use Qdrant for vector storage"
@@ -40,7 +41,9 @@ OF_PAGES: dict[str, set[str]] = {
     "which database did we pick": {LEDGER},
     "who owns the ledger": {OWNER},
     "when does the backup run": {BACKUP},
+    "when do backups run": {BACKUP},
     "where does the user live": {LIVES},
+    "when may we deploy": {DEPLOY},
 }
 OF_SPECIFICATION: list[tuple[str, dict[str, Any], set[str]]] = [
     ("What database preferences do I have?", {}, {POSTGRES, QDRANT}),
@@ -75,7 +78,7 @@ def test_every_printed_query_is_in_the_table() -> None:
 @pytest.mark.parametrize("query", OF_PAGES)
 async def test_query_of_a_page_is_answered(service: MemoryService, query: str) -> None:
     await service.store({"content": LEDGER, "category": "decision"})
-    for content in (OWNER, BACKUP, LIVES, EDITOR):
+    for content in (OWNER, BACKUP, LIVES, EDITOR, DEPLOY):
         await service.store(content)
     found = await service.search(query, kinds=HIT_KINDS)
     assert found.match in {"strong", "weak"}

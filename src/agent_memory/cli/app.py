@@ -165,7 +165,7 @@ EARLIER: Final = {
 }
 """Earlier commands and the present ones. They work until version 1.0, with a notice on stderr."""
 _COMPLETION: Final = {"install_completion", "show_completion"}
-"""Options of the shell, which `docs/cli.md` describes."""
+"""Options of the shell, which `docs/reference/cli.md` describes."""
 _ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "suspects": "conflicts"}
 _MEANT: Final = {
     "delete": "forget",

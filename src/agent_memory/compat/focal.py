@@ -179,7 +179,8 @@ class MemoryIngestor:
         agent_id: Name of the agent.
         settings: Where it is, and the embedder.
         config: Settings of ingestion.
-        knowledge, service: Open ones to work on, instead of its own, which `close` would close.
+        knowledge: Open records to use instead of its own, which `close` would close.
+        service: Open service of the agent, likewise.
         embedder: One of the program's own.
         queue: Wake-ups between processes; those of `config` when omitted.
         model: Answers prompts; without one entities and summaries are made by rules.

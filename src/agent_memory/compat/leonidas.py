@@ -75,8 +75,8 @@ _SIGNAL_FIELDS: Final = frozenset(
 class MemoryStore:
     """Memory of one agent as entries. Opens nothing until the first call, and deletes nothing unasked.
 
-    An interaction is a turn, a context a document or summary, all others are memories (docs/lifecycle.md). Entries pass
-    the one write path, and secrets are redacted. Background work of turns and documents runs in `settle` and `close`.
+    An interaction is a turn, a context a document or summary, all others are memories. Entries pass the one write
+    path, and secrets are redacted. Background work of turns and documents runs in `settle` and `close`.
 
     Args:
         config: Settings of the store, defaults if omitted.
@@ -317,7 +317,7 @@ class MemoryStore:
         return [await self._view(record) for record in records[:max_entries]]
 
     async def get_memory_statistics(self) -> dict[str, Any]:
-        """Return counts by type, sizes and performance (docs/lifecycle.md).
+        """Return counts by type, sizes and performance (docs/reference/python.md).
 
         `cache_hit_rate` is the share of memories with a vector, None without an embedder; `query_cache_hit_rate` is
         None, as there is no cache of queries.

@@ -31,8 +31,8 @@ _SAME: Final = 0.8
 class ContextBuilder:
     """Renders entries as a block of text.
 
-    A block has at most `max_length` tokens by the estimate of the scratchpad (docs/scratchpad.md), which is too high.
-    An entry that does not fit is left out; a shorter one after it may fit. No text closes the fence, which is longer
+    A block has at most `max_length` tokens by the estimate of the scratchpad, which is too high. An
+    entry that does not fit is left out; a shorter one after it may fit. No text closes the fence, which is longer
     than any run of backticks inside. Without an entry that fits the block is empty.
     """
 

@@ -278,7 +278,7 @@ class MemoryManager:
     """Resources, items and topics of one agent.
 
     Opens nothing until the first call, asks no network, and deletes nothing unasked. An item is a memory that is kept
-    apart from the agent's own notes (docs/knowledge.md).
+    apart from the agent's own notes (docs/explanation/how-it-works.md).
 
     Args:
         storage_dir: Root of all agents' folders; that of `config`, else of `settings`.

@@ -116,7 +116,7 @@ def build_no_key_error(why: str) -> StorageError:
         f"This memory is encrypted, or is to be, and there is no key: {why}. Nothing was read or changed.",
         code="encrypted",
         recovery="Give the key that it is encrypted with: in the environment variable AGENT_MEMORY_KEY, or from where "
-        "`encryption` in the configuration says (docs/encryption.md), and start again.",
+        "`encryption` in the configuration says (docs/how-to/encrypt.md), and start again.",
     )
 
 

@@ -1,7 +1,7 @@
 """Memories of many agents and machines on one Qdrant server.
 
 No record is stored on this machine: words are indexed in this process's memory, cosines come from the server, and the
-ranking is the one of files. docs/server.md describes the guarantees.
+ranking is the one of files. docs/how-to/server.md describes the guarantees.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _check_file_system(folder: AgentFolder) -> Iterator[Concern]:
             "network_folder",
             f"The files lie on a shared file system ({kind}). That works if its locks reach across machines, which "
             "cannot be seen from here.",
-            "Use it from one machine at a time, or see docs/server.md.",
+            "Use it from one machine at a time, or see docs/how-to/server.md.",
         )
     by = next((part for part in path.parts if _SYNCED.fullmatch(part)), None)
     if by is None and any((parent / ".stfolder").exists() for parent in path.parents):
@@ -202,7 +202,8 @@ def _check_file_system(folder: AgentFolder) -> Iterator[Concern]:
             "synced_folder",
             f"The files lie in a synchronised folder ({by}). When two machines write at once, it keeps both versions, "
             "and only one of them is the journal.",
-            "Use it from one machine at a time, or `agent-memory export` and `import`, or a server (docs/server.md).",
+            "Use it from one machine at a time, or `agent-memory export` and `import`, or a server "
+            "(docs/how-to/server.md).",
         )
 
 

@@ -265,7 +265,7 @@ class WeightedQuestion:
     """A question of the ranking profile `weighted`.
 
     The profile orders hits by raw evidence, each kind with a fixed weight, on one scale for all questions and kinds of
-    records, so that a threshold means the same everywhere. The default ranking orders better (docs/lifecycle.md) and
+    records, so that a threshold means the same everywhere. The default ranking orders better (docs/benchmarks.md) and
     has no such scale. Weights and threshold are those of the contract of `MemoryStore`.
 
     Args:

@@ -90,11 +90,11 @@ class KnowledgeToolSettings(ModelSettings):
 class IngestionSettings(ModelSettings):
     """Of `hooks-memory-ingestion` alone."""
 
-    observe_prompts: bool = Field(default=True, description="Take in what the user says.")
-    observe_answers: bool = Field(default=True, description="Take in what the agent answers.")
+    observe_prompts: bool = Field(default=True, description="Ingest what the user says.")
+    observe_answers: bool = Field(default=True, description="Ingest what the agent answers.")
     observe_tools: tuple[str, ...] = Field(
         default=(),
-        description="Names of tools, or patterns of them, whose results are taken in, too; the memory's own never are.",
+        description="Names of tools, or patterns of them, whose results are ingested, too; the memory's own never are.",
     )
     tenant_id: TenantId = Field(
         default=None,
@@ -119,18 +119,15 @@ class IngestionSettings(ModelSettings):
     model_agreed: bool = Field(
         default=False, description="Counts as your yes to the estimate, for sessions without a person."
     )
-    entities: bool = Field(
-        default=True, description="Draw who and what is spoken of, and how they relate, behind the answers."
-    )
-    summaries: bool = Field(default=True, description="Summarise long conversations behind the answers.")
+    entities: bool = Field(default=True, description="Extract entities and relations in the background.")
+    summaries: bool = Field(default=True, description="Summarize long conversations in the background.")
     background: bool = Field(
         default=True,
-        description="Work on what was taken in behind the answers of the session; else `agent-memory ingest` or a "
-        "program does that.",
+        description="Process what was ingested in the background of the session; else `agent-memory ingest` does.",
     )
     max_waiting: int = Field(
         default=1000, ge=1, le=100_000, description="Turns that wait for the disk at most; what exceeds it is dropped."
     )
     flush_seconds: float = Field(
-        default=5.0, gt=0, le=600, description="After so long a turn that has not ended is kept as far as it is."
+        default=5.0, gt=0, le=600, description="Seconds after which the present part of a turn is stored."
     )

@@ -47,7 +47,7 @@ def find_title(text: str) -> str:
     """Return the first line if it is a title, or "".
 
     A title is much shorter than the mean of the other lines. Its vector helps questions in other words: among notes
-    with titles (docs/truth.md) any@5 rises from .34 to .37, and from .19 to .21 without a common word.
+    with titles (docs/benchmarks.md) any@5 rises from .34 to .37, and from .19 to .21 without a common word.
     """
     first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
     most = min(_MOST_OF_TITLE, _TITLE_SHARE * sum(map(len, rest)) / len(rest)) if rest else 0

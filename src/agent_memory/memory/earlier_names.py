@@ -65,7 +65,7 @@ class _EarlierPart:
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._paths:
-            raise AttributeError(f"no attribute {name!r}; see docs/library.md")
+            raise AttributeError(f"no attribute {name!r}; see docs/reference/python.md")
         return attrgetter(self._paths[name])(self._service)
 
 

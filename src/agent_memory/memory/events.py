@@ -1,4 +1,4 @@
-"""Table of events, the source of docs/events.md, and `events.jsonl`, their log.
+"""Table of events, the source of docs/reference/events.md, and `events.jsonl`, their log.
 
 Payloads and log carry ids, kinds, counts and times; never content, never a query, no free text.
 """
@@ -71,7 +71,7 @@ _SPECS: Final = (
         "memory:stored",
         "A memory was stored and is on disk.",
         memory_id="id of the new memory",
-        category="its category; `other` if it is none of the built-in ones",
+        category="its category; `other` unless it is a built-in one",
         tag_count="how many tags it has",
         backend="file, vector or server",
         in_scratchpad="whether it is in the scratchpad now",
@@ -94,7 +94,7 @@ _SPECS: Final = (
         "A briefing was made for a session that begins.",
         memories="how many memories it quotes",
         turns="how many turns of conversations",
-        tokens="how many it takes, by an estimate that overshoots; 0 where there was nothing to tell",
+        tokens="how many it takes, by an estimate that overshoots; 0 without anything to show",
         latency_ms="time taken, milliseconds",
     ),
     _describe_change(
@@ -156,7 +156,7 @@ _SPECS: Final = (
         "Records were taken out of every file for good.",
         records="how many",
         files="how many files were rebuilt or removed",
-        found="in how many files something of them was found afterwards; 0 if all is gone",
+        found="in how many files something of them was found afterwards; 0 if all is deleted",
     ),
     _describe_change(
         "memory:promoted",
@@ -170,7 +170,7 @@ _SPECS: Final = (
         "memory:captured",
         "The capture hook kept something that was said.",
         memory_id="id of the new memory",
-        category="its category; `other` if it is none of the built-in ones",
+        category="its category; `other` unless it is a built-in one",
         confidence="how sure the rule was, 0..1",
         source="user, assistant or tool",
         rule="name of the rule",
@@ -186,7 +186,7 @@ _SPECS: Final = (
         "memory:held",
         "What would have been kept waits in the inbox for a person's yes.",
         candidate_id="its id there",
-        category="its category; `other` if it is none of the built-in ones",
+        category="its category; `other` unless it is a built-in one",
         source="user, assistant or tool",
         via="capture or tool: what would have kept it",
         redacted="kinds of secrets removed",
@@ -195,7 +195,7 @@ _SPECS: Final = (
         "memory:decided",
         "What waited in the inbox was decided on.",
         candidate_id="its id there",
-        outcome="accepted, edited or rejected; expired, where nobody said anything; forgotten, with a memory",
+        outcome="accepted, edited or rejected; expired without an answer; forgotten, with a memory",
         memory_id="id of the memory it became, or null",
     ),
     _describe_change(
@@ -213,7 +213,7 @@ _SPECS: Final = (
     ),
     _describe_change(
         "memory:episodes_stored",
-        "Turns of a conversation, or events, were taken in.",
+        "Turns of a conversation, or events, were ingested.",
         resource_id="id of the conversation, or null",
         count="how many",
         chars="how many characters together",
@@ -221,7 +221,7 @@ _SPECS: Final = (
     ),
     _describe_event(
         "memory:ingestion_skipped",
-        "Something that was said in the session was not taken in.",
+        "Something that was said in the session was not ingested.",
         reason="why, one word",
         count="how many turns",
     ),
@@ -303,7 +303,7 @@ _SPECS: Final = (
     ),
     _describe_change(
         "memory:items_extracted",
-        "Items were drawn from a resource.",
+        "Items were extracted from a resource.",
         resource_id="its id",
         item_ids="ids of the items",
         item_count="how many",
@@ -332,12 +332,12 @@ _SPECS: Final = (
     ),
     _describe_change(
         "memory:resource_deleted",
-        "A resource was deleted because somebody asked for it.",
+        "A resource was deleted on request.",
         resource_id="its id",
         cascade="whether its items went with it",
         item_count="items that went, or that stay without it",
     ),
-    _describe_change("memory:item_deleted", "An item was deleted because somebody asked for it.", item_id="its id"),
+    _describe_change("memory:item_deleted", "An item was deleted on request.", item_id="its id"),
     _describe_event(
         "memory:degraded",
         "Something does not work; what still does is in the message. Once for each time that it begins.",

@@ -407,7 +407,7 @@ def _insert(results: SearchResults, hits: Iterable[MemorySearchResult], asked: W
     """Insert hits of a source without reordering existing ones.
 
     Strong matches come before the first result of little strength, weak matches and waiting notes last. A text from
-    which a hit was drawn is left out. docs/search.md compares this order with others.
+    which a hit was drawn is left out. docs/benchmarks.md compares this order with others.
     """
     sources = {link.id for hit in results if hit.memory.is_item for link in hit.memory.links}
     new = [hit for hit in hits if hit.memory.id not in sources]

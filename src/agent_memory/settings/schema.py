@@ -261,7 +261,7 @@ class ServiceSettings(Settings):
     )
     encryption: EncryptionSettings = Field(
         default=EncryptionSettings(),
-        description="A mapping: [where the key](#encryption) of [encrypted memories](encryption.md) comes from.",
+        description="A mapping: [where the key](#encryption) of [encrypted memories](../how-to/encrypt.md) comes from.",
     )
 
     @pydantic.model_validator(mode="before")
@@ -363,7 +363,8 @@ class ToolSettings(Settings):
             *("*whatsapp*", "*zendesk*", "*intercom*", "*firecrawl*", "*serp*", "*pull_request*", "*comment*"),
             *("*forum*", "*stackoverflow*", "*a2a*"),
         ),
-        description="Patterns of tool names whose output is untrusted; after it the session is tainted, see trust.md. "
+        description="Patterns of tool names whose output is untrusted and "
+        "[taints](../explanation/trust.md#tainted-sessions) a session. "
         "The output of a shell that calls the network counts, too.",
     )
     trusted_tools: tuple[str, ...] = Field(

@@ -3,7 +3,7 @@
 Tables of invented messages in `forms/`, one a line: a category, or `-` for what is not to be kept, a tab, the text. In
 the first two each statement is followed by a message of this moment with the same words. The rules were written to
 `first.tsv`; `second.tsv`, `requests.tsv` and `third.tsv` were scored once and then learned from; nothing was learned
-from `fourth.tsv`, and nothing should be. docs/capture.md has the first scores.
+from `fourth.tsv`, and nothing should be. docs/benchmarks.md has the first scores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a call of a model costs is what docs/models.md says."""
+"""What a call of a model costs is what docs/benchmarks.md says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_memory.knowledge.digest.model_digest import render_prompt
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Memory
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
 WORDS = "The harbour of Oban opens at nine and its office sells the tickets for the islands until six. " * 100
 
 

@@ -149,8 +149,8 @@ def test_the_documentation_names_every_event_and_field() -> None:
     text = document()
     for name, spec in EVENTS.items():
         section = text.partition(f"\n## {name}")[2].partition("\n## ")[0]
-        assert all(f"| `{field}` |" in section for field in spec.fields)
-        assert ("*(audited)*" in section) is spec.audited
+        assert all(f"- `{field}`: " in section for field in spec.fields)
+        assert ("*Audited.*" in section) is spec.audited
 
 
 # -- the audit log's file ---------------------------------------------------------------------------------------------

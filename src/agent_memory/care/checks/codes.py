@@ -1,6 +1,6 @@
 """The table of checks: finding codes with repairs, health checks with limits.
 
-docs/doctor.md and docs/lifecycle.md have the same tables; `test_page.py` renders and compares them. Codes are stable
+docs/reference/errors.md is generated from these tables (`make docs`). Codes are stable
 words for programs, sentences are for people.
 """
 
@@ -86,14 +86,14 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "names_clash": (WARNING, "two agents' names differ in case alone"),
     },
     "folder": {
-        "folder": (OK, "the folder can be used, and by nobody else"),
+        "folder": (OK, "the folder can be used, by its owner alone"),
         "folder_unusable": (PROBLEM, "an agent's folder is a link out of the home, a file, or cannot be read"),
         "permissions_open": (WARNING, "others on this machine can read or change files", "chmod 0700 and 0600"),
         "foreign_owner": (WARNING, "files belong to another user"),
         "not_writable": (PROBLEM, "the folder or its file system forbids writing"),
         "disk_full": (PROBLEM, "less than 1 MB is free"),
         "disk_low": (WARNING, "little is free: less than 100 MB, or than a compaction needs"),
-        "locks_fail": (PROBLEM, "locks keep nobody out on this file system"),
+        "locks_fail": (PROBLEM, "locks do not work on this file system"),
         "network_folder": (NOTE, "the files lie on a network or shared file system"),
         "synced_folder": (WARNING, "a program that synchronises folders writes here, too"),
         "leftovers": (NOTE, "temporary files of processes that were killed", "removes them"),
@@ -127,7 +127,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
             "`purged.yaml` or its key is missing, shorter than noted, or damaged: what was purged might come back",
             "takes both from the newest backup that has all of it",
         ),
-        "journal_unfinished": (NOTE, "its last line is whole but for its end, which comes with the next write"),
+        "journal_unfinished": (NOTE, "its last line lacks its end, which comes with the next write"),
         "journal_records": (WARNING, "entries that break the rules of a memory", _SOUND),
         "journal_changes": (WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN),
         "journal_circle": (WARNING, "memories that replace one another in a circle", _WRITTEN),
@@ -137,9 +137,9 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "journal_backwards": (WARNING, "lines in another order than they were written in", _SOUND),
         "journal_order": (NOTE, "numbers of entries occur twice, as after merging files"),
         "journal_rewritten": (NOTE, "another program rewrote it once; a copy was kept"),
-        "journal_copies": (NOTE, "copies that a repair made, or somebody's backups"),
-        "rejected": (NOTE, "what was set aside from the journal"),
-        "rejected_unusable": (PROBLEM, "nothing can be set aside: it is no file", _MOVED),
+        "journal_copies": (NOTE, "copies that a repair or a user made"),
+        "rejected": (NOTE, "lines that were moved out of the journal"),
+        "rejected_unusable": (PROBLEM, "no line can be moved there: it is not a file", _MOVED),
     },
     "copies": {
         "conflict_copies": (WARNING, "conflict copies hold memories that the journal has not"),
@@ -152,22 +152,22 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "lock": {
         "lock": (OK, "the lock is free, or comes with the first write"),
         "lock_held": (NOTE, "a process is writing now"),
-        "lock_missing": (NOTE, "somebody deleted it; the next write makes it again"),
+        "lock_missing": (NOTE, "it was deleted; the next write makes it again"),
         "lock_unusable": (PROBLEM, "it is no file, so nothing can be written", "moves a folder of that name aside"),
     },
     "scratchpad": {
         "scratchpad": (OK, "it shows what the journal says"),
-        "scratchpad_none": (NOTE, "there is none yet; a session renders it", "renders it"),
-        "scratchpad_stale": (NOTE, "it shows less, or older, than the journal", "renders it anew"),
+        "scratchpad_none": (NOTE, "it does not exist yet; a session renders it", "renders it"),
+        "scratchpad_stale": (NOTE, "it shows less, or older, than the journal", "renders it again"),
         "scratchpad_edited": (NOTE, "a person's edits wait for the next session"),
-        "scratchpad_broken": (WARNING, "it cannot be read", "moves it aside and renders it anew"),
+        "scratchpad_broken": (WARNING, "it cannot be read", "moves it aside and renders it again"),
         "scratchpad_kept": (WARNING, "an edit that was refused lately, kept in a file of its own"),
         "scratchpad_aside": (NOTE, "the same, more than 30 days ago"),
     },
     "backend": {
         "metadata": (OK, "which backend is used"),
         "metadata_none": (NOTE, "`metadata.json` is missing", "writes it"),
-        "metadata_broken": (WARNING, "`metadata.json` cannot be read", "writes it from what lies there"),
+        "metadata_broken": (WARNING, "`metadata.json` cannot be read", "writes it from the files of the folder"),
     },
     "index": {
         "index": (OK, "the index is whole"),
@@ -176,7 +176,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "index_foreign": (NOTE, "the index is of another embedder than the default one"),
         "index_behind": (NOTE, "changes that the index has not seen; sessions catch up"),
         "index_ahead": (WARNING, "the index has seen changes that the journal does not have", _DROPPED),
-        "index_unused": (NOTE, "indexes that are not in use", "removes them unless somebody holds them"),
+        "index_unused": (NOTE, "indexes that are not in use", "removes them unless a process holds them"),
         "index_half_built": (NOTE, "a build was killed", "removes what it left"),
         "index_in_use": (NOTE, "a process builds or holds an index now"),
         "index_unusable": (WARNING, "`memories.db` is no folder", _MOVED),
@@ -184,13 +184,13 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     },
     "segments": {
         "segments": (OK, "what is sealed can be used, and says what the journal says"),
-        "segments_stale": (NOTE, "the journal does not go on from where the segments end; they are made anew"),
-        "segments_broken": (WARNING, "a segment is damaged, or of another version", "makes them anew"),
-        "segments_untrue": (WARNING, "segments say otherwise than the journal", "makes them anew"),
+        "segments_stale": (NOTE, "the journal does not go on from where the segments end; they are rebuilt"),
+        "segments_broken": (WARNING, "a segment is damaged, or of another version", "rebuilds them"),
+        "segments_untrue": (WARNING, "segments say otherwise than the journal", "rebuilds them"),
     },
     "blobs": {
         "blobs": (OK, "every long text that a record names is there, and is what was stored"),
-        "blobs_missing": (PROBLEM, "long texts that records name are gone; their beginnings are in the journal"),
+        "blobs_missing": (PROBLEM, "long texts that records name are missing; their beginnings are in the journal"),
         "blobs_damaged": (PROBLEM, "long texts are not what was stored"),
         "blobs_unused": (NOTE, "long texts that no record names; they go by themselves when they are old"),
     },
@@ -224,7 +224,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     },
     "topics": {
         "topics": (OK, "pages of topics"),
-        "topics_odd": (NOTE, "what lies among the pages and can be none"),
+        "topics_odd": (NOTE, "files among the pages that are not pages"),
         "topics_hidden": (NOTE, "topics that an earlier version made of words in items, and that are hidden"),
         "topics_aside": (NOTE, "what was no page and was moved out of the place of one"),
         "topics_unusable": (WARNING, "`topics` is no folder: no page is written"),
@@ -236,12 +236,12 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     },
     "backups": {
         "backups": (OK, "how many backups there are, and how old the newest is; they are not read"),
-        "backups_none": (NOTE, "there is none of an agent with 1,000 memories or more"),
+        "backups_none": (NOTE, "an agent with 1,000 memories or more has none"),
         "backups_damaged": (WARNING, "backups that do not open, or lack something"),
     },
     "sessions": {
         "sessions": (OK, "which session used which agent"),
-        "session_dangling": (NOTE, "sessions whose agent is gone"),
+        "session_dangling": (NOTE, "sessions whose agent was deleted"),
         "session_broken": (NOTE, "session notes that cannot be read", "moves them aside"),
     },
     "parts": {
@@ -283,11 +283,12 @@ CHECKS: Final[dict[str, HealthRow]] = {
     "files": HealthRow(
         "permissions, owners, the lock, the kind of file system",
         "others can read or change files; files of another user; a program that synchronises writes here, too",
-        "nothing can be written; locks keep nobody out",
+        "nothing can be written; locks do not work",
     ),
     "journal": HealthRow(
         "whether all that was stored can be read",
-        "nothing can be set aside; `metadata.json` is damaged; a [purge](purging.md) is unfinished",
+        "no line can be moved out of the journal; `metadata.json` is damaged; a [purge](../how-to/forget.md) is "
+        "unfinished",
         "lines or memories that cannot be read; the journal cannot be opened",
     ),
     "search": HealthRow("whether searches go by meaning, too", "the embedder or the vector engine does not work", ""),
@@ -321,7 +322,7 @@ CHECKS: Final[dict[str, HealthRow]] = {
         "",
         ("suspects_warning",),
     ),
-    "edits": HealthRow("edits of `scratchpad.yaml` that could not be taken over", "one is kept aside", ""),
+    "edits": HealthRow("edits of `scratchpad.yaml` that could not be applied", "one is quarantined", ""),
     "doctor": HealthRow(
         "with `--deep`: what the doctor finds in every file", "findings that are warnings", "findings that are problems"
     ),

@@ -207,7 +207,7 @@ def check_speed(times: Mapping[str, Sequence[float]], settings: HealthSettings) 
     sentence = f"19 of 20 {name} take {slowest[name]:,.0f} ms or less, by {len(times[name])}."
     advice = (
         "Look whether the disk or the machine is busy; `agent-memory archive compact` makes the journal short, and "
-        "docs/vector.md says what helps with very many memories."
+        "docs/how-to/search.md says what helps with very many memories."
     )
     return Check("speed", level, sentence, advice if level else "", round(slowest[name], 3), "ms", *limits)
 

@@ -1,0 +1,115 @@
+"""docs/reference/cli.md, made of the commands and their help."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from agent_memory.cli.app import EARLIER, build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_COMMON: Final = {"--agent", "--root", "--json", "--help", "--format", "--fields", "--yes"}
+_ID_HELP: Final = re.compile(r"Ids? of a memory, e\.g\. .*")
+_INTRODUCTION: Final = """\
+# Command line
+
+Generated from the commands by `make docs`. `agent-memory help COMMAND` prints the same text.
+
+Every command takes `--agent NAME`, `--root PATH`, `--json` and `--help`, before or after its name. `agents`
+and `backup` name agents in their arguments. `workspace` takes no agent of a memory. `agent-memory --version` prints the
+version. `ls`, `add` and `rm` are short for `list`, `store` and `forget`.
+
+| variable | meaning |
+|---|---|
+| `AGENT_MEMORY_AGENT`, `AGENT_MEMORY_ROOT` | as `--agent` and `--root` |
+| `AGENT_MEMORY_KEY`, `_KEY_FILE`, `_KEY_COMMAND`, `_KEY_KEYRING` | source of the [key](../how-to/encrypt.md) |
+| `AGENT_MEMORY_NEW_KEY` | new key for `encryption rekey` |
+| `AGENT_MEMORY_WORKSPACE_URL` | PostgreSQL database of a workspace |
+| `QDRANT_URL`, `QDRANT_API_KEY` | server of `index push` and `index pull`, and its key |
+| `VISUAL`, `EDITOR` | editor of `edit` |
+| `NO_COLOR`, `COLUMNS` | no colors; width of the output, at most 100 |
+
+- **IDs.** The first characters of an ID are enough if they are unambiguous. A change needs at least four.
+- **Output.** Results go to stdout, messages to stderr. Control characters in memories are shown as codes.
+- **JSON.** With `--json`, stdout is exactly one document. An error is
+  `{"error": {"code", "message", "recovery"}}`; [Errors](errors.md) lists the codes.
+- **Dates.** `2026-03-01`, `2026-03`, and words such as `yesterday`, `last week` or `7d`. An ambiguous date is refused.
+- **Questions.** Commands that ask take `--yes` (`-y`). Without a terminal and without it, nothing is changed.
+- **Forms.** Commands that print rows take `--format` (`text`, `table`, `csv`, `jsonl` or `json`) and
+  `--fields id,content`.
+- **Completion.** `agent-memory --install-completion` for bash, zsh, fish and PowerShell.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | failed, or partly: stderr says what to do |
+| 2 | wrong usage |
+| 3 | not found: no memory has this ID, or a search has no result |
+| 4 | busy: another process held the lock; nothing was written |
+| 130 | stopped by Ctrl-C |
+
+`agents health` has the codes of monitoring plugins: 0 ok, 1 warning, 2 critical, 3 unknown.
+"""
+_EARLIER: Final = """\
+## Earlier names
+
+These work until version 1.0 with a notice on stderr.
+
+| earlier | now |
+|---|---|
+"""
+
+
+def document() -> str:
+    """Return docs/reference/cli.md."""
+    root: Any = typer.main.get_command(build())
+    context = typer.Context(root, info_name="agent-memory")
+    sections = [
+        "\n".join(_command_lines(command, words))
+        for words, command in _walk(root, context, [])
+        if not hasattr(command, "list_commands") or _own_params(command)
+    ]
+    rows = "".join(f"| `{name}` | `{present}` |\n" for name, present in EARLIER.items())
+    return "\n".join([_INTRODUCTION, *sections, _EARLIER + rows])
+
+
+def _walk(group: Any, context: Any, words: Sequence[str]) -> Iterator[tuple[list[str], Any]]:
+    """Yield the words and the command of each command and subcommand."""
+    for name in group.list_commands(context):
+        _, command, _ = group.resolve_command(context, [name])
+        path = [*words, name]
+        yield path, command
+        if hasattr(command, "list_commands"):
+            yield from _walk(command, typer.Context(command, info_name=name, parent=context), path)
+
+
+def _own_params(command: Any) -> list[Any]:
+    """Return the parameters that not every command has."""
+    return [
+        param
+        for param in command.params
+        if not (_COMMON & set(param.opts) or getattr(param, "hidden", False) or param.name == "help")
+    ]
+
+
+def _command_lines(command: Any, words: Sequence[str]) -> list[str]:
+    """Return heading, help and parameters of one command."""
+    help_text = " ".join((command.help or "").replace("\b", "").replace("\\[", "[").split())
+    lines = [f"## {' '.join(words)}", "", help_text, ""]
+    for param in _own_params(command):
+        text = _ID_HELP.sub("", param.help or "")
+        lines.append(f"- {_signature(param)}: {text}" if text else f"- {_signature(param)}")
+    return [*lines, ""] if lines[-1] else lines
+
+
+def _signature(param: Any) -> str:
+    """Return how a parameter is written on the command line."""
+    if param.param_type_name == "argument":
+        return f"`{param.metavar or param.name.upper()}`"
+    names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
+    metavar = f" `{param.metavar}`" if param.metavar and not param.is_flag else ""
+    return names + metavar
