@@ -16,15 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.encryption import AgentBlobs, get_encryption_state
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
 from agent_memory.files.atomic import (
-    PRIVATE_FILE,
     PRIVATE_FOLDER,
     hold_folder,
     make_private_folder,
-    read_file,
-    replace_file,
     sync_folder,
     sync_tree,
     translated,
@@ -34,9 +30,8 @@ from agent_memory.files.entries import get_disk_size
 from agent_memory.files.layout import AgentFolder, build_command, folder_of, resolve_root
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
-from agent_memory.journal import PurgeList, rewrite_returned
-from agent_memory.journal.agent_file import read_states, write_states
-from agent_memory.journal.journal import check_all_present
+from agent_memory.journal import PurgeList
+from agent_memory.journal.agent_file import read_states
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.store.change_log import read_records
 
@@ -132,38 +127,6 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
         folder.path.rename(renamed.path)
         sync_folder(renamed.path.parent)
     return renamed
-
-
-def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
-    """Make an agent with the records of another, and return its folder.
-
-    Copies the journals and the long texts they name, which are the truth, the pages of topics, which people change, the
-    list of what was purged, and the vectors of their texts; the rest is derived or about the other.
-
-    Raises:
-        ValidationError: The name cannot name an agent, or one has it.
-        BusyError: A process has been writing to it for too long.
-        StorageError: The new agent was not created.
-    """
-    copied = new_folder(name, storage_root)
-    check_all_present(folder.path)
-    rewrite_returned(folder.journals())
-    with build_agent(copied, "copy an agent to") as hidden:
-        with folder_lock(folder.path, PERSON_SECONDS):
-            if get_encryption_state(folder.path) is not None:
-                replace_file(hidden.path / ENCRYPTION, read_file(folder.path / ENCRYPTION), durable=True)
-            for journal in folder.journals() or [folder.journal]:
-                replace_file(hidden.path / journal.name, read_file(journal), durable=True)
-            AgentBlobs(folder).copy_to(hidden.blobs)
-            if (states := read_states(folder.path)) is not None:
-                write_states(hidden.path, states)
-            for purge_file in (PURGE_KEY, PURGED):  # purged records stay purged in the copy
-                if (folder.path / purge_file).exists():
-                    replace_file(hidden.path / purge_file, read_file(folder.path / purge_file), durable=True)
-            PurgeList(hidden.path).note()
-        _copy_pages(folder.topics, hidden.topics)
-        _copy_vectors(folder.vectors, hidden.vectors)
-    return copied
 
 
 @contextlib.contextmanager
@@ -359,30 +322,3 @@ def _find_users(folder: Path) -> list[int]:
             if any(str(link.readlink()).startswith(inside) for link in (process / "fd").iterdir()):
                 users.append(int(process.name))
     return users
-
-
-def _copy_pages(source: Path, target: Path) -> None:
-    """Copy the pages of topics as they lie there."""
-    if not source.is_dir() or source.is_symlink():
-        return
-    target.mkdir(mode=PRIVATE_FOLDER)
-    for page in source.glob("*.md"):
-        if page.is_file() and not page.is_symlink():
-            replace_file(target / page.name, read_file(page), durable=False)
-
-
-def _copy_vectors(source: Path, target: Path) -> None:
-    """Copy readable vectors; missing ones are computed again."""
-    if not source.exists() or source.is_symlink():
-        return
-    import sqlite3  # rarely needed
-
-    try:
-        with (
-            contextlib.closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
-            contextlib.closing(sqlite3.connect(target)) as new,
-        ):
-            old.backup(new)
-        target.chmod(PRIVATE_FILE)
-    except sqlite3.Error:
-        target.unlink(missing_ok=True)

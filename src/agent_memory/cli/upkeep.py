@@ -7,7 +7,6 @@ import typer
 
 from agent_memory.care.agents import (
     AgentSummary,
-    copy_agent,
     delete_agent,
     find_reset_files,
     new_folder,
@@ -16,6 +15,7 @@ from agent_memory.care.agents import (
     summary_of,
     sweep_agents,
 )
+from agent_memory.care.backups import copy_agent
 from agent_memory.cli.backup import lacks_journal
 from agent_memory.cli.options import USED_AGENT, Yes, choose_agent, complete_agent, read_used_agent
 from agent_memory.cli.render import describe_others, show_agents

@@ -7,7 +7,6 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.care.agents import (
         AgentSummary,
-        copy_agent,
         delete_agent,
         find_reset_files,
         new_folder,
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
         sweep_agents,
         unfinished_agents,
     )
+    from agent_memory.care.backups.restoration import copy_agent
     from agent_memory.engines.vector_storage import MigratableStorage, VectorStorage
     from agent_memory.files.layout import AgentFolder, folder_of
     from agent_memory.settings import PAYS_FROM

@@ -8,6 +8,7 @@ from agent_memory.care.backups.manifest import BackupManifest, folder_of_backups
 from agent_memory.care.backups.restoration import (
     RestoredBackup,
     RestorePreview,
+    copy_agent,
     delete_derived,
     preview_restore,
     restore_backup,
@@ -22,6 +23,7 @@ __all__ = [
     "RestorePreview",
     "RestoredBackup",
     "VerifiedBackup",
+    "copy_agent",
     "create_backup",
     "delete_derived",
     "encrypt_backup",

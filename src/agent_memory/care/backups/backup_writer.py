@@ -93,10 +93,15 @@ class JournalCut:
     journals: list[tuple[str, int, int]] = field(default_factory=list)
 
 
-def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
+def create_backup(folder: AgentFolder, *, clock: Clock = utc_now, place: Path | None = None) -> Backup:
     """Create a backup of an agent and verify it.
 
     A journal that was put back after a purge is rewritten first, without what was purged.
+
+    Args:
+        folder: Folder of the agent.
+        clock: Source of the present.
+        place: Folder of the backup; that of all backups if omitted.
 
     Raises:
         ValidationError: There is nothing to back up.
@@ -109,7 +114,7 @@ def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
     with contextlib.ExitStack() as reading:
         with folder_lock(folder.path, PERSON_SECONDS):
             moment, cut = clock(), reading.enter_context(open_cut(folder))
-        return write_backup(folder, cut, ASKED, moment)
+        return write_backup(folder, cut, ASKED, moment, place)
 
 
 @contextlib.contextmanager
@@ -137,7 +142,9 @@ def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
         yield cut
 
 
-def write_backup(folder: AgentFolder, cut: JournalCut, reason: str, moment: datetime) -> Backup:
+def write_backup(
+    folder: AgentFolder, cut: JournalCut, reason: str, moment: datetime, place: Path | None = None
+) -> Backup:
     """Write an agent's files at one moment to a backup; see `create_backup`.
 
     Args:
@@ -145,8 +152,9 @@ def write_backup(folder: AgentFolder, cut: JournalCut, reason: str, moment: date
         cut: Open files of the folder with their ends.
         reason: `asked` or `before_restore`.
         moment: Moment of the cut, UTC.
+        place: Folder of the backup; that of all backups if omitted.
     """
-    place = folder_of_backups(folder.path.parent)
+    place = place or folder_of_backups(folder.path.parent)
     make_private_folder(place)
     remove_leftovers(place)
     name = build_name(folder.agent_id, moment, reason)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.care.agents import build_agent, new_folder
-from agent_memory.care.backups.admission import AdmissionFilter, add_purges, barring, bring_purges
+from agent_memory.care.agents import build_agent, new_folder, open_hidden_folder
+from agent_memory.care.backups.admission import EVERYTHING, AdmissionFilter, add_purges, barring, bring_purges
 from agent_memory.care.backups.backup_reader import BackupArchive, damaged, opened_backup, tally_journal, verify_open
-from agent_memory.care.backups.backup_writer import Backup, open_cut, write_backup
+from agent_memory.care.backups.backup_writer import Backup, create_backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.care.encrypted_files import remove_views
 from agent_memory.encryption import AgentBlobs, KeyFile, get_encryption_state, key_for
@@ -28,6 +28,7 @@ from agent_memory.encryption.blobs import find_names, get_name
 from agent_memory.encryption.keys import unwrap_key_file
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
+    PRIVATE_FILE,
     PRIVATE_FOLDER,
     make_private_folder,
     open_private,
@@ -172,7 +173,9 @@ def restore_backup(
             add_purges(archive, folder)
         admission = admission or barring(root, {archive.manifest.agent_id, folder.agent_id})
         if new is not None:
-            return RestoredBackup(_create_agent(archive, new, root, admission), archive.manifest, None)
+            created = new_folder(new, root)
+            make_private_folder(created.path.parent)
+            return RestoredBackup(_create_agent(archive, created, admission), archive.manifest, None)
         rewrite_returned(folder.journals())
         return _replace(archive, folder, clock, admission)
 
@@ -230,7 +233,7 @@ def _write_texts(
     blobs = AgentBlobs(folder)
     if not held:
         bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    elif coding.was is not None:
+    elif coding.was is not None or (coding.now is None and admission is EVERYTHING):
         bringing = blobs.bringing((), texts)
     else:
         readable = (admission.text(content) for _, content in texts)
@@ -345,13 +348,21 @@ def _number(staged: Path, begun: dict[str, _UnpackedJournal], before: Backup | N
             os.pwrite(descriptor, _pad_header(header), 0)
 
 
-def _create_agent(archive: BackupArchive, name: str, root: Path, admission: AdmissionFilter) -> AgentFolder:
-    """Create an agent from a backup, whole or not at all."""
-    created = new_folder(name, root)
-    make_private_folder(created.path.parent)
-    with build_agent(created, "restore as") as folder:
+def _create_agent(
+    archive: BackupArchive, created: AgentFolder, admission: AdmissionFilter, copied: AgentFolder | None = None
+) -> AgentFolder:
+    """Create an agent from a backup, whole or not at all.
+
+    Args:
+        archive: Backup with its records.
+        created: Folder of the new agent.
+        admission: Filter of restored content.
+        copied: Agent whose vectors it gets as well; None for a restore.
+    """
+    with build_agent(created, "restore as" if copied is None else "copy an agent to") as folder:
         hidden = folder.path
-        coding = find_coding(archive, folder)
+        # A copy stays encrypted line by line, so it needs no key.
+        coding = find_coding(archive, folder) if copied is None else BackupCoding(_read_key_file(archive))
         headers = _unpack(archive, hidden, admission, coding)
         with _write_texts(archive, folder, hidden, admission, coding):
             _number(hidden, headers, None)
@@ -359,7 +370,43 @@ def _create_agent(archive: BackupArchive, name: str, root: Path, admission: Admi
             bring_purges(archive, hidden)
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
+        if copied is not None:
+            _copy_vectors(copied.vectors, folder.vectors)
     return created
+
+
+def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
+    """Make an agent with the records of another, and return its folder.
+
+    It is restored from a backup that is not kept, and gets the vectors of the same texts.
+
+    Raises:
+        ValidationError: The name cannot name an agent, one has it, or there is nothing to copy.
+        BusyError: A process has been writing to it for too long.
+        StorageError: The new agent was not created.
+    """
+    created = new_folder(name, storage_root)
+    with translated(created.path, "copy an agent to"), open_hidden_folder(created.path.parent) as hidden:
+        made = create_backup(folder, place=hidden)
+        with opened_backup(made.path) as archive:
+            return _create_agent(archive, created, EVERYTHING, folder)
+
+
+def _copy_vectors(source: Path, target: Path) -> None:
+    """Copy readable vectors; missing ones are computed again."""
+    if not source.exists() or source.is_symlink():
+        return
+    import sqlite3  # rarely needed
+
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
+            contextlib.closing(sqlite3.connect(target)) as new,
+        ):
+            old.backup(new)
+        target.chmod(PRIVATE_FILE)
+    except sqlite3.Error:
+        target.unlink(missing_ok=True)
 
 
 def delete_derived(folder: AgentFolder) -> None:
@@ -382,6 +429,11 @@ def _find_present_ids(folder: AgentFolder) -> set[str] | None:
 
 def _count_records(archive: BackupArchive) -> dict[str, int]:
     return {journal.name: sum(journal.records.values()) for journal in archive.manifest.journals}
+
+
+def _read_key_file(archive: BackupArchive) -> bytes | None:
+    held = next((member for member in archive.manifest.files if member.name == ENCRYPTION), None)
+    return None if held is None else _read_content(archive, held)
 
 
 def _read_content(archive: BackupArchive, held: BackupFile) -> bytes:
@@ -447,13 +499,12 @@ def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
             (`other_key`).
         ConfigurationError: A package is missing.
     """
-    held = next((member for member in archive.manifest.files if member.name == ENCRYPTION), None)
-    if held is None:
+    content = _read_key_file(archive)
+    if content is None:
         return BackupCoding(None, None, key_for(folder.path))
     now = (
         key_for(folder.path) if get_encryption_state(folder.path) is not None else None
     )  # an agent that is new takes that key
-    content = b"".join(archive.blocks(held))
     file = KeyFile.of(content, archive.path)
     if now is not None and file.key != now.key:
         raise StorageError(

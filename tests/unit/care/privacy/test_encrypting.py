@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from agent_memory.care.archive import Archive
-from agent_memory.care.backups import create_backup, list_backups, restore_backup, verify_backup
+from agent_memory.care.backups import copy_agent, create_backup, list_backups, restore_backup, verify_backup
 from agent_memory.care.checks import Severity, examine
 from agent_memory.care.encrypted_files import kept_in
 from agent_memory.care.privacy import Purging, change_key, decrypt, encrypt
@@ -89,6 +89,27 @@ async def test_after_it_no_text_stands_in_plain_and_all_is_known(house: House) -
     assert await house.texts() == set(TEXTS)
     await house.store("Anna waits at the harbour.")
     assert await house.texts() == {*TEXTS, "Anna waits at the harbour."}
+    assert house.holding() == []
+
+
+async def test_copy_of_encrypted_agent_needs_no_key(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    knowledge = Knowledge("bob", house.settings)
+    text = "The harbour of Kiel. " * 1_000
+    resource = (await Ingest(knowledge).resource(text)).record.id
+    await knowledge.close()
+    encrypt(house.folder)
+    forget_keys()
+    monkeypatch.delenv("AGENT_MEMORY_KEY")
+    copied = copy_agent(house.folder, "eve", house.root)
+    monkeypatch.setenv("AGENT_MEMORY_KEY", KEY)
+    assert get_encryption_state(copied.path) == "encrypted"
+    service, knowledge = open_service("eve", house.settings), Knowledge("eve", house.settings)
+    assert {memory.content for memory in await service.searcher.list_all()} >= set(TEXTS)
+    record = await knowledge.resources.get(resource)
+    assert record is not None
+    assert (await knowledge.text_of(record)).count("harbour") == 1_000
+    await knowledge.close()
+    await service.close()
     assert house.holding() == []
 
 

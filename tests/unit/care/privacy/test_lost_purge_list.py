@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.care.agents import copy_agent, reset_agent
-from agent_memory.care.backups import create_backup, restore_backup
+from agent_memory.care.agents import reset_agent
+from agent_memory.care.backups import copy_agent, create_backup, restore_backup
 from agent_memory.care.checks import examine, repair_all
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
