@@ -95,7 +95,7 @@ class ChangeLog(Protocol):
     def compacting(self, grace: timedelta | None = None) -> AbstractContextManager[Callable[[Absorb], bool]]:
         """Prepare to drop texts forgotten longer ago than `grace`.
 
-        Replaced ones, too. Any thread may enter the block.
+        Replaced ones, too; marks stay. Any thread may enter the block.
 
         Args:
             grace: Age of what is dropped; the log's own time when omitted.
@@ -112,7 +112,7 @@ class ChangeLog(Protocol):
     def naming(self, record_ids: Collection[str] | None) -> list[Entry]:
         """Return at least all entries about some records, in order.
 
-        None asks for the deleted ones.
+        An entry is returned whole, with its changes of other records. None asks for the deleted ones.
 
         Raises:
             UnsupportedError: This log keeps no past.
