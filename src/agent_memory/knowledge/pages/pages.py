@@ -33,7 +33,7 @@ from agent_memory.knowledge.pages.subjects import (
 from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.markdown import escape, parse, render
-from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered, list_items
+from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters, sees
@@ -121,9 +121,10 @@ class PageShortener:
         remaining = [item_id for item_id in topic.item_ids if item_id not in self._gone]
         if not topic.body or not remaining or self._reworded.intersection(topic.item_ids):
             return None
-        body = await asyncio.to_thread(cut_rendered, topic.body, self._gone)
-        if body is None or not list_items(body).issuperset(remaining):
+        page = await asyncio.to_thread(cut_rendered, topic.body, self._gone)
+        if page is None or not set(page.items).issuperset(remaining):
             return None
+        body = await asyncio.to_thread(render, page)
         clean = await asyncio.to_thread(
             redact_fields, TOPIC, {"item_ids": remaining, "body": body}, OnlyNew(topic.body)
         )

@@ -30,6 +30,7 @@ from agent_memory.knowledge.topics.markdown import (
     render,
     split,
 )
+from agent_memory.knowledge.topics.page import OwnText, PageClaim, with_lines
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text
 
@@ -37,20 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.topics.consolidation import TopicConsolidation
-    from agent_memory.knowledge.topics.page import Page
+    from agent_memory.knowledge.topics.page import Line, Page
 
-_ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
-_NOTE: Final = re.compile(rf"\[\^(\d+)\]: .*?\((?:({_ID}), )?({_ID}) at \d+-\d+(?:, ({_ID}))?\)")
-_CLAIM: Final = re.compile(r"- .* ((?:\[\^\d+\])+)")
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
 _EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")
 _EDITED_CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?(?<!\s)\s*")
 """A footnote and a claim of a page that a person changed."""
-_FOOTER: Final = re.compile(r"^\*Items: \d+ \| Resources: \d+\*$", re.MULTILINE)
-_NOTHING: Final = "\0"
-"""Line that was removed, until it is known whether something is left below its heading."""
-_EMPTY_SECTION: Final = re.compile(rf"^## [^\n]*\n\n(?:{_NOTHING}\n)+\n(?=## |---\n)", re.MULTILINE)
-_EMPTY_BLOCK: Final = re.compile(rf"(?<=\n\n)(?:{_NOTHING}\n)+\n")
 FORMAT_VERSION: Final = "0.2"
 """Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
 PROPOSED: Final = ".proposed.md"
@@ -67,40 +60,28 @@ _PATIENCE: Final = 0.5
 """Seconds to wait for a program that is writing a page."""
 
 
-def list_items(text: str) -> set[str]:
-    """Return the IDs of the items on a rendered page."""
-    return {note[4] for note in _notes(text.split("\n")).values() if note[4]}
-
-
-def cut_rendered(text: str, gone: Collection[str]) -> str | None:
-    """Remove the footnotes and claims of items from a page.
+def cut_rendered(text: str, gone: Collection[str]) -> Page | None:
+    """Return a rendered page without the claims of items.
 
     Args:
-        text: Rendered page, with front matter or without it.
+        text: Rendered page without front matter.
         gone: IDs of the items.
 
     Returns:
-        None if that is not enough: nothing is left, a person's line is concerned, or a claim has other footnotes, too.
+        None if the page must be rebuilt: no claim of another item is left, a person's line is concerned or names a
+        footnote, or a claim has other footnotes, too.
     """
-    lines = join_claims(text).split("\n")
-    notes = _notes(lines)
-    lost = {number for number, note in notes.items() if note[4] in gone}
-    remaining = {number: note for number, note in notes.items() if number not in lost}
-    if not remaining or _NOTHING in text:
-        return None
-    kept_lines = list[str]()
-    for line in lines:
-        if "[^" not in line or lost.isdisjoint(_NUMBER.findall(line)):
-            kept_lines.append(line)
-        elif _NOTE.match(line) is None:
-            references = _references(line)
-            if not references or not lost.issuperset(references):
-                return None
-            kept_lines.append(_NOTHING)
-    text = _EMPTY_BLOCK.sub("", _EMPTY_SECTION.sub("", "\n".join(kept_lines))).replace(f"{_NOTHING}\n", "")
-    items = {note[4] for note in remaining.values() if note[4]}
-    resources = {note[2] or note[3] for note in remaining.values()}
-    return break_claims(_FOOTER.sub(f"*Items: {len(items)} | Resources: {len(resources)}*", text))
+    page, gone = parse(text), frozenset(gone)
+    lines: list[tuple[str, Line]] = []
+    for title, line in page.lines():
+        items = line.items if isinstance(line, PageClaim) else ()
+        is_by_hand = isinstance(line, OwnText) or line.is_by_hand
+        if gone.isdisjoint(items) and not (is_by_hand and "[^" in line.text):
+            lines.append((title, line))
+        elif is_by_hand or not gone.issuperset(items):
+            return None
+    short = with_lines(page, lines)
+    return short if short.notes else None
 
 
 def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> str:
@@ -121,17 +102,6 @@ def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> s
     remaining = (line for line in lines if line not in notes or notes[line][1] not in numbers)
     cut_lines = (_cut_line(line, numbers, rendered) for line in remaining)
     return break_claims("\n".join(line for line in cut_lines if line is not None))
-
-
-def _notes(lines: Sequence[str]) -> dict[str, re.Match[str]]:
-    """Return all footnotes by their number."""
-    return {note[1]: note for line in lines if line.startswith("[^") and (note := _NOTE.match(line))}
-
-
-def _references(line: str) -> list[str]:
-    """Return the numbers of the footnotes of a rendered claim."""
-    claim = _CLAIM.fullmatch(line) if line.startswith("- ") and line.endswith("]") else None
-    return _NUMBER.findall(claim[1]) if claim else []
 
 
 def _cut_line(line: str, numbers: Collection[str], rendered: Collection[str]) -> str | None:
@@ -190,24 +160,29 @@ def _add_checksum(text: str) -> str:
     return text.replace("\n---\n", f"\nrendered: {_checksum(text)}\n---\n", 1)
 
 
-def read_page_file(text: str) -> PageFile:
-    """Return the page of a file; edited without its checksum."""
+def _split_file(text: str) -> tuple[str, str, bool]:
+    """Return front matter without the checksum, page, and if it is edited."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT.match(text)
     mark = _RENDERED.search(front[0]) if front else None
-    is_edited = mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]
-    return PageFile(parse(text[front.end() :] if front else text), is_edited)
+    if front is None or mark is None:
+        return "", text[front.end() :] if front else text, True
+    head = front[0][: mark.start()] + front[0][mark.end() :]
+    body = text[front.end() :]
+    return head, body, _checksum(head + body) != mark[1]
+
+
+def read_page_file(text: str) -> PageFile:
+    """Return the page of a file; edited without its checksum."""
+    _, body, is_edited = _split_file(text)
+    return PageFile(parse(body), is_edited)
 
 
 def shortened_file(text: str, gone: Collection[str]) -> str | None:
     """Return a rendered file without some items, or None."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    front = _FRONT.match(text)
-    mark = _RENDERED.search(front[0]) if front else None
-    if mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]:
-        return None
-    short = cut_rendered(text[: mark.start()] + text[mark.end() :], gone)
-    return None if short is None else _add_checksum(short)
+    head, body, is_edited = _split_file(text)
+    short = None if is_edited else cut_rendered(body, gone)
+    return None if short is None else _add_checksum(head + render(short))
 
 
 def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:
