@@ -108,11 +108,30 @@ class Rule:
         """The pattern over characters of kinds, compiled at the first use."""
         return re.compile(_ELEMENT.sub(_replace_element, self.pattern).replace(" ", ""))
 
+    @cached_property
+    def needs(self) -> tuple[frozenset[str], ...]:
+        """Characters of each element that every match holds.
+
+        Compiling takes 0.5 ms; most rules are refused without it.
+        """
+        outer, groups = self.pattern, 1
+        while groups:
+            outer, groups = _GROUP.subn("", outer)
+        elements = (_ELEMENT.fullmatch(word) for word in outer.split())
+        return tuple(frozenset(_list_chars(element[2])) for element in elements if element)
+
+
+_GROUP: Final = re.compile(r"\([^()]*\)\S*")
+"""Innermost group, optional or not."""
+
+
+def _list_chars(kind: str) -> str:
+    return "".join(CHARS[part] for part in _CLASSES.get(kind, kind).split())
+
 
 def _replace_element(match: re.Match[str]) -> str:
     name, kind = match.groups()
-    chars = "".join(CHARS[part] for part in _CLASSES.get(kind, kind).split())
-    return f"(?P<{name}>[{chars}])" if name else f"[{chars}]"
+    return f"(?P<{name}>[{_list_chars(kind)}])" if name else f"[{_list_chars(kind)}]"
 
 
 def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable[[int], ReadingContext]) -> list[Token]:
@@ -158,6 +177,7 @@ def _find_matches(rules: tuple[Rule, ...], before: str, row: str) -> tuple[RuleM
     The cache helps because the same few rows come often.
     """
     text, start = before + row[:_REACH], len(before)
+    text_kinds = frozenset(text)
     matches = [
         RuleMatch(
             rule,
@@ -165,6 +185,7 @@ def _find_matches(rules: tuple[Rule, ...], before: str, row: str) -> tuple[RuleM
             tuple((name, match.start(name) - start) for name in match.groupdict() if match[name]),
         )
         for rule in rules
+        if not any(map(text_kinds.isdisjoint, rule.needs))
         if (match := rule.regex.match(text, start)) and match.end() > start
     ]
     return tuple(sorted(matches, key=lambda match: -match.length))
