@@ -58,7 +58,6 @@ if TYPE_CHECKING:
         StageFailure,
         Summary,
         Topic,
-        get_turn_id,
     )
     from agent_memory.models.memory import (
         CANDIDATE,
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
         PlacedItem,
         Scratchpad,
         get_statement_id,
+        get_turn_id,
         is_as_stated,
         is_untouched_statement,
         may_conflict,

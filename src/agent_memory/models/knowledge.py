@@ -16,6 +16,7 @@ from pydantic_core.core_schema import str_schema
 from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
+from agent_memory.models.memory import EPISODE_PREFIX
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, ValueModel, group_facets
 from agent_memory.models.text import check_content, check_text
 
@@ -159,11 +160,6 @@ class Topic(Record):
         return (("topic", self.name), *group_facets(self.group), *[("tag", tag) for tag in self.tags])
 
 
-def get_turn_id(record: Record) -> str:
-    """Return the ID of an item's turn, or an empty text."""
-    return next((link.id for link in record.links if link.id.startswith(EPISODE.prefix)), "")
-
-
 class StageFailure(ValueModel):
     """Record that a stage failed to process.
 
@@ -204,7 +200,7 @@ RESOURCE: Final[Kind[Resource]] = Kind(
 )  # fmt: skip
 
 
-EPISODE: Final = Kind(name="episode", model=Episode, prefix="epi-", journal="episodes.yaml", text="content")
+EPISODE: Final = Kind(name="episode", model=Episode, prefix=EPISODE_PREFIX, journal="episodes.yaml", text="content")
 
 
 TOPIC: Final[Kind[Topic]] = Kind(

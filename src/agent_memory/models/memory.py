@@ -59,8 +59,14 @@ SECTION: Final = "section"
 """Key of the metadata of a statement that has the heading path of its passage."""
 FROM: Final = "from"
 """Link of an item to its document or turn."""
+EPISODE_PREFIX: Final = "epi-"
 ALSO: Final = "also_at"
 """Key of the metadata that has the places of an item in further sources, by their IDs."""
+
+
+def get_turn_id(record: Record) -> str:
+    """Return the ID of an item's turn, or an empty text."""
+    return next((link.id for link in record.links if link.id.startswith(EPISODE_PREFIX)), "")
 
 
 def of_another_project(memory: Record, project: str) -> bool:
