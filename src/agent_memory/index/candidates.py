@@ -171,7 +171,7 @@ def find(search: SearchContext) -> CandidateLists:
     words = [parts.get_id(number) for _, number in parts.best(gains, norm, count, search.masks)]
     near, cosines, both = SiftedList([], 0, []), dict[str, float](), 0
     if search.cosines is not None:
-        near = _find_near(search, search.cosines)
+        near = find_near(search, search.cosines)
         if near.total == len(near.admitted):
             both = sum(
                 score > 0 for score in search.compute_bm25([record_id for record_id, _ in near.admitted]).values()
@@ -191,7 +191,7 @@ def find(search: SearchContext) -> CandidateLists:
     return CandidateLists(words, near.admitted, filtered, total_found, cosines)
 
 
-def _find_near(search: SearchContext, cosines: QueryCosines) -> SiftedList:
+def find_near(search: SearchContext, cosines: QueryCosines) -> SiftedList:
     """Return the nearest documents, in memory and in segments.
 
     The later first among equals.

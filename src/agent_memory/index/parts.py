@@ -94,7 +94,9 @@ class PartList:
 
     def get_id(self, number: int) -> str:
         """Return the ID of a row."""
-        return self.entry(number).document.id
+        part, row = self.place(number)
+        record_id: str = part.id(row)
+        return record_id
 
     def arrival(self, number: int) -> int:
         """Return the place of a row in the order of storing."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.index.candidates import SearchContext, SearchCorpus
+from agent_memory.index.candidates import SearchContext, SearchCorpus, find_near
 from agent_memory.index.facets import SearchScope
 from agent_memory.index.parts import PartList, WordScorer
 from agent_memory.index.ranker import rank, rank_recent
@@ -25,6 +25,8 @@ from agent_memory.models import DateRange, SearchFilters
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.index.candidates import Near
     from agent_memory.index.dense_index import VectorSource
     from agent_memory.index.parts import Masks
     from agent_memory.index.segment_part import SealedCorpus
@@ -169,9 +171,14 @@ class SearchIndex:
 
         Reads no document, so that it may run in any thread: a remote embedder takes its time.
         """
-        if self.vectors is None or not question.embedded_text:
-            return question
-        return replace(question, vector=self.vectors.embed_query(question.embedded_text))
+        return replace(question, vector=self.embed_text(question.embedded_text))
+
+    def embed_text(self, text: str) -> Vector | None:
+        """Return the vector of a text, or None.
+
+        None without a loaded model, or for an empty text.
+        """
+        return None if self.vectors is None or not text else self.vectors.embed_query(text)
 
     def search(
         self,
@@ -191,8 +198,7 @@ class SearchIndex:
         """
         self.warm()
         question = question or self.embed_question(self.parse_question(request))
-        if not (self.parts.has_items or request.filters.include_items):
-            request = replace(request, filters=request.filters.with_items)
+        request = self._drop_idle_filter(request)
         search = self._search(request, question, hidden, among)
         if question.periods and request.filters.date_range is None:
             narrowed = (_within(request, period) for period in question.periods)
@@ -207,24 +213,56 @@ class SearchIndex:
         """Number of documents that a search reads first."""
         return len(self._unread)
 
-    def alike(self, text: str, count: int, among: Masks | None = None) -> list[str]:
-        """Return the IDs of documents that share a text's rarest words.
+    def alike(
+        self, text: str, count: int, among: Masks | None = None, filters: SearchFilters = _NOTES
+    ) -> list[tuple[str, float]]:
+        """Return documents with a text's rarest words, each with its share.
 
-        Best first, without items. By words alone, and by the rarest of them: a store has no time for the cost of a
-        search by meaning.
+        The share is that of all words of the text which the document holds.
+
+        Best first. By words alone, and by the rarest of them: a store has no time for the cost of a whole search.
 
         Args:
             text: Text to compare with.
             count: Maximum number of documents.
             among: Rows of segments that may be found; None finds all.
+            filters: Conditions that all documents meet; without items unless they include these.
         """
         self.warm()
-        words = self._get_corpus(_NOTES).words
+        words = self._get_corpus(filters).words
         idfs = {term: words.idf(term) for term in dict.fromkeys(query_terms(text[:_COMPARED_CHARS]))}
         rarest = nlargest(_RAREST_WORDS, (term for term in idfs if idfs[term]), key=idfs.__getitem__)
         weights = dict.fromkeys(_affordable(rarest, words.frequency, self.limits.compared), 1.0)
-        best = self.parts.best(words.gains(weights), words.norm, count, self.parts.masks(_NOTES, among))
-        return [self.parts.get_id(number) for _, number in best]
+        best = self.parts.best(words.gains(weights), words.norm, count, self.parts.masks(filters, among))
+        shared = {number: 0 for _, number in best}
+        for rows in words.held((term for term in idfs if idfs[term]), shared).values():
+            for number, _ in rows:
+                shared[number] += 1
+        return [(self.parts.get_id(number), terms / len(idfs)) for number, terms in shared.items()]
+
+    def find_nearest(
+        self, request: SearchRequest, vector: Vector, floor: float, among: Masks | None = None
+    ) -> list[Near]:
+        """Return the documents nearest to a vector with their cosines, best first.
+
+        None while most documents lack a vector.
+
+        Args:
+            request: Its limit and filters count; its text does not.
+            vector: Shape (dimension,), of length 1.
+            floor: Lowest cosine of a result.
+            among: Rows of segments that may be found; None finds all.
+        """
+        self.warm()
+        question = Question({}, frozenset(), asks_time=False, embedded_text="", vector=vector)
+        search = replace(self._search(self._drop_idle_filter(request), question, (), among), floor=floor)
+        return [] if search.cosines is None else find_near(search, search.cosines).admitted
+
+    def _drop_idle_filter(self, request: SearchRequest) -> SearchRequest:
+        """Return a request that admits items if there are none."""
+        if self.parts.has_items or request.filters.include_items:
+            return request
+        return replace(request, filters=request.filters.with_items)
 
     def _get_corpus(self, filters: SearchFilters) -> SearchCorpus:
         return self.corpus if filters.include_items or not self.parts.has_items else self.notes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ from agent_memory.errors import StorageError, ValidationError
 from agent_memory.language.similarity import TextConflict, find_conflict
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen
 from agent_memory.memory.results import Suspect
+from agent_memory.memory.similarity import MIN_COSINE, choose_similar
 from agent_memory.models import (
     BESIDE,
     DISTINCT,
@@ -23,6 +24,7 @@ from agent_memory.models import (
     SUSPECT,
     Link,
     content_mark,
+    filters_of,
     is_told,
     may_conflict,
 )
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
+    from agent_memory.store.store import RecordNeighbors
 
 Decision = Literal["replace", "keep", "not_same"]
 _RELATIONS: Final[dict[Decision, str]] = {"keep": BESIDE, "not_same": DISTINCT}
@@ -57,11 +60,13 @@ class ComparedDraft:
     Attributes:
         draft: Memory with links to the memories that it conflicts with.
         suspects: Conflicts that were found.
+        similar: Memories to compare, best first; None if they are still to be found.
         is_done: False if the comparison is due after the store.
     """
 
     draft: Redacted[Memory]
     suspects: tuple[Suspect, ...] = ()
+    similar: tuple[Memory, ...] | None = None
     is_done: bool = True
 
 
@@ -87,22 +92,41 @@ class ConflictFinder:
         self._storage, self._monitor, self.is_on = storage, monitor, is_on
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _DueComparison]] = WeakKeyDictionary()
 
-    async def compare_draft(self, draft: Redacted[Memory]) -> ComparedDraft:
+    async def compare_draft(self, draft: Redacted[Memory], caller: Caller) -> ComparedDraft:
         """Compare a new memory with existing ones, unless that takes long."""
         new = draft.value
-        if not self.is_on or new.is_item:
+        if new.is_item:
             return ComparedDraft(draft)
-        suspects = await self._find_suspects(new)
-        if suspects is None:
+
+        def compare(neighbors: RecordNeighbors[Memory]) -> tuple[list[Suspect], list[Memory]]:
+            first = list(islice(neighbors.worded, CANDIDATES_AT_ONCE))
+            suspects = find_suspects(new, (memory for memory, _ in first)) if self.is_on else []
+            return suspects, choose_similar(new, replace(neighbors, worded=chain(first, neighbors.worded)))
+
+        filters = filters_of(None).within(caller.group)
+        try:
+            compared = await self._storage.compare_neighbors(new.content, filters, compare, floor=MIN_COSINE)
+        except StorageError:  # the write itself reports the error
+            compared = None
+        if compared is None:
             return ComparedDraft(draft, is_done=False)
+        suspects, similar = compared
         linked = with_own_links(draft, link_suspects(new, suspects)) if suspects else draft
-        return ComparedDraft(linked, tuple(suspects))
+        return ComparedDraft(linked, tuple(suspects), tuple(similar))
 
     async def compare_change(self, before: Memory, content: str) -> list[Suspect]:
         """Compare the new text of a memory, unless that takes long."""
         if not self.is_on or before.is_item or content == before.content:
             return []
-        return await self._find_suspects(before.model_copy(update={"content": content})) or []
+        changed = before.model_copy(update={"content": content})
+
+        def compare(neighbors: RecordNeighbors[Memory]) -> list[Suspect]:
+            return find_suspects(changed, (memory for memory, _ in islice(neighbors.worded, CANDIDATES_AT_ONCE)))
+
+        try:
+            return await self._storage.compare_neighbors(content, filters_of(None), compare) or []
+        except StorageError:  # the write itself reports the error
+            return []
 
     async def compare_stored(self, memory_ids: Iterable[str], caller: Caller = NOBODY) -> None:
         """Compare stored memories in order, or leave them to a running call.
@@ -151,17 +175,6 @@ class ConflictFinder:
             ids = {"memory_id": suspect.newer.id, "older_id": suspect.older.id}
             fields = {"kind": suspect.kind, "hint": suspect.hint, "outcome": "queued"}
             await self._monitor.report("memory:suspect", caller, **ids, **fields)
-
-    async def _find_suspects(self, memory: Memory) -> list[Suspect] | None:
-        """Return the conflicts with the memories that share most words.
-
-        None if that takes long or they cannot be read: the write itself reports the error.
-        """
-        compare = partial(find_suspects, memory)
-        try:
-            return await self._storage.compare_alike(memory.content, CANDIDATES_AT_ONCE, compare)
-        except StorageError:
-            return None
 
     async def _compare_stored(self, memory_id: str, positions: Mapping[str, int], caller: Caller) -> int:
         """Compare a stored memory with similar ones; return the number of pairs.

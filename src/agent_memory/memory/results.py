@@ -77,6 +77,7 @@ class WrittenMemory:
         outcome: `new`; `known`: it existed; `taken_over`: one of low trust became the caller's.
         redacted: Kinds of secrets that were removed.
         suspects: Conflicts that were found at once.
+        similar: Memories to compare, best first; None if they are still to be found.
         is_compared: False if the comparison is due after the write.
         proposal: ID of the replacement that waits for the user's yes.
     """
@@ -85,6 +86,7 @@ class WrittenMemory:
     outcome: Literal["new", "known", "taken_over"]
     redacted: tuple[str, ...] = ()
     suspects: tuple[Suspect, ...] = ()
+    similar: tuple[Memory, ...] | None = ()
     is_compared: bool = True
     proposal: str | None = None
 

@@ -30,7 +30,7 @@ from agent_memory.memory.drafts import (
 )
 from agent_memory.memory.forget_service import ForgetService
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
-from agent_memory.memory.similarity import find_similar, load_recent_and_hits
+from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, get_statement
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction import SecretRedactor
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.results import Imported
     from agent_memory.memory.service_parts import ServiceParts
-    from agent_memory.models import Memory, MemorySearchResult, Observation, Trace
-    from agent_memory.store.lookups import RecencyRule
+    from agent_memory.models import Memory, Observation, Trace
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
 
@@ -91,15 +90,7 @@ class Writer:
         written = await self._write(values, caller)
         self._monitor.note_duration("stores", (time.perf_counter() - started) * 1000, caller)
         stored, is_new = written.memory, written.outcome == "new"
-        hits: Sequence[MemorySearchResult] | None = None
-
-        async def load_recent(order: RecencyRule) -> list[Memory]:
-            nonlocal hits
-            recent, hits = await load_recent_and_hits(self._storage, stored, caller, order)
-            return recent
-
-        is_searched = is_new and not stored.is_item
-        pad, degraded = await self._scratchpad.after_change(caller, load_recent if is_searched else None)
+        pad, degraded = await self._scratchpad.after_change(caller)
         is_in_pad = pad is not None and stored.id in pad
         if is_new:
             await self._monitor.report_stored(stored, written.redacted, caller, is_in_pad=is_in_pad)
@@ -111,10 +102,12 @@ class Writer:
         self._monitor.check_size(caller)
         degraded = degraded or await self._monitor.check_store(caller)
         trace = await self._storage.released(stored.content) if is_new and caller.group is None else None
-        similar = await find_similar(self._storage, stored, caller, hits) if is_new else []
+        similar = written.similar
+        if similar is None:
+            similar = tuple(await find_similar(self._storage, stored, caller))
         return Stored(
             stored, is_in_pad, self._storage.backend, not is_new, written.redacted, degraded, trace, written.suspects,
-            stored.supersedes if is_new else None, tuple(similar), written.proposal,
+            stored.supersedes if is_new else None, similar, written.proposal,
         )  # fmt: skip
 
     async def update(
@@ -472,13 +465,15 @@ class Writer:
         One of low trust with the same text becomes the caller's: its other fields are replaced, and it is reported as
         updated.
         """
-        compared = await self.finder.compare_draft(draft)
+        compared = await self.finder.compare_draft(draft, caller)
         new = compared.draft.value
         while True:
             known_as = await self._storage.store(compared.draft, unique=unique)
             if known_as == new.id:
                 await self.finder.report_queued(compared.suspects, caller)
-                return WrittenMemory(new, "new", draft.kinds, compared.suspects, compared.is_done)
+                return WrittenMemory(
+                    new, "new", draft.kinds, compared.suspects, compared.similar, is_compared=compared.is_done
+                )
             known = await self._storage.get(known_as)
             if known is not None and (known.trust != "low" or not await self._gate.may_raise(new, caller)):
                 return WrittenMemory(known, "known", draft.kinds)

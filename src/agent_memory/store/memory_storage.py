@@ -12,7 +12,7 @@ import subprocess
 import time
 from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from agent_memory.embeddings import EmbeddingService
 from agent_memory.encryption import data_key, is_encrypted, key_for, take_keys_from
@@ -47,7 +47,7 @@ from agent_memory.store.storage_edge import Backend
 from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
     from pathlib import Path
 
@@ -57,18 +57,20 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.index import Hit
     from agent_memory.models import Kind, SearchFilters
-    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.protocols import Trouble
     from agent_memory.store.segment_opener import SegmentOpener
-    from agent_memory.store.store import Answer
+    from agent_memory.store.store import Answer, RecordNeighbors
     from agent_memory.store.worker import Worker
 
 
 log = get_logger(__name__)
+T = TypeVar("T")
 
 SEALED_AT: Final = 250
 """Changed or accessed records from which on they are sealed: replaying and indexing them takes a start 11 ms, and
 sealing them half a second of processor time, of low priority."""
+_MOST_UNREAD: Final = 64
+"""Records whose words are read while a store waits: some 0.1 ms each."""
 _REST_SECONDS: Final = 10.0
 """Seconds between two children: the second finishes what the first left, such as vectors that were still to be made."""
 
@@ -127,45 +129,39 @@ class MemoryStorage(RecordStorage[Memory]):
             results.degraded = describe_weakness(results, self.embedding_status())
         return results
 
-    async def find_hits(
-        self, text: str, limit: int, filters: SearchFilters, keeps: Callable[[Hit], bool]
-    ) -> Sequence[MemorySearchResult]:
-        """Return the wanted hits among the best `limit` matches.
+    async def compare_neighbors(
+        self,
+        text: str,
+        filters: SearchFilters,
+        compare: Callable[[RecordNeighbors[Memory]], T],
+        *,
+        floor: float | None = None,
+        reads_all: bool = False,
+    ) -> T | None:
+        """Compare records with the words or the meaning of a text.
 
-        Does not wait for a model or vectors.
+        In one call of the thread. Does not wait for a model. None rather than open files or read many records for it.
 
         Args:
-            text: Text to search for.
-            limit: Number of matches to look at.
-            filters: Conditions every result meets.
-            keeps: Returns True for a hit that is wanted; the memories of the others are not loaded.
-
-        Raises:
-            StorageError: The memories cannot be read.
+            text: Text to compare with.
+            filters: Conditions that all records meet.
+            compare: Compares the records in a few milliseconds; called in the storage's thread.
+            floor: Lowest cosine of a record near by meaning; None compares words alone.
+            reads_all: True to read all records, whatever it takes.
         """
-        request = SearchRequest(text, limit, self._clock(), filters, patience=0)
-        return _build_results(await self.answer(request, keeps))
+        vector = None
+        if is_embedded_aside := floor is not None and self._is_embedding_remote:
+            vector = await asyncio.to_thread(self.opened.index.embed_text, text)
 
-    async def load_recent_and_hits(
-        self, order: RecencyRule, text: str, limit: int, filters: SearchFilters, keeps: Callable[[Hit], bool]
-    ) -> tuple[list[Memory], Sequence[MemorySearchResult] | None]:
-        """Return the results of `recent` and `find_hits`, whose arguments these are.
+        def find(store: Store[Memory]) -> T | None:
+            embedded = vector
+            if floor is not None and not is_embedded_aside:
+                embedded = store.index.embed_text(text)
+            most_unread = None if reads_all else _MOST_UNREAD
+            neighbors = store.find_neighbors(text, filters, embedded, floor=floor or 0.0, most_unread=most_unread)
+            return None if neighbors is None else compare(neighbors)
 
-        In one call of the thread. The hits are None if they cannot be read, or if a service must embed the text.
-        """
-        if self._is_embedding_remote:
-            return await self.recent(order), None
-        request = SearchRequest(text, limit, self._clock(), filters, patience=0)
-
-        def load(store: Store[Memory]) -> tuple[list[Memory], Answer[Memory] | None]:
-            recent = self._shown.load_recent(store, order)
-            try:
-                return recent, store.search(request, None, keeps)
-            except StorageError:
-                return recent, None
-
-        recent, answer = await self._run(load)
-        return recent, None if answer is None else _build_results(answer)
+        return await self._run(find)
 
     async def update_access_stats(self, memory_id: str) -> None:
         """Count one access.

@@ -40,11 +40,10 @@ from agent_memory.store.storage_edge import StorageEdge
 from agent_memory.store.store import WARM_AT_ONCE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.embeddings.protocol import Matrix, Vector
-    from agent_memory.index import Hit
     from agent_memory.models import Listing, ListPage, RecordCounts, SearchRequest, Surroundings, Trace
     from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.queries import RecordChange
@@ -54,8 +53,6 @@ T = TypeVar("T")
 
 _LOADED_AT_ONCE: Final = 500
 """Sealed records that are loaded while other callers wait: some 20 ms."""
-_MOST_UNREAD: Final = 64
-"""Records whose words are read while a store waits: some 0.1 ms each."""
 
 
 class RecordStorage(StorageEdge[R], Generic[R]):
@@ -79,13 +76,8 @@ class RecordStorage(StorageEdge[R], Generic[R]):
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
-    async def answer(self, request: SearchRequest, keeps: Callable[[Hit], bool] | None = None) -> Answer[R]:
-        """Return the best matches, best first. Does not count as an access.
-
-        Args:
-            request: Text, filters and limit.
-            keeps: Returns True for a hit whose record is wanted; None wants all.
-        """
+    async def answer(self, request: SearchRequest) -> Answer[R]:
+        """Return the best matches, best first. Does not count as an access."""
         if (upkeep := self._upkeep) is not None:
             upkeep.look_after(is_changed=False)
         await self._get_ready(request)
@@ -93,7 +85,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         if self._is_embedding_remote:
             parsed = await self._look(lambda _: self.opened.index.parse_question(request))
             question = await asyncio.to_thread(self.opened.index.embed_question, parsed)
-        return await self._run(lambda store: store.search(request, question, keeps))
+        return await self._run(lambda store: store.search(request, question))
 
     async def _get_ready(self, request: SearchRequest) -> None:
         """Wait for the model, or up to `patience` for all vectors."""
@@ -135,24 +127,12 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """
         while not await self._run(lambda store: store.index.warm(WARM_AT_ONCE)):
             pass  # in batches, so that other calls get in between
-        return await self._run(lambda store: store.find_similar(text, count))
 
-    async def compare_alike(self, text: str, count: int, compare: Callable[[list[R]], T]) -> T | None:
-        """Compare records that share most words with a text, in one call.
+        def list_alike(store: Store[R]) -> list[R] | None:
+            neighbors = store.find_neighbors(text)
+            return None if neighbors is None else [record for record, _ in islice(neighbors.worded, count)]
 
-        None rather than open files or read many records for it.
-
-        Args:
-            text: Text to compare with.
-            count: Number of records to compare at most.
-            compare: Compares the records in a few milliseconds; called in the storage's thread.
-        """
-
-        def find(store: Store[R]) -> T | None:
-            records = store.find_similar(text, count, most_unread=_MOST_UNREAD)
-            return None if records is None else compare(records)
-
-        return await self._run(find)
+        return await self._run(list_alike)
 
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, None without embedder.

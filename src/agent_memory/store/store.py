@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from agent_memory.errors import StorageError
 from agent_memory.index import RejectedHit
-from agent_memory.models import Clock, utc_now
+from agent_memory.models import Clock, SearchFilters, SearchRequest, utc_now
 from agent_memory.models.kind import R
 from agent_memory.store.changes import find_lost
 from agent_memory.store.lookups import follow_chain
@@ -21,26 +21,27 @@ from agent_memory.store.state import State
 from agent_memory.times import named_periods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from agent_memory.embeddings.protocol import TextEmbeddings
+    from agent_memory.embeddings.protocol import TextEmbeddings, Vector
     from agent_memory.index import Hit, Question, Ranking, SearchIndex
     from agent_memory.index.parts import Masks
     from agent_memory.journal import Change, JournalUpdate
-    from agent_memory.models import Kind, SearchRequest, Surroundings
+    from agent_memory.models import Kind, Surroundings
     from agent_memory.store.protocols import ChangeLog, IndexUpkeep, Settle
     from agent_memory.store.sealed_records import SealedRecords
     from agent_memory.times import Period
 
 T = TypeVar("T")
 
+_NOTES: Final = SearchFilters()
 WARM_AT_ONCE: Final = 200
 """Records read in one batch in the background: about 10 ms, for which another call may have to wait."""
 MOST_REPLACED_HITS: Final = 60
 """Hits that are checked for replacements, as many as a ranking compares closely."""
-_SPARE: Final = 2
-"""Similar records looked up for each wanted one: some are replaced or have expired."""
+_NEIGHBORS: Final = 24
+"""Neighbors of a text by words, and by meaning; some are replaced, have expired or are not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,21 @@ class Answer(Generic[R]):
     records: tuple[R, ...]
     looks_back: bool = False
     surroundings: tuple[Surroundings, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordNeighbors(Generic[R]):
+    """Valid records to compare with a text, best first.
+
+    They are loaded as they are read, so they serve one call of the thread.
+
+    Attributes:
+        worded: Records that share the rarest words, each with the share of all words of the text.
+        near: Records near by meaning, each with its cosine.
+    """
+
+    worded: Iterator[tuple[R, float]]
+    near: Iterator[tuple[R, float]]
 
 
 class Store(Generic[R]):
@@ -119,15 +135,12 @@ class Store(Generic[R]):
         self.absorb(self.log.poll())
         return self.state
 
-    def search(
-        self, request: SearchRequest, question: Question | None = None, keeps: Callable[[Hit], bool] | None = None
-    ) -> Answer[R]:
+    def search(self, request: SearchRequest, question: Question | None = None) -> Answer[R]:
         """Return the best matches, best first.
 
         Args:
             request: Text, filters and limit.
             question: Text of the request, parsed and embedded; parsed here when omitted.
-            keeps: Returns True for a wanted hit; None wants all. Records of the others are not loaded.
 
         Raises:
             StorageError: The log cannot be read.
@@ -157,28 +170,41 @@ class Store(Generic[R]):
             )
         hits, cut = ranking.hits[: request.limit], ranking.hits[request.limit :] if request.explain else ()
         late = tuple([RejectedHit(hit.id, "beyond_limit", hit.parts) for hit in cut])
-        hits = hits if keeps is None else tuple([hit for hit in hits if keeps(hit)])
         ranking = replace(ranking, hits=hits, rejected=late + ranking.rejected)
         records = tuple([state.records[hit.id] for hit in hits])
         around = tuple([get_surroundings(state, record, now, request.filters.group) for record in records])
         return Answer(ranking, records, bool(past), around)
 
-    def find_similar(self, text: str, count: int, *, most_unread: int | None = None) -> list[R] | None:
-        """Return the valid records with most words of a text.
-
-        Best first.
+    def find_neighbors(
+        self,
+        text: str,
+        filters: SearchFilters = _NOTES,
+        vector: Vector | None = None,
+        *,
+        floor: float = 0.0,
+        most_unread: int | None = None,
+    ) -> RecordNeighbors[R] | None:
+        """Return valid records with a text's words or near its vector.
 
         Args:
             text: Text to compare with.
-            count: Number of records to return at most.
+            filters: Conditions that all records meet.
+            vector: Vector of the text; None compares words alone.
+            floor: Lowest cosine of a record near by meaning.
             most_unread: Return None rather than read the words of more records; None reads all.
         """
         state, now = self.refresh(), self.clock()
         if most_unread is not None and self.index.unread > most_unread:
             return None
         among = _mask_visible(state, now, superseded=False)
-        records = (state.records[record_id] for record_id in self.index.alike(text, _SPARE * count, among=among))
-        return list(islice((record for record in records if state.is_valid(record, now)), count))
+
+        def load(pairs: Iterable[tuple[str, float]]) -> Iterator[tuple[R, float]]:
+            records = ((state.records[record_id], value) for record_id, value in pairs)
+            return (pair for pair in records if state.is_valid(pair[0], now))
+
+        request = SearchRequest("", _NEIGHBORS, now, filters)
+        near = [] if vector is None else self.index.find_nearest(request, vector, floor, among)
+        return RecordNeighbors(load(self.index.alike(text, _NEIGHBORS, among, filters)), load(near))
 
     def warm(self, at_most: int) -> bool:
         """Index the words of some records; return True if all are.

@@ -42,7 +42,7 @@ async def test_look_behind_storage_error_compares_next(make_service: Services, m
         raise StorageError("The disk is gone.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(service.storage, "compare_alike", fails)
+        broken.setattr(service.storage, "compare_neighbors", fails)
         broken.setattr(service.storage, "alike", fails)
         await service.store("The port is 1.")
         await service.settle()

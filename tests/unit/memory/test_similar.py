@@ -68,7 +68,7 @@ async def test_store_failed_search_lists_none(service: MemoryService, monkeypatc
         raise StorageError("A segment cannot be read.")
 
     await store(service, "The port of staging is 8443.")
-    monkeypatch.setattr(Store, "search", fail)
+    monkeypatch.setattr(Store, "find_neighbors", fail)
     stored = await service.store("The port of staging is 9443.")
     assert (stored.in_scratchpad, stored.similar, stored.degraded) == (True, (), None)
 
