@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.files.atomic import read_signature
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
     from agent_memory.memory.results import Promoted
-    from agent_memory.memory.scratchpad_entries import Selection
     from agent_memory.memory.scratchpad_file import FolderLook, PadSave
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.memory.trust import TrustGate
@@ -31,6 +31,10 @@ log = get_logger(__name__)
 
 MAX_EDITS: Final = 200
 """Edits applied from one save: twice the entries of a scratchpad, half a second of writing."""
+_RENDERING_PAUSE: Final = 0.25
+"""Seconds without a change after which the file is rendered: a store does not pay for it."""
+_LONGEST_DELAY: Final = 2.0
+"""Seconds after which the file is rendered although changes go on."""
 _MAX_RENDERINGS: Final = 20
 """Renderings in a row because the file was saved in between."""
 
@@ -48,6 +52,13 @@ class ServiceLimits:
     search_patience: float | None = None
     edits_patience: float = 2.0
     rendering_patience: float = 10.0
+
+
+class _ScheduledRendering(NamedTuple):
+    """Rendering of the file in one loop; `is_awaited` hastens it."""
+
+    task: asyncio.Task[None]
+    is_awaited: asyncio.Event
 
 
 class MemoryWrites(Protocol):
@@ -93,8 +104,9 @@ class AgentScratchpad:
         self.last: Scratchpad | None = None
         self.file = manager.file
         self.still_true = manager.storage.still_true
-        self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
+        self._renderings: dict[asyncio.AbstractEventLoop, _ScheduledRendering] = {}
         self._is_stale = False
+        self._changed_at = 0.0
         self._compactions = 0
         self._noticed: tuple[int, int, int] | None = None
         self._tried: tuple[int, int, int] | None = None
@@ -114,17 +126,10 @@ class AgentScratchpad:
         self.last = await self.manager.load()
         return self.last
 
-    async def after_change(
-        self, caller: Caller, load_recent: Callable[[Selection], Awaitable[list[Memory]]] | None = None
-    ) -> tuple[Scratchpad | None, str | None]:
-        """Return the scratchpad after a change; or None and the reason.
-
-        Args:
-            caller: Session that changed something.
-            load_recent: As in `ScratchpadManager.load`.
-        """
+    async def after_change(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
+        """Return the scratchpad after a change; or None and the reason."""
         try:
-            self.last = await self.manager.load(load_recent)
+            self.last = await self.manager.load()
         except StorageError as error:
             message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
             await self._monitor.report_failure("scratchpad", error.code, message, caller)
@@ -219,13 +224,15 @@ class AgentScratchpad:
     # -- file ---------------------------------------------------------------------------------------------------------
 
     def schedule(self, caller: Caller = NOBODY) -> None:
-        """Render the file soon, once for many calls in a row."""
-        self._is_stale = True
-        loop = asyncio.get_running_loop()
+        """Render the file once no change has come for a moment."""
+        self._is_stale, self._changed_at = True, time.monotonic()
+        loop, present = asyncio.get_running_loop(), self._renderings.items()
         # A loop that is closed ended with its task, or is a fork's parent's.
-        self._tasks = {owner: task for owner, task in self._tasks.items() if not (owner.is_closed() or task.done())}
-        if loop not in self._tasks:
-            self._tasks[loop] = loop.create_task(self._render_until_fresh(caller))
+        self._renderings = {owner: run for owner, run in present if not (owner.is_closed() or run.task.done())}
+        if loop not in self._renderings:
+            is_awaited = asyncio.Event()
+            task = loop.create_task(self._render_until_fresh(caller, is_awaited))
+            self._renderings[loop] = _ScheduledRendering(task, is_awaited)
 
     async def apply_edits(self, caller: Caller = NOBODY, *, at_once: bool = False) -> bool:
         """Apply a person's edits of the file.
@@ -267,12 +274,22 @@ class AgentScratchpad:
         if self._is_stale or compactions != self._compactions:
             self._compactions = compactions
             self.schedule()
-        while (task := self._tasks.get(loop)) and not task.done():
-            await asyncio.gather(task, return_exceptions=True)
+        while (rendering := self._renderings.get(loop)) and not rendering.task.done():
+            rendering.is_awaited.set()
+            await asyncio.gather(rendering.task, return_exceptions=True)
 
-    async def _render_until_fresh(self, caller: Caller) -> None:
+    async def _wait_for_pause(self, is_awaited: asyncio.Event) -> None:
+        """Wait until changes pause or the file is awaited."""
+        latest = time.monotonic() + _LONGEST_DELAY
+        while (seconds := min(self._changed_at + _RENDERING_PAUSE, latest) - time.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(is_awaited.wait(), seconds)
+                return
+
+    async def _render_until_fresh(self, caller: Caller, is_awaited: asyncio.Event) -> None:
         try:
             while True:
+                await self._wait_for_pause(is_awaited)
                 async with self.manager.lock.taken(self._limits.rendering_patience) as is_locked:
                     self._is_stale = False
                     if not is_locked:

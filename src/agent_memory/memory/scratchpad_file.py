@@ -298,14 +298,16 @@ class PadFile:
 
         Args:
             patience: Seconds to wait for a program that is writing; that of the object if omitted.
-            remove: True to delete replaced files without edits. The caller must hold the lock: a new rendering has such
-                a name, too.
+            remove: True to delete replaced files without edits, and expired copies. The caller must hold the lock: a
+                new rendering has such a name, too.
 
         Raises:
             BusyError: A program is writing the file at this moment.
             StorageError: The file is there but cannot be read.
         """
         saves: list[PadSave] = []
+        if remove:
+            self.remove_expired()
         with translated(self.path, "read"):
             for old in self._list_replaced():
                 # Another process is faster, or one still writes.
@@ -450,10 +452,10 @@ class PadFile:
 
     def _list_replaced(self) -> list[Path]:
         """Return the replaced files, oldest first."""
-        replaced = []
+        replaced, prefix = [], f".{self.path.name}."
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
             for entry in entries:
-                if classify_name(entry.name) == "taken_out":
+                if entry.name.startswith(prefix) and classify_name(entry.name) == "taken_out":
                     with contextlib.suppress(FileNotFoundError):
                         replaced.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
         return [self.path.with_name(name) for _, name in sorted(replaced)]

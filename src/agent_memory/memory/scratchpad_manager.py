@@ -20,7 +20,7 @@ from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, Scratchpad
 from agent_memory.store.memory_storage import detect_storage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from agent_memory.models import Memory
@@ -86,17 +86,14 @@ class ScratchpadManager:
         """Path of scratchpad.yaml."""
         return self.pad_file.path
 
-    async def load(self, load_recent: Callable[[Selection], Awaitable[list[Memory]]] | None = None) -> Scratchpad:
+    async def load(self) -> Scratchpad:
         """Return the present scratchpad.
-
-        Args:
-            load_recent: Loads the candidates; the method of the storage when omitted.
 
         Raises:
             StorageError: The memories cannot be read.
         """
         selection = Selection(self.max_size, self.promotion_threshold)
-        recent = await (load_recent or self.storage.recent)(selection)
+        recent = await self.storage.recent(selection)
         return Scratchpad(agent_id=self.agent_id, entries=selection.choose(recent))
 
     async def save(self, scratchpad: Scratchpad) -> None:
@@ -125,9 +122,7 @@ class ScratchpadManager:
             StorageError: The file cannot be written.
         """
         text = render_file(scratchpad.entries, self.agent_id, self._rendered)
-        rendered = await asyncio.to_thread(self.pad_file.replace, text, absorbed)
-        await asyncio.to_thread(self.pad_file.remove_expired)
-        return rendered
+        return await asyncio.to_thread(self.pad_file.replace, text, absorbed)
 
     async def add_memory(self, memory: Memory) -> str | None:
         """Add a memory to the scratchpad; return the removed ID or None.
