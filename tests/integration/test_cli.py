@@ -1,4 +1,9 @@
-"""`agent-memory` as a process: exit codes, pipes, terminals, the editor, a lock that another process holds."""
+"""`agent-memory` as a process: exit codes, pipes, terminals, the editor, a lock that another process holds.
+
+Most commands are forked from a process that has imported the command line. New processes, with an interpreter of their
+own, are: help, Ctrl-C (2), the missing extra, another locale (2), a reader that leaves early, an editor that prints,
+a closed input (4), a full output.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -16,19 +22,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.files.lock import folder_lock
+from tests.fork_server import CommandForker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = (sys.executable, "-m", "agent_memory.cli")
-OWN_TERMINAL = """import fcntl, os, sys, termios
-os.setsid()
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "agent_memory.cli", *sys.argv[1:]])"""
-"""Runs the command with its terminal as the controlling one, so that Ctrl-C reaches it."""
+PRELOADED = (
+    *("agent_memory.cli.app", "agent_memory.cli.edit", "agent_memory.cli.forget", "agent_memory.memory.service_parts"),
+    *("agent_memory.memory.forget_service", "agent_memory.redaction.detection", "agent_memory.redaction.unlabelled"),
+    "numpy",
+)
 A, B = "mem-00000000000a", "mem-00000000000b"
 SEED = (
     {"id": A, "content": "The ledger is in PostgreSQL \U0001f418.", "category": "decision"},
@@ -36,10 +43,8 @@ SEED = (
 )
 
 
-@pytest.fixture
-def environment(root: Path, home: Path, tmp_path: Path) -> dict[str, str]:
-    """Return an environment with a home of its own, no editor, no colour wishes."""
-    temporary = tmp_path / "tmp"
+def build_variables(home: Path, root: Path, temporary: Path) -> dict[str, str]:
+    """Return the variables of a process with a home of its own, no editor and no choice of colours."""
     temporary.mkdir()
     return {
         "PATH": os.environ["PATH"],
@@ -53,55 +58,97 @@ def environment(root: Path, home: Path, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def cli(environment: dict[str, str]) -> Run:
-    """Return `agent-memory` in a process of its own, without a terminal."""
+def environment(root: Path, home: Path, tmp_path: Path) -> dict[str, str]:
+    return build_variables(home, root, tmp_path / "tmp")
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[CommandForker]:
+    forker = CommandForker(*PRELOADED)
+    yield forker
+    forker.close()
+
+
+def check_result(result: subprocess.CompletedProcess[str], code: int) -> subprocess.CompletedProcess[str]:
+    assert result.returncode == code, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    return result
+
+
+@pytest.fixture
+def cli(environment: dict[str, str], forker: CommandForker) -> Run:
+    """Return `agent-memory` in a fork, without a terminal."""
 
     def run(*arguments: str, given: str = "", code: int = 0, **extra: str) -> subprocess.CompletedProcess[str]:
-        result = subprocess.run(
-            [*COMMAND, *arguments],
-            input=given,
-            capture_output=True,
-            encoding="utf-8",
-            env=environment | extra,
-            check=False,
-        )
-        assert result.returncode == code, result.stdout + result.stderr
-        assert "Traceback" not in result.stderr
-        return result
+        return check_result(forker.run([*COMMAND[2:], *arguments], environment | extra, given), code)
 
     return run
 
 
 @pytest.fixture
-def bob(cli: Run) -> Run:
-    """Return the same once an agent bob knows two things."""
-    cli("import", "-", "--agent", "bob", given="".join(json.dumps(entry) + "\n" for entry in SEED))
+def new_process(environment: dict[str, str]) -> Run:
+    """Return `agent-memory` in a process with an interpreter of its own."""
+
+    def run(*arguments: str, code: int = 0, **extra: str) -> subprocess.CompletedProcess[str]:
+        command, variables = [*COMMAND, *arguments], environment | extra
+        return check_result(
+            subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, check=False), code
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def seed(forker: CommandForker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a storage root with an agent bob who knows two things."""
+    folder = tmp_path_factory.mktemp("seed")
+    variables = build_variables(folder, folder / "memory", folder / "tmp")
+    lines = "".join(json.dumps(entry) + "\n" for entry in SEED)
+    check_result(forker.run([*COMMAND[2:], "import", "-", "--agent", "bob"], variables, lines), 0)
+    return folder / "memory"
+
+
+@pytest.fixture
+def bob(cli: Run, seed: Path, root: Path) -> Run:
+    """Return `agent-memory` with an agent bob who knows two things."""
+    shutil.copytree(seed, root)
     return cli
 
 
-def in_a_terminal(environment: dict[str, str], *arguments: str, typed: str = "", prompt: str = "") -> tuple[int, str]:
-    """Run the command with a terminal for all three streams; type once `prompt` is shown. Return exit code, output."""
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", OWN_TERMINAL, *arguments], stdin=child, stdout=child, stderr=child, env=environment
-    )
-    os.close(child)
-    shown = b""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if select.select([parent], [], [], 0.2)[0]:
-            try:
-                block = os.read(parent, 65536)
-            except OSError:  # how Linux says that the other side is closed
-                block = b""
-            if not block:
-                break
-            shown += block
-        if typed and prompt.encode() in shown:
-            os.write(parent, typed.encode())
-            typed = ""
-    os.close(parent)
-    return process.wait(timeout=60), shown.decode()
+class TerminalRunner:
+    """Runs commands with a terminal for all three streams, which is their controlling one."""
+
+    def __init__(self, forker: CommandForker) -> None:
+        self._forker = forker
+
+    def __call__(
+        self, variables: Mapping[str, str], *arguments: str, typed: str = "", prompt: str = ""
+    ) -> tuple[int, str]:
+        """Run a command; type once `prompt` is shown. Return its exit status and its output."""
+        parent, child = pty.openpty()
+        self._forker.start([*COMMAND[2:], *arguments], (child, child, child), variables)
+        os.close(child)
+        shown = b""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            if select.select([parent], [], [], 0.2)[0]:
+                try:
+                    block = os.read(parent, 65536)
+                except OSError:  # how Linux reports that the other side is closed
+                    block = b""
+                if not block:
+                    break
+                shown += block
+            if typed and prompt.encode() in shown:
+                os.write(parent, typed.encode())
+                typed = ""
+        os.close(parent)
+        return self._forker.wait(), shown.decode()
+
+
+@pytest.fixture
+def in_a_terminal(forker: CommandForker) -> TerminalRunner:
+    return TerminalRunner(forker)
 
 
 def test_help_loads_nothing_that_works_with_memories(environment: dict[str, str]) -> None:
@@ -206,10 +253,10 @@ def test_agents_are_copied_through_a_pipe(bob: Run) -> None:
     assert bob("export", "-a", "third").stdout == exported
 
 
-def test_a_locale_without_unicode_costs_no_data(bob: Run) -> None:
+def test_a_locale_without_unicode_costs_no_data(bob: Run, new_process: Run) -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    assert "\U0001f418" in bob("export", **ascii_only).stdout
-    assert "PostgreSQL \\U0001f418" in bob("list", **ascii_only).stdout
+    assert "\U0001f418" in new_process("export", **ascii_only).stdout
+    assert "PostgreSQL \\U0001f418" in new_process("list", **ascii_only).stdout
 
 
 def test_a_reader_that_leaves_early_is_no_crash(bob: Run, environment: dict[str, str]) -> None:
@@ -230,7 +277,9 @@ def test_a_pipe_gets_whole_lines_and_no_colour(bob: Run) -> None:
     assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_a_progress_bar_is_for_terminals(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_progress_bar_is_for_terminals(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path
+) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(50))
     (tmp_path / "in.jsonl").write_text(lines)
     assert re.fullmatch(r"Undo: [^\n]*\n", bob("import", str(tmp_path / "in.jsonl"), "-a", "one").stderr)
@@ -240,7 +289,9 @@ def test_a_progress_bar_is_for_terminals(bob: Run, environment: dict[str, str], 
     assert "Imported 50 memories." in shown
 
 
-def test_a_terminal_gets_colour_and_no_escape_of_a_memory(bob: Run, environment: dict[str, str]) -> None:
+def test_a_terminal_gets_colour_and_no_escape_of_a_memory(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner
+) -> None:
     code, shown = in_a_terminal(environment, "list")
     assert code == 0
     assert "\x1b[" in shown
@@ -249,12 +300,16 @@ def test_a_terminal_gets_colour_and_no_escape_of_a_memory(bob: Run, environment:
 
 
 @pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
-def test_a_terminal_that_wants_no_colour_gets_none(bob: Run, environment: dict[str, str], wish: dict[str, str]) -> None:
+def test_a_terminal_that_wants_no_colour_gets_none(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, wish: dict[str, str]
+) -> None:
     assert "\x1b" not in in_a_terminal(environment | wish, "list")[1]
     assert "\x1b" not in in_a_terminal(environment | wish, "show", "mem-ffffffffffff")[1]
 
 
-def test_forget_asks_on_a_terminal_and_takes_no_or_ctrl_c_for_an_answer(bob: Run, environment: dict[str, str]) -> None:
+def test_forget_asks_on_a_terminal_and_takes_no_or_ctrl_c_for_an_answer(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner
+) -> None:
     code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="\x03")
     assert (code, "Stopped. Nothing was forgotten." in shown) == (130, True)
     bob("show", A)
@@ -267,7 +322,9 @@ def test_forget_asks_on_a_terminal_and_takes_no_or_ctrl_c_for_an_answer(bob: Run
     bob("show", A, code=3)
 
 
-def test_forget_words_in_terminal_is_a_checklist(bob: Run, environment: dict[str, str]) -> None:
+def test_forget_words_in_terminal_is_a_checklist(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner
+) -> None:
     bob("store", "Kim drives a red van.", "-a", "bob")
     bob("store", "Kim repairs her red bike.", "-a", "bob")
     words = ("forget", "red things of Kim", "-a", "bob")
@@ -279,7 +336,9 @@ def test_forget_words_in_terminal_is_a_checklist(bob: Run, environment: dict[str
     assert "Kim" not in bob("list", "-a", "bob").stdout
 
 
-def test_ctrl_c_in_an_import_says_how_far_it_came(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_ctrl_c_in_an_import_says_how_far_it_came(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path
+) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(20_000))
     (tmp_path / "in.jsonl").write_text(lines)
     arguments = ("import", str(tmp_path / "in.jsonl"), "-a", "two")
@@ -289,7 +348,7 @@ def test_ctrl_c_in_an_import_says_how_far_it_came(bob: Run, environment: dict[st
     assert f"Imported {done} memor" in shown
 
 
-def test_what_a_person_types_is_trusted(bob: Run, environment: dict[str, str]) -> None:
+def test_what_a_person_types_is_trusted(bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner) -> None:
     in_a_terminal(environment, "store", "Typed by hand.")
     (typed,) = [each for each in json.loads(bob("list", "--json").stdout)["memories"] if "Typed" in each["content"]]
     assert typed["trust"] == "high"
@@ -312,7 +371,9 @@ def drafts(environment: dict[str, str]) -> list[Path]:
     return sorted(path for place in places for path in place.rglob("mem-*.yaml"))
 
 
-def test_edit_changes_what_was_edited(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_edit_changes_what_was_edited(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path
+) -> None:
     command = editor(tmp_path, "path.write_text(text.replace('PostgreSQL', 'SQLite'), encoding='utf-8')")
     code, shown = in_a_terminal(environment | {"VISUAL": command, "EDITOR": "false"}, "edit", A)
     assert (code, f"Changed content of {A}." in shown) == (0, True)
@@ -324,7 +385,7 @@ def test_edit_changes_what_was_edited(bob: Run, environment: dict[str, str], tmp
     "change", ["text + 'tags: ['", "text + 'colour: red'", "text.replace('decision', 'Two Words')", "''"]
 )
 def test_edit_refused_and_given_up_shows_text(
-    bob: Run, environment: dict[str, str], tmp_path: Path, change: str
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path, change: str
 ) -> None:
     command = editor(tmp_path, f"path.write_text({change}, encoding='utf-8')")
     arguments = {"prompt": "again? [y/N]", "typed": "n\n"}
@@ -334,7 +395,9 @@ def test_edit_refused_and_given_up_shows_text(
     assert "PostgreSQL" in bob("show", A).stdout
 
 
-def test_edit_refused_once_is_edited_again(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_edit_refused_once_is_edited_again(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path
+) -> None:
     script = (
         "wrong = 'colour: red\\n'\n"
         "again = text.replace(wrong, '') if wrong in text else text.replace('ledger', 'book') + wrong\n"
@@ -346,7 +409,9 @@ def test_edit_refused_once_is_edited_again(bob: Run, environment: dict[str, str]
     assert "The book is in PostgreSQL" in bob("show", A).stdout
 
 
-def test_edit_killed_leaves_draft_until_next_open(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_edit_killed_leaves_draft_until_next_open(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path
+) -> None:
     seen = tmp_path / "environment"
     script = (
         f"import os, signal\npathlib.Path({str(seen)!r}).write_text(str(dict(os.environ)))\n"
@@ -363,7 +428,9 @@ def test_edit_killed_leaves_draft_until_next_open(bob: Run, environment: dict[st
     assert drafts(environment) == []
 
 
-def test_edit_of_memory_forgotten_meanwhile_shows_text(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_edit_of_memory_forgotten_meanwhile_shows_text(
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, tmp_path: Path
+) -> None:
     forget = (
         f"import subprocess; subprocess.run([{sys.executable!r}, '-m', 'agent_memory.cli', 'forget', {A!r}, '--yes'])"
     )
@@ -384,7 +451,7 @@ def test_edit_of_memory_forgotten_meanwhile_shows_text(bob: Run, environment: di
     ],
 )
 def test_an_editor_that_fails_or_is_closed_changes_nothing_and_leaves_nothing(
-    bob: Run, environment: dict[str, str], command: str, answer: tuple[int, str]
+    bob: Run, environment: dict[str, str], in_a_terminal: TerminalRunner, command: str, answer: tuple[int, str]
 ) -> None:
     code, shown = in_a_terminal(environment | {"EDITOR": command}, "edit", A)
     assert (code, answer[1] in shown) == (answer[0], True)
