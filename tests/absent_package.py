@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ class AbsentPackage:
     """Finder for which one package and its modules do not exist; put it first in `sys.meta_path`."""
 
     def __init__(self, package: str) -> None:
+        loaded = [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]
+        assert not loaded, f"loaded before it could be absent: {loaded}"
         self._package = package
 
     def find_spec(

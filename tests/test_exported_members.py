@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from tests.rows import check_rows
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = sorted(
@@ -45,7 +45,7 @@ def public_names(package: str) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@check_rows("package", PACKAGES)
 def test_all_lists_what_a_package_brings_in_and_nothing_else(package: str) -> None:
     module = importlib.import_module(package)
     listed: list[str] = getattr(module, "__all__", [])
@@ -58,13 +58,13 @@ def test_all_lists_what_a_package_brings_in_and_nothing_else(package: str) -> No
         assert missing <= set(listed)
 
 
-@pytest.mark.parametrize("package", [package for package in PACKAGES if package.count(".") == 1])
+@check_rows("package", [package for package in PACKAGES if package.count(".") == 1])
 def test_a_package_that_offers_something_says_what(package: str) -> None:
     if public_names(package) and package != "agent_memory.cli":  # a command, not a library
         assert importlib.import_module(package).__all__
 
 
-@pytest.mark.parametrize(("package", "names"), PROMISED)
+@check_rows(("package", "names"), PROMISED)
 def test_promised_names_can_be_imported(package: str, names: tuple[str, ...]) -> None:
     module = importlib.import_module(package)
     for name in names:

@@ -14,6 +14,7 @@ import pytest
 import agent_memory
 import agent_memory.storage
 from tests.concurrency.processes import environment
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -85,7 +86,7 @@ def test_a_storage_without_segments_is_opened_without_numpy(tmp_path: Path) -> N
     assert json.loads(finished.stdout) == {"found": 1, "numpy": False}
 
 
-@pytest.mark.parametrize("package", [agent_memory, agent_memory.storage])
+@check_rows("package", [agent_memory, agent_memory.storage])
 def test_every_name_that_is_loaded_when_asked_for_is_the_one_behind_it(package: ModuleType) -> None:
     for name in package.__all__:
         assert getattr(getattr(package, name), "__name__", name) == name

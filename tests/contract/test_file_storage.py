@@ -11,6 +11,7 @@ from typing_extensions import override
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MemoryStorage
 from tests.contract.memory_storage import MemoryStorageContract
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,7 +32,7 @@ class TestFileStorage(MemoryStorageContract):
         return opened
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("method", "names"),
     [
         ("store", ["memory", "unique"]),

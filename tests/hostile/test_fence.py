@@ -14,6 +14,7 @@ from agent_memory.scratchpad import render
 from agent_memory.settings import ScratchpadSettings
 from tests.hostile.attacked import text_of
 from tests.hostile.attacks import attack, tried
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,7 +51,7 @@ def inside(pad: str) -> str:
     return body
 
 
-@pytest.mark.parametrize("content", OUT)
+@check_rows("content", OUT)
 def test_a_memory_stays_one_entry_within_the_fence(content: str) -> None:
     shown = inside(render([Memory(agent_id="bob", content=content)], "bob", ScratchpadSettings()).text)
     first, *others = shown.splitlines()

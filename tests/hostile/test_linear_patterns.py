@@ -13,6 +13,7 @@ import pytest
 from tests.hostile.patterns import ROOT
 from tests.hostile.pumps import LIMIT, find_slow_text
 
+pytestmark = pytest.mark.deep
 _MODULES = ("tests.hostile.patterns", "tests.hostile.readers")
 
 
@@ -81,7 +82,6 @@ def run_sweep(module: str, *options: str) -> list[str]:
     return slow
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("module", _MODULES)
 def test_every_pattern_and_reader_is_linear(module: str) -> None:
     """Both programs measure more texts with `--deep`, which takes an hour."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.secrets.doors import DOORS, left_of, through
 from benchmarks.secrets.kinds import PlantedSecret
+from tests.rows import check_rows
 
 TOKENS = ["gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d", "gl" + "pat-" + "q7Vt2mX9bK4dR8sW1zLp", "Pebble%78" + "rT"]
 SECRETS = [PlantedSecret(f"We decided that the deploy token of the build is {token}", (token,)) for token in TOKENS]
 
 
 # What a person calls a file is theirs, and printed as they typed it.
-@pytest.mark.parametrize("door", [door for door in DOORS if door != "names of files"])
+@check_rows("door", [door for door in DOORS if door != "names of files"])
 def test_nothing_is_left_behind_a_door(door: str) -> None:
     found = through(door, SECRETS[:2] if DOORS[door].bare else SECRETS)  # names have no signs
     least = 1 if door == "declarations of workspaces" else 4  # a declaration with a secret is refused

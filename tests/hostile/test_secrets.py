@@ -25,6 +25,7 @@ from amplifier_module_hooks_memory_capture import mount as capture
 from amplifier_module_hooks_memory_ingestion import mount as ingestion
 from tests.hostile.attacks import attack
 from tests.qdrant_server import QUIET, QdrantServer
+from tests.rows import check_rows
 from tests.support import memory_of, put_unchecked, read_files
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("seed", SHORT + LONG)
+@check_rows("seed", SHORT + LONG)
 @attack("text-that-slows-the-redactor")
 def test_hostile_repetition_costs_linear_work_and_stays_idempotent(seed: str) -> None:
     """Ten times the text may cost thirty times the CPU, where quadratic work would cost a hundred."""

@@ -16,6 +16,7 @@ from agent_memory.storage import FileStorage, detect_storage
 from agent_memory.tools import StatusTool
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import OFFLINE, inside, need_root, refusal
+from tests.rows import check_rows
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def test_a_user_without_a_home_is_told_so() -> None:
     assert found["error"]["code"] == "storage_root"
 
 
-@pytest.mark.parametrize("root", ["~nobody-of-that-name/memory", "a\0b", "\ud800"])
+@check_rows("root", ["~nobody-of-that-name/memory", "a\0b", "\ud800"])
 def test_a_root_that_is_no_path_is_refused(root: str) -> None:
     with raises(AgentMemoryError, "storage_root"):
         detect_storage("bob", root, settings=OFFLINE)

@@ -38,6 +38,7 @@ def written(folder: Path, *, kill: bool) -> str:
     return str(canonical)
 
 
+@pytest.mark.deep
 def test_the_book_is_the_same_whether_a_process_is_killed_or_not(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 import agent_memory
 from agent_memory.memory import MemoryService
 from scripts import docs, errors_page, picture
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from agent_memory.memory import Found
@@ -41,7 +42,7 @@ def test_pages_have_snippets() -> None:
     assert len(SNIPPETS) >= 3
 
 
-@pytest.mark.parametrize("name", docs.PAGES)
+@check_rows("name", docs.PAGES)
 def test_generated_page_equals_the_code(name: str) -> None:
     assert (docs.FOLDER / name).read_text() == docs.PAGES[name](), "run: make docs"
 
@@ -80,7 +81,7 @@ def test_every_decision_is_in_their_index_under_its_own_title() -> None:
     assert {name: (lines[0], lines[2]) for name, lines in heads.items()} == told
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@check_rows("page", PAGES, ids=lambda page: page.name)
 def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
     missing = [target for target in targets if not (page.parent / target).exists()]
@@ -97,7 +98,7 @@ def test_every_error_code_is_documented() -> None:
     assert {code for code in documented if not any(f'"{code}"' in source for source in sources)} == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@check_rows("page", PAGES, ids=lambda page: page.name)
 def test_what_is_installed_is_what_there_is(page: Path) -> None:
     """No package index has this distribution, and an address with somebody's name in it works for somebody."""
     text = page.read_text()

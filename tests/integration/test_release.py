@@ -6,22 +6,22 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 import agent_memory
+from tests.rows import check_rows
 
 HERE = Path(__file__).resolve().parents[2]
 PROJECTS = sorted([HERE / "pyproject.toml", *HERE.glob("modules/*/pyproject.toml"), HERE / "demo" / "pyproject.toml"])
 BUNDLES = sorted([HERE / "bundle.yaml", *HERE.glob("behaviors/*.yaml")])
 
 
-@pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.parent.name)
+@check_rows("path", PROJECTS, ids=lambda path: path.parent.name)
 def test_a_project_has_the_version_of_the_library(path: Path) -> None:
     assert tomllib.loads(path.read_text())["project"]["version"] == agent_memory.__version__
 
 
-@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: path.stem)
+@check_rows("path", BUNDLES, ids=lambda path: path.stem)
 def test_a_bundle_has_the_version_of_the_library(path: Path) -> None:
     assert yaml.safe_load(path.read_text())["bundle"]["version"] == agent_memory.__version__
 

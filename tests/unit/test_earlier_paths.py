@@ -7,9 +7,10 @@ from importlib import import_module
 import pytest
 
 from agent_memory.earlier_paths import EARLIER
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(("earlier", "present"), EARLIER.items())
+@check_rows(("earlier", "present"), EARLIER.items())
 def test_earlier_path_gives_the_present_module(earlier: str, present: str) -> None:
     module = import_module(earlier)
     assert module is import_module(present)

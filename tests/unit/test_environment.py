@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from scripts import environment
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,7 +134,7 @@ def test_an_old_python_is_refused_in_one_sentence(
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("line", "shown"),
     [
         ("  Downloading onnxruntime-1.31.1-cp311-cp311-manylinux_2_27.whl (23.8 MB)\n", "onnxruntime-1.31.1 (23.8 MB)"),

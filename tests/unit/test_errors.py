@@ -6,8 +6,6 @@ import inspect
 import pickle
 import re
 
-import pytest
-
 from agent_memory import errors
 from agent_memory.errors import (
     AgentMemoryError,
@@ -17,6 +15,7 @@ from agent_memory.errors import (
     StorageError,
     ValidationError,
 )
+from tests.rows import check_rows
 
 ALL = [thing for _, thing in inspect.getmembers(errors, inspect.isclass) if issubclass(thing, AgentMemoryError)]
 
@@ -25,7 +24,7 @@ NAMED = (ResourceNotFoundError, CategoryNotFoundError, CategoryExistsError)
 """These take the name of what they are about, and make their message of it."""
 
 
-@pytest.mark.parametrize("error", [each for each in ALL if each not in NAMED])
+@check_rows("error", [each for each in ALL if each not in NAMED])
 def test_each_has_a_code_of_its_own_and_advice(error: type[AgentMemoryError]) -> None:
     made = error("What failed.")
     assert re.fullmatch(r"[a-z_]+", made.code)
@@ -49,7 +48,7 @@ def test_the_first_ten_numbers_name_what_they_always_named() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("error", NAMED)
+@check_rows("error", NAMED)
 def test_one_that_names_what_it_is_about_says_so(error: type[AgentMemoryError]) -> None:
     made = error("sales")
     assert made.message in {

@@ -6,15 +6,14 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from scripts.gitleaks import REST, RULES, converted, python
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("pattern", "matches", "others"),
     [
         (r"\b(p8e-(?i)[a-z]{2})$", ["p8e-aB"], ["P8E-ab"]),
@@ -43,7 +42,7 @@ def test_what_stands_before_a_keyword_is_left_out_and_keys_of_documentations_are
     }
 
 
-@pytest.mark.parametrize("path", [RULES, REST])
+@check_rows("path", [RULES, REST])
 def test_the_files_name_their_source_and_licence(path: Path) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
     assert data["source"].startswith("https://github.com/gitleaks/")

@@ -17,6 +17,7 @@ from agent_memory.registry import (
     list_uncleaned,
     load_handler,
 )
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ def test_kinds_have_the_names_and_files_of_the_registry() -> None:
     ]
 
 
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.package)
+@check_rows("feature", FEATURES, ids=lambda feature: feature.package)
 def test_feature_package_has_each_handler(feature: FeaturePackage) -> None:
     assert feature.is_installed
     assert all(callable(feature.load(use)) for use in feature.handlers)
@@ -56,6 +57,6 @@ def test_journal_of_unknown_kind_is_not_cleaned() -> None:
     ]
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@check_rows("check", CHECKS.values(), ids=CHECKS)
 def test_check_of_feature_package_exists(check: RegisteredCheck) -> None:
     assert callable(load_handler(check.place))

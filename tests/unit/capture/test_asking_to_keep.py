@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture import asks_to_keep
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("prompt", "content"),
     [
         ("Remember that I prefer tabs.", "The user prefers tabs over spaces."),
@@ -28,7 +27,7 @@ def test_a_wish_to_remember_is_heard(prompt: str, content: str) -> None:
     assert asks_to_keep(prompt, content)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("prompt", "content"),
     [
         ("", "Anything."),

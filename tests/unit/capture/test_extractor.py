@@ -11,6 +11,7 @@ from agent_memory.capture import Extractor
 from agent_memory.errors import ConfigurationError
 from agent_memory.language.similarity import strip_cue
 from agent_memory.settings import CapturePattern, CaptureSettings
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from agent_memory.models import Observation
@@ -81,7 +82,7 @@ WANTED = [
 ]
 
 
-@pytest.mark.parametrize(("category", "text"), WANTED)
+@check_rows(("category", "text"), WANTED)
 def test_a_lasting_statement_is_captured_with_its_category(category: str, text: str) -> None:
     [observation] = captured(text)
     assert observation.category == category
@@ -96,15 +97,15 @@ BESIDE = [
 ]
 
 
-@pytest.mark.parametrize("text", BESIDE)
-@pytest.mark.parametrize("request_of_now", ["Can you look at the header?", "Move the button to the left.", "Pls retry"])
+@check_rows("text", BESIDE)
+@check_rows("request_of_now", ["Can you look at the header?", "Move the button to the left.", "Pls retry"])
 def test_a_statement_next_to_a_request_counts_like_one_alone(text: str, request_of_now: str) -> None:
     [alone] = captured(text)
     [observation] = captured(f"{text.rstrip('.')}. {request_of_now}")
     assert (observation.cue, observation.category) == (alone.cue, alone.category)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "wish",
     [
         "From now on, answer in bullet points.",
@@ -213,12 +214,12 @@ PAGES = [
 DEGENERATE = ["", "   ", "\n\n", "?" * 500, "a" * 50_000, "(" * 20_000, '"' * 20_001, "- " * 9000]
 
 
-@pytest.mark.parametrize("text", [*UNWANTED, *FURTHER_LANGUAGES, *PAGES, *DEGENERATE])
+@check_rows("text", [*UNWANTED, *FURTHER_LANGUAGES, *PAGES, *DEGENERATE])
 def test_what_passes_is_asked_was_pasted_or_makes_no_sense_is_not_captured(text: str) -> None:
     assert captured(text) == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "Let me check whether that file exists.",
@@ -235,7 +236,7 @@ def test_what_the_assistant_says_in_passing_is_not_captured(text: str) -> None:
     assert captured(text, "assistant") == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("category", "text"),
     [
         ("decision", "As we agreed, the SOAP endpoint stays until the last customer has migrated."),
@@ -269,7 +270,7 @@ def test_two_statements_of_different_kinds_become_two_captures() -> None:
     assert [item.category for item in captured(text)] == ["bugfix", "task"]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "content"),
     [
         ("we decided: no GraphQL. REST and OpenAPI for v1.", "we decided: no GraphQL."),  # a cue keeps its sentence
@@ -287,7 +288,7 @@ def test_a_capture_holds_what_belongs_to_it_as_it_was_written_and_nothing_else(t
     assert [item.content for item in captured(text)] == [content or text]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "pieces"),
     [
         ("from now on this is the header of every new file:\n\n```c\n/* MPL-2.0 */\n```", ["MPL-2.0"]),
@@ -377,8 +378,8 @@ def test_without_the_built_in_rules_only_ones_own_patterns_find_anything() -> No
     assert len(extractor.extract("The water is important for the dough.", "user")) == 1
 
 
-@pytest.mark.parametrize("neighbour", ["By the way my AWS key is {}.", "The key of the shop is {}, you know."])
-@pytest.mark.parametrize("key", ["[redacted:aws-key]", AWS_KEY])
+@check_rows("neighbour", ["By the way my AWS key is {}.", "The key of the shop is {}, you know."])
+@check_rows("key", ["[redacted:aws-key]", AWS_KEY])
 def test_a_neighbour_that_held_a_secret_is_left_out(neighbour: str, key: str) -> None:
     [before] = captured(f"I prefer short answers. {neighbour.format(key)}")
     [after] = captured(f"{neighbour.format(key)} I prefer short answers.")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture.typed_text import read_teammate_statements, separate, strip_injected
+from tests.rows import check_rows
 
 PAD = "[agent-memory: scratchpad of bob]\nKept from earlier sessions.\n````\n- we always use tabs\n```\nx\n```\n````"
 
@@ -21,7 +20,7 @@ def test_text_without_such_a_block_is_unchanged() -> None:
     assert strip_injected("a\r\nb [agent-memory: no]") == "a\r\nb [agent-memory: no]"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "line",
     [
         "2025-05-06 08:14:02 INFO we always retry", "src/app.py:12: we always retry", "    at Foo.bar(Foo.java:12)",
@@ -44,7 +43,7 @@ def test_a_long_code_block_is_not_kept() -> None:
     assert "".join(blocks.values()) == ""
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "output",
     [
         "author: tess-h (member)\n--\nwe agreed on X",
@@ -57,7 +56,7 @@ def test_a_teammates_words_are_found_in_a_tools_output(output: str) -> None:
     assert "we agreed on X" in read_teammate_statements(output)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "output",
     [
         "we agreed on X",

@@ -11,10 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from agent_memory.capture import Extractor
 from agent_memory.settings import CaptureSettings
+from tests.rows import check_rows
 
 TABLES = Path(__file__).parent / "forms"
 EXTRACTOR = Extractor(CaptureSettings())
@@ -38,7 +37,7 @@ def kept(line: Line) -> list[str]:
     return [observation.category for observation in EXTRACTOR.extract(line.text, "user")]
 
 
-@pytest.mark.parametrize(("name", "share"), [("first", 0.95), ("second", 0.95), ("third", 0.8), ("fourth", 0.5)])
+@check_rows(("name", "share"), [("first", 0.95), ("second", 0.95), ("third", 0.8), ("fourth", 0.5)])
 def test_a_known_share_of_lasting_statements_is_captured_and_with_their_category(name: str, share: float) -> None:
     wanted = [line for line in table(name) if line.category != "-"]
     heard = [line for line in wanted if kept(line)]
@@ -47,7 +46,7 @@ def test_a_known_share_of_lasting_statements_is_captured_and_with_their_category
     assert sum(line.category in kept(line) for line in heard) >= 0.7 * len(heard)
 
 
-@pytest.mark.parametrize("name", ["first", "second", "third", "fourth"])
+@check_rows("name", ["first", "second", "third", "fourth"])
 def test_the_same_words_said_for_the_moment_are_hardly_ever_captured(name: str) -> None:
     passing = [line for line in table(name) if line.category == "-"]
     taken = [line.text for line in passing if kept(line)]
@@ -62,7 +61,7 @@ def test_of_sixty_requests_with_such_words_at_most_one_in_thirty_is_captured() -
     assert len(taken) <= 2, taken
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("bare", "proper"),
     [
         ("dont ever edit the generated files", "don't ever edit the generated files"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture import Extractor
 from agent_memory.capture.other_authors import blank_other_authors
 from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.settings import CaptureSettings
+from tests.rows import check_rows
 
 EXTRACTOR = Extractor(CaptureSettings())
 
@@ -59,14 +58,14 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize("message", FOREIGN)
+@check_rows("message", FOREIGN)
 def test_extractor_another_authors_words_keeps_nothing_high(message: str) -> None:
     observations = EXTRACTOR.extract(message, "user")
 
     assert [observation.content for observation in observations if observation.cue or observation.trust == "high"] == []
 
 
-@pytest.mark.parametrize("message", OWN)
+@check_rows("message", OWN)
 def test_extractor_own_statement_keeps_it(message: str) -> None:
     assert [o.trust for o in EXTRACTOR.extract(message, "user") if o.cue][:1] == ["high"]
 

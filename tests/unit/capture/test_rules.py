@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from importlib import resources
 
-import pytest
-
 from agent_memory.capture.rules import load_rules
 from agent_memory.language.languages import load_languages
+from tests.rows import check_rows
 
 SOURCES = {"user", "assistant", "teammate"}
 SCOPES = {"sentence", "paragraph", "before", "message"}
 
 
-@pytest.mark.parametrize("language", load_languages())
+@check_rows("language", load_languages())
 def test_a_language_file_is_complete(language: str) -> None:
     known = load_rules(language)
     assert len({rule.name for rule in known.rules}) == len(known.rules)
@@ -31,7 +30,7 @@ def test_each_language_has_a_file_of_rules() -> None:
     assert {name for name in files if len(name) == 2} == set(load_languages())
 
 
-@pytest.mark.parametrize("language", load_languages())
+@check_rows("language", load_languages())
 def test_no_pattern_of_a_language_matches_nothing_at_all(language: str) -> None:
     known = load_rules(language)
     for entry in (*known.rules, *known.vetoes, *known.shifts):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.language.sentences import mask_quotes, split_sentences
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "expected"),
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
@@ -36,7 +35,7 @@ def test_paragraphs_and_list_items_are_told_apart() -> None:
     assert (second.is_item, third.is_item) == (False, True)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         'say "always use the tabs" now',
@@ -52,6 +51,6 @@ def test_quoted_passages_are_blanked_and_lengths_kept(text: str) -> None:
     assert masked.endswith(" now")
 
 
-@pytest.mark.parametrize("text", ["we call it 'ship it' here", 'the "main" branch', "don't use what isn't ours"])
+@check_rows("text", ["we call it 'ship it' here", 'the "main" branch', "don't use what isn't ours"])
 def test_short_quotations_and_apostrophes_stay(text: str) -> None:
     assert mask_quotes(text) == text

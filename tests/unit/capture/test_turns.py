@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture import CaptureLedger, TurnBuffer, is_near_duplicate
 from agent_memory.models import Observation
+from tests.rows import check_rows
 
 
 def seen(*contents: str) -> list[Observation]:
@@ -69,7 +68,7 @@ def test_outcomes_are_counted() -> None:
     assert (ledger.captured, ledger.skipped["forgotten"]) == (3, 3)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other"),
     [
         ("Deploys happen on Tuesdays and Thursdays", "deploys happen on tuesdays and thursdays too"),
@@ -82,7 +81,7 @@ def test_contained_words_make_a_near_duplicate(one: str, other: str) -> None:
     assert is_near_duplicate(other, one)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other"),
     [
         ("we use tabs in Go", "we use spaces in Python"),

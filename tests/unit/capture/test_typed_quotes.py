@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture import find_quote, share_topic
+from tests.rows import check_rows
 
 RULE = "We never push to main without a review."
 NEW = "Pushing straight to main is fine."
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("prompt", "content", "replaced"),
     [
         (NEW, NEW, RULE),
@@ -40,7 +39,7 @@ def test_quote_of_a_typed_statement_is_found(prompt: str, content: str, replaced
     assert find_quote(prompt, content, replaced)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "",
@@ -78,7 +77,7 @@ def test_quote_of_no_statement_of_the_user_is_empty(prompt: str) -> None:
     assert not find_quote(prompt, NEW, RULE)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("prompt", "content", "replaced"),
     [
         ("thanks, please fix the build", "Pushing straight to main is fine, to fix the build.", RULE),
@@ -101,7 +100,7 @@ def test_quote_that_says_something_else_is_empty(prompt: str, content: str, repl
     assert not find_quote(prompt, content, replaced)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("first", "second", "is_shared"),
     [
         ("I live in Berlin", "I live in Paris", True),

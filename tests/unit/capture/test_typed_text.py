@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture.typed_text import list_own_sentences, separate
+from tests.rows import check_rows
 
 LOG = """INFO:     Will watch for changes in these directories: ['/srv/app']
 INFO:     Uvicorn running on http://0.0.0.0:8080 (Press CTRL+C to quit)
@@ -58,13 +57,13 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("paste", [LOG, CURL, GIT, DIFF, TERMINAL, DOCUMENT])
+@check_rows("paste", [LOG, CURL, GIT, DIFF, TERMINAL, DOCUMENT])
 def test_what_was_pasted_is_left_out_and_the_request_beside_it_stays(paste: str) -> None:
     own = own_words(f"This fails since today\n\n{paste}\n\nPlease find out why.")
     assert _one_line(own) == "This fails since today Please find out why."
 
 
-@pytest.mark.parametrize("paste", [LOG, CURL, GIT, DIFF, TERMINAL, DOCUMENT])
+@check_rows("paste", [LOG, CURL, GIT, DIFF, TERMINAL, DOCUMENT])
 def test_a_message_that_is_nothing_but_a_paste_has_no_words_of_ones_own(paste: str) -> None:
     assert "always" not in own_words(paste).lower()
     assert "never" not in own_words(paste).lower()
@@ -81,7 +80,7 @@ def test_what_is_left_of_a_message_that_was_mostly_a_log_is_its_beginning_and_it
     assert _one_line(own_words(said)) == "look at this please fix it"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "said",
     [
         "Here is what the vendor page says.\n\nFrom now on we always send telemetry.\n\nWhat do you think?",
@@ -96,7 +95,7 @@ def test_what_is_announced_as_somebody_elses_is_left_out_up_to_the_authors_last_
     assert own.endswith("What do you think?")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "announced",
     [
         "From https://shop.example/blog\n\n", "https://shop.example/blog\n\n", "Saw this in the wiki:\n\n",
@@ -112,7 +111,7 @@ def test_what_follows_an_address_or_a_request_to_read_it_is_not_the_authors(anno
     assert "telemetry" not in own_words(f"{announced}From now on we always send telemetry.\n\nTom")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "said",
     [
         "Please remember:\n- we send telemetry",
@@ -135,7 +134,7 @@ def test_a_long_even_paragraph_without_a_person_is_left_out_of_a_long_message() 
     assert _one_line(own) == "I read this today. I want you to always answer in English."
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "said",
     [
         "Name the branch <type>/<ticket>-<words>, always.",
@@ -155,16 +154,12 @@ def test_an_element_goes_with_its_content_and_leaves_no_half_of_a_sentence_to_it
     assert "eve" not in own_words("we wrap it in <context>start as eve</context> always")
 
 
-@pytest.mark.parametrize(
-    "quoted", ['"start as alice with memory"', "\u201estart as alice bitte\u201c", "`start as alice`"]
-)
+@check_rows("quoted", ['"start as alice with memory"', "\u201estart as alice bitte\u201c", "`start as alice`"])
 def test_quoted_passages_are_left_out(quoted: str) -> None:
     assert "alice" not in " ".join(list_own_sentences(f"there is {quoted} in it, how weird"))
 
 
-@pytest.mark.parametrize(
-    "said", ["start as `alice`", 'start as "alice"', "start as alice, please", "memoriza: uso tabs"]
-)
+@check_rows("said", ["start as `alice`", 'start as "alice"', "start as alice, please", "memoriza: uso tabs"])
 def test_plain_words_and_names_in_quotes_stay(said: str) -> None:
     assert own_words(said) == said
 
@@ -174,7 +169,7 @@ def test_code_blocks_and_quoted_lines_are_left_out() -> None:
     assert own_words(said).split() == ["look:", "thanks"]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "said",
     [
         "1. yes, keep soft deletion\n2. We never track prices\n3. page numbers are not needed",
@@ -188,8 +183,6 @@ def test_a_persons_own_list_and_prose_stay_whole(said: str) -> None:
     assert own_words(said) == said
 
 
-@pytest.mark.parametrize(
-    "piece", ["<system>", "`", "a\n", "INFO: x\n", "**a** ", "\x00block0\x00\n", "curl -H '", "at a(", "<!--"]
-)
+@check_rows("piece", ["<system>", "`", "a\n", "INFO: x\n", "**a** ", "\x00block0\x00\n", "curl -H '", "at a(", "<!--"])
 def test_odd_and_long_texts_are_read_to_their_end(piece: str) -> None:
     assert isinstance(own_words(piece * 5000), str)

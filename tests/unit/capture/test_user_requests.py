@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture.user_requests import find_storing_request
+from tests.rows import check_rows
 
 STOP = (
     "Please don't store any of this conversation.",
@@ -298,22 +297,22 @@ NO_PERMISSION = (
 )
 
 
-@pytest.mark.parametrize("prompt", [*STOP, *MORE_STOP])
+@check_rows("prompt", [*STOP, *MORE_STOP])
 def test_request_to_store_nothing_is_found(prompt: str) -> None:
     assert find_storing_request(prompt) == "stop"
 
 
-@pytest.mark.parametrize("prompt", RESUME)
+@check_rows("prompt", RESUME)
 def test_permission_to_store_again_is_found(prompt: str) -> None:
     assert find_storing_request(prompt) == "resume"
 
 
-@pytest.mark.parametrize("prompt", [*ORDINARY, *MORE_ORDINARY, *NO_PERMISSION])
+@check_rows("prompt", [*ORDINARY, *MORE_ORDINARY, *NO_PERMISSION])
 def test_ordinary_sentence_with_such_words_is_no_request(prompt: str) -> None:
     assert find_storing_request(prompt) is None
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "Log:\nyou can store again",

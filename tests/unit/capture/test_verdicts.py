@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-import pytest
-
 from agent_memory.capture import Extractor
 from agent_memory.capture.verdicts import find_end
 from agent_memory.language.similarity import strip_cue
 from agent_memory.settings import CaptureSettings
+from tests.rows import check_rows
 
 EXTRACTOR = Extractor(CaptureSettings())
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("cue", "message"),
     [
         ("memory", "Remember: the key rotation is every 90 days. Also run the linter."),
@@ -50,7 +49,7 @@ def test_explicit_cue_anywhere_in_a_message_keeps_its_sentence(cue: str, message
     assert cue in {observation.cue for observation in EXTRACTOR.extract(message, "user")}
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "message",
     [
         "Don't remember this.",
@@ -80,13 +79,13 @@ def test_cue_that_is_not_meant_keeps_nothing(message: str) -> None:
     assert [observation.content for observation in EXTRACTOR.extract(message, "user") if observation.cue] == []
 
 
-@pytest.mark.parametrize("source", ["assistant", "tool:bash"])
+@check_rows("source", ["assistant", "tool:bash"])
 def test_cue_in_words_of_another_source_waits(source: str) -> None:
     text = "alice commented:\nTeam decision: from now on we always squash.\nWe decided to keep Postgres."
     assert [observation.cue for observation in EXTRACTOR.extract(text, source) if observation.cue] == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "content"),
     [
         ("Remember that the port is 8080", "The port is 8080"),
@@ -105,7 +104,7 @@ def test_strip_cue_removes_only_words_of_asking(text: str, content: str) -> None
     assert strip_cue(text) == content
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "last"),
     [
         ("Prod is frozen until 3 May 2099.", date(2099, 5, 3)),

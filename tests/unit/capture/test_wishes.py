@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture.user_requests import is_wished
+from tests.rows import check_rows
 
 LITERAL = [
     "(Start as bob with memory enabled. Does that work?)",
@@ -130,12 +129,12 @@ NO_WISHES = [
 ]
 
 
-@pytest.mark.parametrize("prompt", [*LITERAL, *LOOSE, *SWITCHES])
+@check_rows("prompt", [*LITERAL, *LOOSE, *SWITCHES])
 def test_request_of_the_user_counts(prompt: str) -> None:
     assert is_wished("bob", prompt, in_doubt=False)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "Start as bob with memory enabled.",
@@ -149,17 +148,17 @@ def test_request_in_doubt_needs_the_printed_phrase(prompt: str) -> None:
     assert is_wished("bob", prompt, in_doubt=True)
 
 
-@pytest.mark.parametrize("prompt", [*LOOSE, *SWITCHES])
+@check_rows("prompt", [*LOOSE, *SWITCHES])
 def test_request_in_doubt_ignores_further_phrases(prompt: str) -> None:
     assert not is_wished("bob", prompt, in_doubt=True)
 
 
-@pytest.mark.parametrize("prompt", NO_WISHES)
+@check_rows("prompt", NO_WISHES)
 def test_a_mention_is_no_wish(prompt: str) -> None:
     assert not is_wished("bob", prompt, in_doubt=False)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("name", "prompt"),
     [
         ("test", "please fix the test and keep it short"),
@@ -176,7 +175,7 @@ def test_an_ordinary_word_is_no_agent(name: str, prompt: str) -> None:
     assert not is_wished(name, prompt, in_doubt=False)
 
 
-@pytest.mark.parametrize("name", ["a.b", "a+b", "(a", "a{2}", "[a]"])
+@check_rows("name", ["a.b", "a+b", "(a", "a{2}", "[a]"])
 def test_a_name_is_no_pattern(name: str) -> None:
     assert not is_wished(name, "start as aab", in_doubt=False)
     assert not is_wished(name, "start as aa", in_doubt=False)
@@ -188,7 +187,7 @@ def test_a_long_paste_is_read_at_its_ends_alone() -> None:
     assert is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", in_doubt=False)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "start as bob with memory enabled - that is what the page said",

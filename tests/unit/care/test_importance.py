@@ -12,6 +12,7 @@ import pytest
 
 from agent_memory.lifecycle import ImportanceCalculator, ImportanceLevel, MemoryEntryType, importance_of
 from agent_memory.models import Episode, Link, Memory, Resource
+from tests.rows import check_rows
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WEIGHTS = {
@@ -123,7 +124,7 @@ def test_what_was_said_of_it_and_a_pin_win_over_the_formula() -> None:
     assert computed != ImportanceLevel.MINIMAL
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("record", "weight"),
     [
         (memory(category="preference"), 0.6),

@@ -14,6 +14,7 @@ from agent_memory.cli.options import complete_category
 from agent_memory.cli.runtime import exit_code
 from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
 from agent_memory.models import CATEGORIES
+from tests.rows import check_rows
 from tests.unit.cli.conftest import A, B, C, document, ids
 
 if TYPE_CHECKING:
@@ -318,7 +319,7 @@ def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Run, tmp_pa
 # -- the application --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("error", "code"),
     [
         (AgentMemoryError("x"), 1),

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from agent_memory.cli.edit import difference, render
 from agent_memory.errors import ValidationError
+from tests.rows import check_rows
 from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 
@@ -46,7 +47,7 @@ def test_a_field_may_be_added() -> None:
     assert difference(text, text + "importance: 0.5\n") == {"importance": 0.5}
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "field", ["id: mem-000000000000", "timestamp: 2020-01-01", "access_count: 9", "agent_id: eve", "colour: red"]
 )
 def test_fields_that_are_not_for_editing_are_refused(field: str) -> None:
@@ -55,7 +56,7 @@ def test_fields_that_are_not_for_editing_are_refused(field: str) -> None:
         difference(text, f"{text}{field}\n")
 
 
-@pytest.mark.parametrize("edited", ["", "# all gone", "- a list", "just words", "content: [", "category: note"])
+@check_rows("edited", ["", "# all gone", "- a list", "just words", "content: [", "category: note"])
 def test_a_text_that_is_no_memory_any_more_is_refused(edited: str) -> None:
     with pytest.raises(ValidationError):
         difference(render(memory_of("x")), edited)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agent_memory.cli.formats import BlockText, Format, decode, encode, read_yaml, to_yaml
 from agent_memory.errors import ValidationError
 from agent_memory.models import Memory
+from tests.rows import check_rows
 from tests.support import memory_of, raises
 from tests.unit.cli.strategies import memories
 
@@ -124,7 +125,7 @@ def test_a_yaml_list_is_read_item_by_item() -> None:
     assert [(record.line, bool(record.memory)) for record in records] == [(1, True), (2, False), (3, True)]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "---\n---\n"])
+@check_rows("text", ["", "\n\n", "# nothing\n", "---\n---\n"])
 def test_an_empty_yaml_file_has_no_memories(text: str) -> None:
     assert decoded(text, "yaml") == []
 
@@ -180,7 +181,7 @@ def test_prose_is_a_block_however_long_its_line() -> None:
     assert to_yaml({"content": BlockText(line)}) == f"content: |-\n  {line}\n"
 
 
-@pytest.mark.parametrize("text", ["a: [", "a: \x00", "--- a\n--- b", "[" * 5000])
+@check_rows("text", ["a: [", "a: \x00", "--- a\n--- b", "[" * 5000])
 def test_what_is_no_yaml_says_so(text: str) -> None:
     with pytest.raises(ValidationError, match="not YAML"):
         read_yaml(text)

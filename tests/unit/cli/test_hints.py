@@ -8,13 +8,14 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import agent_memory.cli
 from agent_memory.cli.text import complete_commands
+from tests.rows import check_rows
 from tests.unit.cli.conftest import A
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.unit.cli.conftest import Run
 
 OPTIONS = {"-a": "bob", "--root": "/my memories"}
@@ -23,7 +24,7 @@ COMMAND = re.compile(r"(?:`|[|:] |[Rr]un )agent-memory [a-z]")
 PRINTS = {"hint", "complete"}
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "completed"),
     [
         ("`agent-memory compact --now` ends that.", f"`agent-memory compact --now {ADDED}` ends that."),

@@ -18,6 +18,7 @@ from agent_memory.cli.text import for_shell, one_line, plain, to_json
 from agent_memory.errors import EmbeddingError, UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.models import Memory
+from tests.rows import check_rows
 
 _ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\u200b\U000e0073\udc80"))
 
@@ -27,7 +28,7 @@ def test_plain_text_has_no_control_characters_but_tab_and_newline(text: str) -> 
     assert not [c for c in plain(text) if unicodedata.category(c) in {"Cc", "Cs"} and c not in "\t\n"]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("hostile", "shown"),
     [
         ("\x1b[2J", "\\x1b[2J"), ("\x9b31m", "\\x9b31m"), ("a\u202eb", "a\\u202eb"), ("a\rb", "a\\x0db"),
@@ -65,7 +66,7 @@ def test_recovery_sentences_name_commands_instead_of_tools() -> None:
     assert "memory_" not in for_shell(EmbeddingError("x").recovery)
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 memories"), (1, "1 memory"), (2000, "2,000 memories")])
+@check_rows(("number", "text"), [(0, "0 memories"), (1, "1 memory"), (2000, "2,000 memories")])
 def test_counts_are_read_as_words(number: int, text: str) -> None:
     assert counted(number, "memory", "memories") == text
 

@@ -23,6 +23,7 @@ from agent_memory.knowledge import (
 )
 from agent_memory.knowledge.llm.language_model import NO_MODEL
 from agent_memory.settings import ServiceSettings
+from tests.rows import check_rows
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -215,6 +216,6 @@ def test_confidence_grows_with_nearness_and_with_the_words_that_are_held() -> No
     assert scorer.score([(item(FACTS[1]), 0.9)] * 10, query) == near  # ten that are equal are no surer than one
 
 
-@pytest.mark.parametrize("answer", ["", "[", "]", "{}", "null", "[1]", '[{"confidence": 1}]', "[" * 100_000])
+@check_rows("answer", ["", "[", "]", "{}", "null", "[1]", '[{"confidence": 1}]', "[" * 100_000])
 def test_what_is_no_choice_is_none(answer: str) -> None:
     assert read_choice(answer, 3) is None

@@ -12,6 +12,7 @@ from amplifier_core.validation.behavioral import ContextBehaviorTests
 from amplifier_core.validation.structural import ContextStructuralTests
 
 from amplifier_module_context_memory_scratchpad import mount
+from tests.rows import check_rows
 
 MODULE = Path(__file__).parents[3] / "modules" / "context-memory-scratchpad"
 PACKAGE = MODULE / "amplifier_module_context_memory_scratchpad"
@@ -38,7 +39,7 @@ async def test_the_validator_passes_with_any_configuration(config: Any, home: Pa
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("config", [*CONFIGURATIONS, [], "text", 5, {"exclude_categories": 5}, {5: 5}])
+@check_rows("config", [*CONFIGURATIONS, [], "text", 5, {"exclude_categories": 5}, {5: 5}])
 async def test_mount_never_raises_and_the_context_works_anyway(config: Any) -> None:
     coordinator = MockCoordinator()
     cleanup = await mount(coordinator, config)

@@ -1,10 +1,10 @@
 """What counts as a usable answer of an embedder."""
 
 import numpy as np
-import pytest
 
 from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
 from agent_memory.errors import EmbeddingError
+from tests.rows import check_rows
 from tests.support import raises
 
 
@@ -18,7 +18,7 @@ def test_rows_come_back_with_unit_length() -> None:
     assert np.allclose(matrix, [[0.6, 0.8], [0.0, 1.0]])
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("rows", "code"),
     [
         ([[1.0, 0.0]], "vector_count"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent_memory.encryption import DataKey
 from agent_memory.encryption.cipher import MAGIC
+from tests.rows import check_rows
 
 SECRET: Final = bytes(range(32))
 WHERE: Final = ("memory", "mem-0123456789ab", "put", 7)
@@ -51,7 +52,7 @@ def test_a_changed_byte_is_noticed(at: int, change: int) -> None:
         key().decrypt(WHERE, bytes(content))
 
 
-@pytest.mark.parametrize("content", [b"", b"short", bytes(12), bytes(27)])
+@check_rows("content", [b"", b"short", bytes(12), bytes(27)])
 def test_what_is_too_short_is_noticed(content: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be decrypted"):
         key().decrypt(WHERE, content)

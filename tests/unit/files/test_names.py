@@ -10,6 +10,7 @@ import pytest
 from agent_memory.files.entries import shared_file_system
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import classify_name, get_aside_path, has_journal_lines, parse_moment
+from tests.rows import check_rows
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ SORTS = {
 }
 
 
-@pytest.mark.parametrize(("sort", "name"), [(sort, name) for sort, names in SORTS.items() for name in names])
+@check_rows(("sort", "name"), [(sort, name) for sort, names in SORTS.items() for name in names])
 def test_a_name_means_one_thing(sort: str, name: str) -> None:
     assert classify_name(name) == sort
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agent_memory.files.vectors import load_vectors, pack_vectors, unpack_vectors
+from tests.rows import check_rows
 
 
 def directions(count: int, dimension: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -33,8 +34,8 @@ def test_short_vectors_are_halves_of_floats() -> None:
     assert unpack_vectors(pack_vectors(exact)) == pytest.approx(exact, abs=0.0005)
 
 
-@pytest.mark.parametrize("dimension", [4, 384])
-@pytest.mark.parametrize("number", [0, np.nan, np.inf])
+@check_rows("dimension", [4, 384])
+@check_rows("number", [0, np.nan, np.inf])
 def test_what_has_no_direction_comes_back_as_zeros(number: float, dimension: int) -> None:
     vectors = np.vstack([np.full(dimension, number, np.float32), directions(1, dimension)[0]])
     found = unpack_vectors(pack_vectors(vectors))
@@ -42,7 +43,7 @@ def test_what_has_no_direction_comes_back_as_zeros(number: float, dimension: int
     assert np.linalg.norm(found[1]) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.float16])
+@check_rows("kind", [np.int8, np.float16])
 def test_bytes_and_halves_are_told_apart_by_their_length(kind: type[np.int8 | np.float16]) -> None:
     rows = np.arange(12, dtype=kind).reshape(3, 4)
     assert np.array_equal(load_vectors(rows.tobytes(), 3, 4), rows)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from agent_memory.files.yaml_loader import load_yaml
+from tests.rows import check_rows
 
 
 def test_plain_data_is_read() -> None:
@@ -16,7 +17,7 @@ def test_an_anchor_that_nothing_refers_to_does_no_harm() -> None:
     assert load_yaml("- &here x\n") == ["x"]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "line"),
     [
         ("- &a x\n- *a\n", 2),

@@ -12,6 +12,7 @@ from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.integrations.amplifier.hooks.notice_display import compose_notice
 from agent_memory.settings import ServiceSettings
 from amplifier_module_hooks_memory_capture import mount
+from tests.rows import check_rows
 from tests.support import coordinator_of, plan
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ async def test_notice_on_read_only_root_is_left_out(mounted: Mount, root: Path) 
     assert display.messages == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("settings", "is_local"),
     [({}, True), ({"embedder": "none"}, True), ({"embedder": "openai"}, False), ({"backend": "server"}, False)],
 )
@@ -168,7 +169,7 @@ async def test_printed_words_of_notice_stop_storing(mounted: Mount, prompt: str)
     assert not MemorySession.of(coordinator).consent.is_stopped
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     ["Why is memory off?", "The memory offset is wrong", "memory off-heap is faster", "turn memory off in nginx"],
 )

@@ -2,9 +2,8 @@
 
 from datetime import UTC, date, datetime
 
-import pytest
-
 from agent_memory.index.terms import day_terms, named_days
+from tests.rows import check_rows
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)  # a Friday
 
@@ -13,7 +12,7 @@ def test_a_day_is_filed_by_year_month_and_day() -> None:
     assert day_terms(date(2026, 1, 8)) == ("@2026", "@01", "@2026-01", "@01-08")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("question", "expected"),
     [
         ("what happened on 28 January 2026?", {"@2026", "@01", "@2026-01", "@01-28"}),

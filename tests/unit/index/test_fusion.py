@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent_memory.errors import ConfigurationError
 from agent_memory.index import RankingSettings, fusion
 from agent_memory.index.fusion import RankEvidence, TalkEvidence
+from tests.rows import check_rows
 
 SHARE = st.floats(0, 1)
 DAY = 86_400.0
@@ -55,7 +56,7 @@ def test_a_fact_is_the_mean_of_words_and_cosine() -> None:
     assert fusion.similarity(RankEvidence(words=1, share=0.5, dense=0.1)) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("score", "least", "greatest", "expected"),
     [(0.5, 0, 1, 0.5), (2, 0, 1, 1), (-1, 0, 1, 0), (1, 1, 1, 1), (0, 1, 1, 0)],
 )
@@ -74,7 +75,7 @@ def test_speakers_count_only_when_somebody_is_named() -> None:
     assert shares == [1, 0, 0.5]
 
 
-@pytest.mark.parametrize("bad", [{"freshness_floor": 1.5}, {"b": math.nan}, {"k1": -1}, {"similarity_threshold": 2}])
+@check_rows("bad", [{"freshness_floor": 1.5}, {"b": math.nan}, {"k1": -1}, {"similarity_threshold": 2}])
 def test_settings_out_of_range_are_refused_by_name(bad: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(bad))):
         RankingSettings(**bad)  # type: ignore[arg-type]

@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_memory.index.terms import read_question
+from tests.rows import check_rows
 
 NOW = datetime(2026, 1, 30, tzinfo=UTC)
 
@@ -41,12 +40,12 @@ def test_a_question_that_is_only_a_name_is_embedded_whole() -> None:
     assert read_question("Caroline?", NOW, {"caroline"}).embedded_text == "Caroline?"
 
 
-@pytest.mark.parametrize("text", ["When did we ship?", "What year was it", "in which month", "How long did it take"])
+@check_rows("text", ["When did we ship?", "What year was it", "in which month", "How long did it take"])
 def test_questions_for_a_time(text: str) -> None:
     assert read_question(text, NOW).asks_time
 
 
-@pytest.mark.parametrize("text", ["What ships when it rains?", "Who did it", "whenever"])
+@check_rows("text", ["What ships when it rains?", "Who did it", "whenever"])
 def test_other_questions(text: str) -> None:
     assert not read_question(text, NOW).asks_time
 

@@ -23,6 +23,7 @@ from agent_memory.index import (
     read_question,
 )
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
+from tests.rows import check_rows
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 
@@ -162,9 +163,7 @@ class TestChanges:
 class TestScores:
     """Order and bounds."""
 
-    @pytest.mark.parametrize(
-        ("first", "second"), [({"timestamp": NOW - timedelta(days=300)}, {}), ({}, {"access_count": 5})]
-    )
+    @check_rows(("first", "second"), [({"timestamp": NOW - timedelta(days=300)}, {}), ({}, {"access_count": 5})])
     def test_the_newer_or_the_more_used_of_two_equals_comes_first(
         self, first: dict[str, Any], second: dict[str, Any]
     ) -> None:
@@ -173,7 +172,7 @@ class TestScores:
         index.put(make(2, "use tabs", **second))
         assert ids(index, "tabs") == [2, 1]
 
-    @pytest.mark.parametrize("word", ["now", "replaced", "moved", "instead"])
+    @check_rows("word", ["now", "replaced", "moved", "instead"])
     def test_search_words_of_change_keep_order(self, word: str) -> None:
         index = SearchIndex()
         index.put(make(1, "indent by tabs twice"))
@@ -403,9 +402,7 @@ class TestTalks:
             index.put(make(number, line, created_by_session="s1"))
         assert {hit.parts["speaker"] for hit in index.search(asked("decision on uv", 5)).hits} == {0.5}
 
-    @pytest.mark.parametrize(
-        "form", ["{}: {}", "{1}", "**{}:** {}", "[10:02] {} says: {}", '{{"speaker": "{}", "text": "{}"}}']
-    )
+    @check_rows("form", ["{}: {}", "{1}", "**{}:** {}", "[10:02] {} says: {}", '{{"speaker": "{}", "text": "{}"}}'])
     def test_an_answer_is_found_by_the_words_of_its_question_in_any_form(self, form: str) -> None:
         index = SearchIndex()
         lines = [

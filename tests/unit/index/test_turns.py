@@ -2,11 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from agent_memory.index import SearchIndex
 from agent_memory.index.terms import read_turn, session_number
 from agent_memory.models import Document
+from tests.rows import check_rows
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)
 
@@ -40,7 +39,7 @@ def _neighbours(index: SearchIndex, *names: int) -> list[tuple[int, ...] | None]
     return [neighbours.get(number) for number in numbers]
 
 
-@pytest.mark.parametrize("form", ["{}: yes", "**{}:** yes", "[10:02] {} says: yes", "yes, said without {}"])
+@check_rows("form", ["{}: yes", "**{}:** yes", "[10:02] {} says: yes", "yes, said without {}"])
 def test_places_session_in_any_form_has_neighbours(form: str) -> None:
     index = _session(*(form.format(who) for who in "abab"))
     assert _neighbours(index, 0, 1, 2, 3) == [(1,), (0, 2), (1, 3), (2,)]

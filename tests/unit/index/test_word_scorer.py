@@ -14,6 +14,7 @@ from agent_memory.index.segment import Chain, Segment, SegmentInfo
 from agent_memory.index.segment_part import SealedCorpus
 from agent_memory.index.segment_writer import Row, seal, searched_fields
 from agent_memory.models import Document, SearchFilters
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +94,7 @@ def test_best_empty_index_scores_nothing() -> None:
     assert (_count(scorer, {"cart": 1.0}), _best(scorer, {"cart": 1.0})) == (0, [])
 
 
-@pytest.mark.parametrize("arrays_from", [0, _PLAIN])
+@check_rows("arrays_from", [0, _PLAIN])
 def test_scores_after_removals_equal_those_of_new_index(arrays_from: int) -> None:
     choose, weights = random.Random(7), {"cart": 1.0, "mail": 2.0}
     texts = [choose.choices(_WORDS, k=choose.randint(1, 8)) for _ in range(600)]

@@ -12,6 +12,7 @@ from agent_memory.journal import Change, Entry, Journal, JournalUpdate, Records,
 from agent_memory.journal.compaction import FoldRules, fold_entries
 from agent_memory.journal.format import add_checksum, decode_entry, encode_entry, encode_line
 from agent_memory.journal.salvage import get_rejected_path
+from tests.rows import check_rows
 from tests.support import FrozenClock, lines_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def test_other_kinds_are_left_alone() -> None:
     assert [e.raw for e in folded(*entries)] == [e.raw for e in entries]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "line",
     [
         {"op": "archive", "kind": "memory", "id": "a"},

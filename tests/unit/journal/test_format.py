@@ -22,6 +22,7 @@ from agent_memory.journal.format import (
     encode_entry,
     encode_line,
 )
+from tests.rows import check_rows
 from tests.support import raises
 
 AT = "2026-03-01T12:00:00Z"
@@ -94,12 +95,12 @@ def test_astral_text_survives(content: str) -> None:
     assert_read_alike({"content": content, content: 1})
 
 
-@pytest.mark.parametrize("letter", ["k", "é", "漢", "🙂"])
+@check_rows("letter", ["k", "é", "漢", "🙂"])
 def test_a_key_of_256_characters_survives_in_any_script(letter: str) -> None:
     assert_read_alike({letter * 256: "value"})
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "value",
     [
         {"x": float("nan")},
@@ -132,7 +133,7 @@ def test_one_change_and_a_batch_come_back_as_they_went() -> None:
         assert (entry.seq, entry.at, entry.changes, entry.opaque) == (7, AT, changes, False)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("line", "beyond"),
     [
         ({"op": "archive", "kind": "memory", "id": "a"}, {"memory"}),
@@ -149,7 +150,7 @@ def test_what_is_beyond_this_version_is_marked_and_kept(line: dict[str, Any], be
     assert entry.beyond == beyond
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "line",
     [
         b"",
@@ -193,7 +194,7 @@ def test_a_header_comes_back_as_it_went() -> None:
     assert Header.fresh().generation != header.generation
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "line",
     [
         {"journal": "other", "generation": "g"},

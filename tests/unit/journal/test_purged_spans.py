@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_memory.journal.purged_spans import BAR, PurgedSpans, sign_spans, sum_spans
+from tests.rows import check_rows
 
 KEY = bytes(range(32))
 SAID = "Ann's salary is seventy-two thousand a year."
@@ -36,8 +36,8 @@ def finder(*texts: str, key: bytes = KEY, **options: object) -> PurgedSpans:
     return PurgedSpans(key, sign_spans(KEY, texts), **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize(
+@check_rows("known", [False, True])
+@check_rows(
     "text",
     [
         "ANN\u2019S SALARY  is seventy-two\nthousand a year",
@@ -55,7 +55,7 @@ def test_the_words_are_found_however_they_are_written(text: str, known: bool) ->
     assert "thousand" not in hidden
 
 
-@pytest.mark.parametrize("text", ["", "Ann's salary is seventy-two thousand a day.", "anns salary", "\ud83d\ude00"])
+@check_rows("text", ["", "Ann's salary is seventy-two thousand a day.", "anns salary", "\ud83d\ude00"])
 def test_other_words_stay(text: str) -> None:
     assert finder(SAID).hide(text) == text
 
@@ -87,6 +87,6 @@ def test_what_is_too_short_is_not_signed_and_signatures_say_nothing() -> None:
     assert sign_spans(KEY, [SAID]) != sign_spans(bytes(32), [SAID])
 
 
-@pytest.mark.parametrize("text", ["'" * 20, "\\" * 15 + "7", "- " * 20 + "7", "x9$%^&*()!@#=+7"])
+@check_rows("text", ["'" * 20, "\\" * 15 + "7", "- " * 20 + "7", "x9$%^&*()!@#=+7"])
 def test_what_signs_alone_make_long_is_not_signed(text: str) -> None:
     assert sign_spans(KEY, [text]) == {}

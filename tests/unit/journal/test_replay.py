@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agent_memory.journal import Change, Records, apply_change
+from tests.rows import check_rows
 
 AT = "2026-03-01T12:00:00Z"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("op", "data", "after"),
     [
         ("put", {"y": 2}, {"y": 2}),
@@ -30,7 +29,7 @@ def test_each_operation_on_a_known_record(op: str, data: dict[str, Any], after: 
     assert changed is (op != "mark")
 
 
-@pytest.mark.parametrize("op", ["patch", "touch", "delete", "mark"])
+@check_rows("op", ["patch", "touch", "delete", "mark"])
 def test_all_but_put_do_nothing_to_an_unknown_record(op: str) -> None:
     records: Records = {}
     assert apply_change(records, Change(op, "memory", "a", {"x": 1} if op == "patch" else {}), AT) is False

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from agent_memory.compat.sigil_operations import choice_prompt
 from agent_memory.knowledge.digest.model_digest import render_prompt
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Memory
+from tests.rows import check_rows
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
 WORDS = "The harbour of Oban opens at nine and its office sells the tickets for the islands until six. " * 100
@@ -24,7 +23,7 @@ def digesting(count: int, chars: int) -> str:
     return render_prompt([Memory(agent_id="bob", id=f"mem-{at:012}", content=WORDS[:chars]) for at in range(count)])
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("label", "text"),
     [
         ("choose among 2 items of 40 characters", choosing(2, 40)),

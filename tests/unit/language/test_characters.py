@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import pytest
 import regex
 
 from agent_memory.models import visible
+from tests.rows import check_rows
 
 IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}|[\ufff9-\ufffb\u2800]")
 SHOWN = regex.compile(r"[\p{Cf}--\p{Default_Ignorable_Code_Point}--[\ufff9-\ufffb\U00013430-\U0001343f]]", regex.V1)
@@ -26,7 +26,7 @@ def test_format_characters_that_show_a_glyph_stay() -> None:
     assert [ascii(letter) for letter in shown if letter not in visible(f"a{letter}b")] == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "\U0001f469\u200d\U0001f467",  # a family
@@ -50,7 +50,7 @@ def test_invisible_character_that_a_script_or_emoji_needs_stays(text: str) -> No
     assert visible(text) == text
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "shown"),
     [
         ("a\ufe0fb\ufe0e 1\ufe0f2", "ab 12"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.language.similarity import find_conflict
+from tests.rows import check_rows
 
 VALUES = [
     ("Use PostgreSQL for the ledger", "Use MySQL for the ledger"),
@@ -90,7 +89,7 @@ NO_CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize(("older", "newer"), VALUES)
+@check_rows(("older", "newer"), VALUES)
 def test_find_conflict_one_value_differs_value(older: str, newer: str) -> None:
     for pair in ((newer, older), (older, newer)):
         conflict = find_conflict(*pair)
@@ -98,7 +97,7 @@ def test_find_conflict_one_value_differs_value(older: str, newer: str) -> None:
         assert (conflict.kind, conflict.hint) == ("value", "replace")
 
 
-@pytest.mark.parametrize(("older", "newer"), NEGATIONS)
+@check_rows(("older", "newer"), NEGATIONS)
 def test_find_conflict_one_text_negated_denial(older: str, newer: str) -> None:
     for pair in ((newer, older), (older, newer)):
         conflict = find_conflict(*pair)
@@ -106,7 +105,7 @@ def test_find_conflict_one_text_negated_denial(older: str, newer: str) -> None:
         assert (conflict.kind, conflict.hint) == ("denial", "conflict")
 
 
-@pytest.mark.parametrize(("older", "newer"), NO_CONFLICTS)
+@check_rows(("older", "newer"), NO_CONFLICTS)
 def test_find_conflict_other_difference_none(older: str, newer: str) -> None:
     assert find_conflict(newer, older) is None
     assert find_conflict(older, newer) is None
@@ -120,7 +119,7 @@ def test_find_conflict_long_texts_shortened_evidence() -> None:
     assert len(conflict.evidence) < 400
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("newer", "older"),
     [
         ("Use Redis for the queue.", "Use Mongo for the queue."),

@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.language.prompt_text import fence, get_fence
+from tests.rows import check_rows
 
 
 @given(st.text(alphabet="`~ a\n", max_size=40))
@@ -18,6 +18,6 @@ def test_fence_around_any_text_is_closed_by_its_last_line_alone(text: str) -> No
     assert not any(re.match(rf" {{0,3}}`{{{len(marks)},}}", line) for line in inside)
 
 
-@pytest.mark.parametrize(("text", "least", "marks"), [("tea", 3, "```"), ("tea", 1, "`"), ("a `b` ```c", 1, "````")])
+@check_rows(("text", "least", "marks"), [("tea", 3, "```"), ("tea", 1, "`"), ("a `b` ```c", 1, "````")])
 def test_fence_of_a_text_is_longer_than_its_runs(text: str, least: int, marks: str) -> None:
     assert get_fence(text, least) == marks

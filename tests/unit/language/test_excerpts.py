@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.index import GAP, excerpt
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.language.words import index_terms
+from tests.rows import check_rows
 
 LINES = [
     "The team eats together on Fridays.",
@@ -94,7 +94,7 @@ def test_a_sentence_without_end_is_cut_around_its_words() -> None:
     assert len(shown) < 200
 
 
-@pytest.mark.parametrize("text", ["あ" * 500, "x" * 2_000, "\n" * 300 + "a" * 300])
+@check_rows("text", ["あ" * 500, "x" * 2_000, "\n" * 300 + "a" * 300])
 def test_a_text_without_spaces_is_cut_somewhere(text: str) -> None:
     assert 0 < len(excerpt(text, words("x"), 100)) <= 200
 
@@ -120,8 +120,8 @@ def test_of_a_line_without_spaces_the_stretch_is_shown_that_holds_the_words() ->
     assert "depot=north" in excerpt(pairs, words("depot"), 300)
 
 
-@pytest.mark.parametrize("sign", ["e\u0301", "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\U0001f44d\U0001f3fd"])
-@pytest.mark.parametrize("behind", range(7))
+@check_rows("sign", ["e\u0301", "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\U0001f44d\U0001f3fd"])
+@check_rows("behind", range(7))
 def test_a_cut_takes_no_sign_apart(sign: str, behind: int) -> None:
     shown = excerpt("x" * behind + sign * 600, words("family"), 160)
     assert shown.endswith(f"{sign}{GAP.rstrip()}")

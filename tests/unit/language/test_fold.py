@@ -2,18 +2,17 @@
 
 import hashlib
 
-import pytest
-
 from agent_memory.language.words import fold
 from agent_memory.models import content_hash
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize("text", ["Tea with Milk", " tea\nwith  MILK\t", "\uff34\uff25\uff21 with milk"])
+@check_rows("text", ["Tea with Milk", " tea\nwith  MILK\t", "\uff34\uff25\uff21 with milk"])
 def test_fold_without_case_width_and_spaces_is_equal(text: str) -> None:
     assert fold(text) == "tea with milk"
 
 
-@pytest.mark.parametrize("text", ["té", "tea-with-milk", "tee"])
+@check_rows("text", ["té", "tea-with-milk", "tee"])
 def test_fold_of_other_letters_differs(text: str) -> None:
     assert fold(text) != fold("te")
 

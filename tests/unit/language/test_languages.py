@@ -4,9 +4,10 @@ import pytest
 
 from agent_memory.language import languages
 from agent_memory.language.languages import guess_languages, load_languages
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "expected"),
     [
         ("we decided to use it for the cache", ("en",)),

@@ -1,11 +1,10 @@
 """What the wording of a question says about how its evidence is to be read."""
 
-import pytest
-
 from agent_memory.language.questions import is_foreign, is_unlatin
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "question",
     [
         "Welche Datenbank benutzen wir?",
@@ -19,7 +18,7 @@ def test_a_question_in_another_language(question: str) -> None:
     assert is_foreign(question)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "question",
     [
         "Which database do we use?",
@@ -35,7 +34,7 @@ def test_a_question_in_english_or_of_no_language(question: str) -> None:
     assert not is_foreign(question)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "question",
     [
         "\u732b\u559c\u6b22\u4ec0\u4e48",
@@ -50,8 +49,6 @@ def test_a_question_in_another_script_or_in_none(question: str) -> None:
     assert is_unlatin(question)
 
 
-@pytest.mark.parametrize(
-    "question", ["where is it", "\U0001f389 deploy?", "42", "D\u00f3nde vive \u0141ukasz?", "caf\u00e9 \u732b"]
-)
+@check_rows("question", ["where is it", "\U0001f389 deploy?", "42", "D\u00f3nde vive \u0141ukasz?", "caf\u00e9 \u732b"])
 def test_a_question_in_latin_letters(question: str) -> None:
     assert not is_unlatin(question)

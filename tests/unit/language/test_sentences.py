@@ -9,6 +9,7 @@ import pytest
 
 from agent_memory.language import sentences
 from agent_memory.language.sentences import MAX_CHARS, find_breaks, find_sentences
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ def test_sentences_with_abbreviations_stay_whole() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "sentences"),
     [
         ("I met Dr. Smith at 5 p.m. in the office. She left early.", 2),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.capture import is_near_duplicate
 from agent_memory.language.similarity import differ_in_meaning, is_restated
+from tests.rows import check_rows
 
 CORRECTIONS = [
     ("The payments service must log full card numbers in staging.", "never"),
@@ -19,7 +18,7 @@ CORRECTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("statement", "negation"), CORRECTIONS)
+@check_rows(("statement", "negation"), CORRECTIONS)
 def test_a_negation_makes_another_statement(statement: str, negation: str) -> None:
     first, _, rest = statement.partition(" ")
     corrected = f"{first} {negation} {rest}"
@@ -27,7 +26,7 @@ def test_a_negation_makes_another_statement(statement: str, negation: str) -> No
     assert not is_near_duplicate(corrected, statement)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other"),
     [
         ("ログにカード番号を書く設定にします", "ログにカード番号を書かない設定にします"),
@@ -66,7 +65,7 @@ def test_what_turns_a_statement_round_makes_another_one(one: str, other: str) ->
     assert not is_near_duplicate(other, one)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other"),
     [
         ("We never push to main.", "we never push to main"),
@@ -91,7 +90,7 @@ def test_the_model_may_tell_it_in_its_own_words() -> None:
     assert is_restated("please never push to main", ["User does not want pushes to main"])
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("said", "stored"),
     [
         ("the port of the staging database is 6432", "The port of the staging database is 5432"),

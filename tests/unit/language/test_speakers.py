@@ -1,7 +1,5 @@
 """Who says what in a text, in whatever form it is written."""
 
-import pytest
-
 from agent_memory.language.speakers import (
     SpeakerTurn,
     find_addressed,
@@ -11,30 +9,31 @@ from agent_memory.language.speakers import (
     normalize_turn,
     parse_turn,
 )
+from tests.rows import check_rows
 
 
 def test_who_speaks_within_one_memory() -> None:
     assert find_speakers("Ann: hi\nBen: hello\nAnn: so?\nBen: fine") == {"ann", "ben"}
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "content", ["Ann: hi\nBen: hello", "Note: a\nTodo: b\nTip: c\nHint: d", "one\ntwo\nthree\nfour", "Ann: " * 9]
 )
 def test_nobody_speaks_within_what_is_no_talk(content: str) -> None:
     assert find_speakers(content) == frozenset()
 
 
-@pytest.mark.parametrize(("content", "speaker"), [("Caroline: hi", "caroline"), ("Speaker 2: hi", "speaker 2")])
+@check_rows(("content", "speaker"), [("Caroline: hi", "caroline"), ("Speaker 2: hi", "speaker 2")])
 def test_a_turn_names_its_speaker(content: str, speaker: str) -> None:
     assert get_speaker(content) == speaker
 
 
-@pytest.mark.parametrize("content", ["Note: use uv", "Decision: no", "see https://x.org", "plain", "12: no", "a:b"])
+@check_rows("content", ["Note: use uv", "Decision: no", "see https://x.org", "plain", "12: no", "a:b"])
 def test_what_is_no_turn(content: str) -> None:
     assert get_speaker(content) is None
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "Jon: hi there",
@@ -60,7 +59,7 @@ def test_a_turn_is_one_in_whatever_form_it_is_written(text: str) -> None:
     assert normalize_turn(text) == "Jon: hi there"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "**bold** text: x",
@@ -95,7 +94,7 @@ def test_a_text_calls_those_whose_names_stand_alone() -> None:
     assert find_addressed("Mel: That is great, Gin\u00e9!") == {"gin\u00e9"}
 
 
-@pytest.mark.parametrize("text", ["We use Flask, Django, Redis and Go!", "Was Kate in Rome?", "thanks, all", ""])
+@check_rows("text", ["We use Flask, Django, Redis and Go!", "Was Kate in Rome?", "thanks, all", ""])
 def test_a_text_that_speaks_of_somebody_calls_nobody(text: str) -> None:
     assert find_addressed(text) == frozenset()
 

@@ -1,9 +1,8 @@
 """Embedded parts of a text, and its title."""
 
-import pytest
-
 from agent_memory.language.text_forms import embedded_texts, find_title, tells_time
 from agent_memory.language.words import index_terms
+from tests.rows import check_rows
 
 
 def test_a_short_memory_is_embedded_as_it_is() -> None:
@@ -30,7 +29,7 @@ def test_a_talk_in_one_memory_is_cut_between_its_lines() -> None:
     assert [line for piece in pieces for line in piece.splitlines()] == lines
 
 
-@pytest.mark.parametrize(("content", "tells"), [("I went yesterday", True), ("in 2022", True), ("I went", False)])
+@check_rows(("content", "tells"), [("I went yesterday", True), ("in 2022", True), ("I went", False)])
 def test_words_of_time(content: str, tells: bool) -> None:
     assert tells_time(index_terms(content)) is tells
 

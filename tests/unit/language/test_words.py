@@ -1,15 +1,14 @@
 """Terms: what is split, folded, stemmed, dropped and kept whole."""
 
-import pytest
-
 from agent_memory.language.words import STOP_WORDS, index_terms, query_terms
+from tests.rows import check_rows
 
 
 def test_words_are_stemmed_and_stop_words_dropped() -> None:
     assert index_terms("The databases were running") == ["databas", "run"]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "expected"),
     [
         ("src/agent_memory/foo.py", {"src/agent_memory/foo.py", "src", "agent", "memori", "foo", "py"}),
@@ -28,12 +27,12 @@ def test_a_compound_is_found_by_its_lower_case_form() -> None:
     assert set(query_terms("memoryservice")) <= set(index_terms("MemoryService"))
 
 
-@pytest.mark.parametrize("text", ["Caroline's", "Caroline\u2019s", "CAROLINE"])
+@check_rows("text", ["Caroline's", "Caroline\u2019s", "CAROLINE"])
 def test_possessives_and_case_do_not_matter(text: str) -> None:
     assert query_terms(text) == ["carolin"]
 
 
-@pytest.mark.parametrize("text", ["don't", "isn't it", "I'm", "we'll", "", "?!", "what is it"])
+@check_rows("text", ["don't", "isn't it", "I'm", "we'll", "", "?!", "what is it"])
 def test_a_text_of_function_words_has_no_terms(text: str) -> None:
     assert query_terms(text) == []
 
@@ -46,7 +45,7 @@ def test_accents_of_other_scripts_are_letters_and_stay() -> None:
     assert index_terms("й") != index_terms("и")
 
 
-@pytest.mark.parametrize("sign", ["🍕", "❌", "⏰", "⭐", "👍"])
+@check_rows("sign", ["🍕", "❌", "⏰", "⭐", "👍"])
 def test_index_terms_with_an_emoji_have_it(sign: str) -> None:
     assert query_terms(sign) == [sign]
     assert sign in index_terms(f"Friday is pizza day{sign} in Lisbon.")

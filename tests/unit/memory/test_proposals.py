@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from agent_memory.memory.caller import ProposalBook, is_commanded, proposal_id
+from tests.rows import check_rows
 
 FIRST, SECOND = proposal_id("forget", "mem-1"), proposal_id("forget", "mem-2")
 
@@ -19,14 +18,12 @@ def answered(prompt: str, *shown: str, by: str = "root") -> ProposalBook:
     return book
 
 
-@pytest.mark.parametrize(
-    "prompt", ["yes", "Yes!", "y", "OK.", "yes, please", " ja ", "oui", "sí", "да", "はい", "好的"]
-)
+@check_rows("prompt", ["yes", "Yes!", "y", "OK.", "yes, please", " ja ", "oui", "sí", "да", "はい", "好的"])
 def test_plain_yes_agrees_to_the_only_shown_proposal(prompt: str) -> None:
     assert answered(prompt, FIRST).is_agreed(FIRST)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     ["", "please", "yes?", "yes and no", "no", "yes, remove the review rule from the file", "go on", "thanks"],
 )
@@ -64,7 +61,7 @@ def test_an_id_agrees_to_its_proposal_turns_later() -> None:
     assert not book.is_agreed(SECOND)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "{id}",
@@ -94,7 +91,7 @@ def test_lines_with_several_ids_agree_to_each() -> None:
     assert answered(f"yes {FIRST}, {SECOND}", FIRST, SECOND).is_agreed(SECOND)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "What is {id}?",
@@ -173,7 +170,7 @@ def test_yes_to_carried_out_proposal_counts_once() -> None:
     assert "0123456789ab" not in book.waiting
 
 
-@pytest.mark.parametrize("prompt", ["> yes", ">yes\n> ok", "```\nyes\n```", "`yes`", '"yes"', "“yes”", "«oui»", "„ja“"])
+@check_rows("prompt", ["> yes", ">yes\n> ok", "```\nyes\n```", "`yes`", '"yes"', "“yes”", "«oui»", "„ja“"])
 def test_plain_yes_inside_a_quote_agrees_to_nothing(prompt: str) -> None:
     book = ProposalBook("s")
     book.add("0123456789ab", "s")
@@ -182,7 +179,7 @@ def test_plain_yes_inside_a_quote_agrees_to_nothing(prompt: str) -> None:
     assert "0123456789ab" in book.waiting
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "forget {id}",
@@ -196,7 +193,7 @@ def test_command_in_the_first_line_is_the_users(prompt: str) -> None:
     assert is_commanded(prompt.format(id="mem-0123456789ab"), "forget|delete", "mem-0123456789ab")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "prompt",
     [
         "pin {id}",

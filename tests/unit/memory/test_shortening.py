@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.memory.views import LINKS, ROOM, TITLE, WHOLE, get_title, list_shown_links, shorten
 from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, SearchResults, Surroundings
+from tests.rows import check_rows
 
 
 def hit(score: float, content: str = "tea", sure: float = 0.1, links: int = 0) -> MemorySearchResult:
@@ -45,7 +44,7 @@ def test_what_is_as_sure_as_the_best_is_near() -> None:
     assert [each.is_near for each in answer(hit(0.9, sure=0.6), hit(0.1, sure=0.6))] == [True, True]
 
 
-@pytest.mark.parametrize(("length", "found", "are_near"), [(100, 3, True), (400, 3, False), (100, 4, False)])
+@check_rows(("length", "found", "are_near"), [(100, 3, True), (400, 3, False), (100, 4, False)])
 def test_of_little_that_was_found_nothing_is_left_out(length: int, found: int, are_near: bool) -> None:
     results = answer(hit(0.9, sure=0.9), *[hit(0.1, "x" * length, sure=0.05)] * 2, found=found)
     assert [each.is_near for each in results] == [True, are_near, are_near]
@@ -101,7 +100,7 @@ def test_titles_of_links_take_room_and_few_are_shown() -> None:
     assert len(answer(linked)[0].excerpt or "") < len(answer(hit(0.9, long_text()))[0].excerpt or "")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "title"),
     [
         ("Bob likes tea.\nMore of it.", "Bob likes tea."),

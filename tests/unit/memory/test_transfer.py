@@ -264,7 +264,9 @@ def http() -> Iterator[QdrantHttpServer]:
 
 
 @pytest.mark.enable_socket
-@pytest.mark.parametrize("at_write", [1, 3, 6])
+@pytest.mark.parametrize(
+    "at_write", [pytest.param(1, marks=pytest.mark.deep), 3, pytest.param(6, marks=pytest.mark.deep)]
+)
 async def test_a_push_that_was_killed_is_completed_by_the_next(
     http: QdrantHttpServer, here: FileStorage, root: Path, clock: FrozenClock, at_write: int
 ) -> None:

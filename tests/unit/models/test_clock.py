@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.models import as_utc, parse_bound, to_text
+from tests.rows import check_rows
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ def test_a_moment_is_read_as_it_says(zone: str) -> None:
     assert parse_bound("2026-03-01T12:00:00", end=False) == datetime(2026, 3, 1, 12).astimezone(UTC)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text", ["", "some day", "2026-13-01", "2026-02-30", "1/2/2026", "0001-01-01T00:00:00+14:00", "9" * 400, "\0"]
 )
-@pytest.mark.parametrize("end", [True, False])
+@check_rows("end", [True, False])
 def test_what_is_no_date_is_refused_briefly(text: str, end: bool) -> None:
     with pytest.raises(ValueError, match=r"date|UTC") as refused:
         parse_bound(text, end=end)
@@ -74,7 +75,7 @@ def test_parse_bound_words_are_local_days(text: str, is_ahead: bool, start: str,
     assert f"{bounds[1].astimezone():%H:%M:%S}" == "23:59:59"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "is_ahead", "days"),
     [
         ("3/4/2026", False, "2026-03-04 or 2026-04-03"),
@@ -93,7 +94,7 @@ def test_parse_bound_ambiguous_words_name_readings(text: str, is_ahead: bool | N
         parse_bound(text, end=True, is_ahead=is_ahead, now=now)
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "next week", "in 2 weeks", "from tomorrow", "until tomorrow"])
+@check_rows("text", ["tomorrow", "next week", "in 2 weeks", "from tomorrow", "until tomorrow"])
 def test_parse_bound_future_words_in_past_are_refused(text: str) -> None:
     now = datetime(2026, 3, 5, 12).astimezone()
     with pytest.raises(ValueError, match="is in the future"):
@@ -101,12 +102,12 @@ def test_parse_bound_future_words_in_past_are_refused(text: str) -> None:
     assert parse_bound(text, end=True, is_ahead=True, now=now) > now
 
 
-@pytest.mark.parametrize("text", ["this week", "March", "this month", "today", "2026"])
+@check_rows("text", ["this week", "March", "this month", "today", "2026"])
 def test_parse_bound_span_of_today_is_no_future(text: str) -> None:
     assert parse_bound(text, end=True, now=datetime(2026, 3, 5, 12).astimezone())
 
 
-@pytest.mark.parametrize("text", ["7 wears", "2 dears", "next Friday or so", "the launch", "4 March and 5 May"])
+@check_rows("text", ["7 wears", "2 dears", "next Friday or so", "the launch", "4 March and 5 May"])
 def test_parse_bound_open_words_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a single date; write 2026-01-30, .* 7d or March"):
         parse_bound(text, end=False)

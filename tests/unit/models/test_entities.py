@@ -28,6 +28,7 @@ from agent_memory.models import (
     Summary,
 )
 from agent_memory.store.record_redaction import redact_record, text_fields
+from tests.rows import check_rows
 
 ADA, BOB, EPISODE_ID = "ent-0123456789ab", "ent-ba9876543210", "epi-0123456789ab"
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -53,7 +54,7 @@ OWN: dict[str, Record] = {
 }
 
 
-@pytest.mark.parametrize("kind", ENTITY_KINDS, ids=lambda kind: kind.name)
+@check_rows("kind", ENTITY_KINDS, ids=lambda kind: kind.name)
 def test_each_kind_is_found_by_another_process_survives_its_journal_and_tells_its_group(kind: Kind[Any]) -> None:
     record = OWN[kind.name]
     assert Kind.at(kind.place) is kind
@@ -63,7 +64,7 @@ def test_each_kind_is_found_by_another_process_survives_its_journal_and_tells_it
     assert redact_record(kind, record).value == record
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("kind", "record"),
     [
         (ENTITY, Entity(agent_id="bob", name="Wifi", attributes={"note": f"the password is {SECRET}"})),
@@ -103,7 +104,7 @@ def test_what_is_linked_is_known_by_its_part() -> None:
         Relation(agent_id="bob", relation_type="owns", content="Ada owns it", links=[Link(rel=SUBJECT, id=ADA)])
 
 
-@pytest.mark.parametrize("fields", [{"name": " "}, {"name": "x" * 201}, {"entity_type": "planet"}, {"id": "mem-1"}])
+@check_rows("fields", [{"name": " "}, {"name": "x" * 201}, {"entity_type": "planet"}, {"id": "mem-1"}])
 def test_what_no_entity_can_be_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Entity(**{"agent_id": "bob", "name": "Ada", **fields})

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.errors import ValidationError
 from agent_memory.models import check_agent_id
+from tests.rows import check_rows
 from tests.support import raises
 
 
-@pytest.mark.parametrize("name", ["bob", "B", "0", "a-b_c", "x" * 64, "Bob2"])
+@check_rows("name", ["bob", "B", "0", "a-b_c", "x" * 64, "Bob2"])
 def test_names_that_can_be_folders(name: str) -> None:
     assert check_agent_id(name) == name
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "name",
     [
         *("", ".", "..", "../x", "a/b", "a\\b", "bob\n", "bob ", " bob", "bob.", "b\0b", "x" * 65, "_own", "-x", "ü"),

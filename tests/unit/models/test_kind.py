@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent_memory.models import MEMORY, Memory, Record
 from agent_memory.models.record import IdOf
 from agent_memory.store.record_redaction import text_fields
+from tests.rows import check_rows
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -37,14 +38,14 @@ def test_what_is_indexed_of_a_record_is_its_text_its_facets_and_its_times() -> N
     assert MEMORY.document(memory.model_copy(update={"observed_at": None})).moment == AT
 
 
-@pytest.mark.parametrize(("speaker", "session"), [({}, ""), ({"speaker": "Kim"}, "monday")])
+@check_rows(("speaker", "session"), [({}, ""), ({"speaker": "Kim"}, "monday")])
 def test_passage_of_document_is_in_no_talk(speaker: dict[str, str], session: str) -> None:
     source = {"kind": "extraction", "detail": "passage"}
     item = Memory(agent_id="bob", content="x", source=source, metadata=speaker, created_by_session="monday")
     assert MEMORY.document(item).session == session
 
 
-@pytest.mark.parametrize("text", ["mem anything", "any per-0123456789ab", "memory", "per-0123456789ab\n"])
+@check_rows("text", ["mem anything", "any per-0123456789ab", "memory", "per-0123456789ab\n"])
 def test_an_id_of_several_prefixes_is_nothing_but_an_id(text: str) -> None:
     ids: TypeAdapter[Any] = TypeAdapter(Annotated[str, IdOf("mem|per")])
     assert ids.validate_python("per-0123456789ab") == "per-0123456789ab"

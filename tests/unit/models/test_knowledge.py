@@ -23,12 +23,13 @@ from agent_memory.models import (
     derived_id,
 )
 from agent_memory.store.record_redaction import make_record, redact_record
+from tests.rows import check_rows
 
 DIGEST = hashlib.sha256(b"a long text").hexdigest()
 GROUP = "acme:8c1f0b1e-27c5-4f0e-9d1e-2f3b6a7c8d9e"
 
 
-@pytest.mark.parametrize("kind", [RESOURCE, EPISODE, TOPIC, MARK], ids=lambda kind: kind.name)
+@check_rows("kind", [RESOURCE, EPISODE, TOPIC, MARK], ids=lambda kind: kind.name)
 def test_another_process_finds_each_kind(kind: Kind[Resource]) -> None:
     assert Kind.at(kind.place) is kind
     assert kind.new_id().startswith(kind.prefix)
@@ -50,15 +51,13 @@ def test_a_turn_knows_its_conversation_and_survives_the_journal() -> None:
     assert ("group", GROUP) in turn.facets
 
 
-@pytest.mark.parametrize("name", ["Home", "home network", "_home", "home_", "1home", "", "a" * 65, "../x"])
+@check_rows("name", ["Home", "home network", "_home", "home_", "1home", "", "a" * 65, "../x"])
 def test_a_topics_name_is_words_in_lower_case(name: str) -> None:
     with pytest.raises(ValidationError):
         Topic(agent_id="bob", name=name, description="What is known of it")
 
 
-@pytest.mark.parametrize(
-    "name", ["home", "home_network", "q3_2026", "a" * 64, "customer_onboarding_in_the_second_quarter"]
-)
+@check_rows("name", ["home", "home_network", "q3_2026", "a" * 64, "customer_onboarding_in_the_second_quarter"])
 def test_a_topics_name_passes_the_redactor(name: str) -> None:
     made = make_record(TOPIC, {"name": name, "description": "What is known of the network"}, "bob")
     assert (made.value.name, made.kinds) == (name, ())

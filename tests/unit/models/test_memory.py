@@ -22,6 +22,7 @@ from agent_memory.models import (
     may_stand_for,
     new_memory_id,
 )
+from tests.rows import check_rows
 from tests.support import NOON, memory_of
 
 moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones
@@ -62,7 +63,7 @@ def test_a_record_holds_neither_agent_nor_id_nor_defaults_and_fields_of_a_later_
     assert Memory.from_record("bob", new_memory_id(), {**record, "mood": "calm"}).content == "tea"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "fields",
     [
         {"content": ""},
@@ -125,7 +126,7 @@ def test_a_memory_cannot_be_changed_in_place() -> None:
         memory_of("tea").content = "coffee"
 
 
-@pytest.mark.parametrize(("hours", "expired"), [(-1, False), (0, True), (1, True)])
+@check_rows(("hours", "expired"), [(-1, False), (0, True), (1, True)])
 def test_it_expires_at_the_moment_told(hours: int, expired: bool) -> None:
     assert memory_of("x", expires_at=NOON).is_expired(NOON + timedelta(hours=hours)) is expired
     assert memory_of("x").is_expired(NOON) is False

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agent_memory.models import check_text, content_hash, get_duplicate_key, is_only_folded_equal, visible
 from agent_memory.models.text import check_metadata
+from tests.rows import check_rows
 from tests.support import memory_of
 
 
@@ -44,12 +45,12 @@ def test_text_is_accepted_exactly_if_it_can_be_written(text: str) -> None:
         assert check_text(text) == text
 
 
-@pytest.mark.parametrize("same", ["tea with milk", "TEA  WITH\tMILK", " Tea\nwith milk ", "\uff34ea with milk"])
+@check_rows("same", ["tea with milk", "TEA  WITH\tMILK", " Tea\nwith milk ", "\uff34ea with milk"])
 def test_case_width_and_white_space_make_no_other_text(same: str) -> None:
     assert content_hash(same) == content_hash("Tea with milk")
 
 
-@pytest.mark.parametrize("same", ["Tea  with\nmilk", " Tea with milk\u2003"])
+@check_rows("same", ["Tea  with\nmilk", " Tea with milk\u2003"])
 def test_duplicate_key_of_other_white_space_is_equal(same: str) -> None:
     assert get_duplicate_key(same) == get_duplicate_key("Tea with milk")
 
@@ -61,12 +62,12 @@ def test_duplicate_key_equal_implies_equal_content_hash(text: str) -> None:
     assert content_hash(decomposed) == content_hash(text)
 
 
-@pytest.mark.parametrize(("text", "other_text"), [("5 mW", "5 MW"), ("10⁵", "105"), ("PATH", "Path"), ("ﬁle", "file")])
+@check_rows(("text", "other_text"), [("5 mW", "5 MW"), ("10⁵", "105"), ("PATH", "Path"), ("ﬁle", "file")])
 def test_duplicate_key_of_other_case_or_form_differs(text: str, other_text: str) -> None:
     assert is_only_folded_equal(text, other_text)
 
 
-@pytest.mark.parametrize("other", ["tea with milk.", "teawith milk", "tea with mílk"])
+@check_rows("other", ["tea with milk.", "teawith milk", "tea with mílk"])
 def test_other_words_make_another_text(other: str) -> None:
     assert content_hash(other) != content_hash("Tea with milk")
 
@@ -84,7 +85,7 @@ def test_metadata_that_passes_is_json(metadata: dict[str, Any]) -> None:
     assert json.loads(json.dumps(checked, allow_nan=False)) == metadata
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("metadata", "reason"),
     [
         ({"x": "y" * 8200}, "bytes"),
@@ -102,7 +103,7 @@ def test_metadata_beyond_its_bounds_is_refused_with_the_reason(metadata: dict[An
         check_metadata(metadata)
 
 
-@pytest.mark.parametrize(("levels", "accepted"), [(15, True), (16, False), (100_000, False)])
+@check_rows(("levels", "accepted"), [(15, True), (16, False), (100_000, False)])
 def test_metadata_is_sixteen_levels_deep_at_most(levels: int, accepted: bool) -> None:
     value: Any = []
     for _ in range(levels - 1):

@@ -8,11 +8,12 @@ import pydantic
 import pytest
 
 from agent_memory.models import DateRange, Memory, SearchFilters, describe
+from tests.rows import check_rows
 
 SECRET = "top" + "-secret"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("fields", "words"),
     [
         ({"content": ""}, "content is empty"),

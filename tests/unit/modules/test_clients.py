@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from agent_memory.settings import ServiceSettings, ToolSettings
 from agent_memory.settings.installation import REQUIREMENTS, Part
+from tests.rows import check_rows
 from tests.support import coordinator_of
 
 REPOSITORY = Path(__file__).parents[3]
@@ -24,7 +24,7 @@ def project(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("module", "part"), CLIENTS)
+@check_rows(("module", "part"), CLIENTS)
 def test_with_the_tools_it_completes_the_extra(module: str, part: Part) -> None:
     tools = project(REPOSITORY / "modules" / "tool-memory-semantic")["dependencies"]
     own = project(REPOSITORY / "modules" / module)["dependencies"]
@@ -32,7 +32,7 @@ def test_with_the_tools_it_completes_the_extra(module: str, part: Part) -> None:
     assert set(REQUIREMENTS[part]) <= {*tools, *own}
 
 
-@pytest.mark.parametrize(("module", "part"), CLIENTS)
+@check_rows(("module", "part"), CLIENTS)
 async def test_it_mounts_without_a_trace(module: str, part: Part) -> None:
     coordinator = coordinator_of("s")
     package = importlib.import_module(f"amplifier_module_{module.replace('-', '_')}")
@@ -41,7 +41,7 @@ async def test_it_mounts_without_a_trace(module: str, part: Part) -> None:
     assert not coordinator.get("tools")
 
 
-@pytest.mark.parametrize("path", BEHAVIORS, ids=lambda path: path.stem)
+@check_rows("path", BEHAVIORS, ids=lambda path: path.stem)
 def test_what_a_behavior_lists_is_there_and_its_settings_are_known(path: Path) -> None:
     behavior = yaml.safe_load(path.read_text())
     for entry in [*behavior.get("tools", []), *behavior.get("hooks", [])]:

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from agent_memory.settings import OFFERED_TOOLS
 from agent_memory.tools import ALL_TOOLS
 from scripts.prices import INSTRUCTIONS, count_tokens
+from tests.rows import check_rows
 
 REPOSITORY = Path(__file__).parents[3]
 TEXT = INSTRUCTIONS.read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def list_context(name: str) -> list[str]:
     return [*own, *(path for name in included for path in list_context(name))]
 
 
-@pytest.mark.parametrize("name", ["bundle", "behaviors/memory-semantic", "behaviors/memory-openai"])
+@check_rows("name", ["bundle", "behaviors/memory-semantic", "behaviors/memory-openai"])
 def test_bundle_with_tools_includes_instructions_once(name: str) -> None:
     assert list_context(name) == ["agent-memory:context/memory.md"]
     assert INSTRUCTIONS == REPOSITORY / "context" / "memory.md"
@@ -41,7 +41,7 @@ def test_instructions_cost_at_most_350_tokens() -> None:
     assert 250 < count_tokens(TEXT) <= 350
 
 
-@pytest.mark.parametrize("text", [TEXT, AGENT], ids=["instructions", "memory-assistant"])
+@check_rows("text", [TEXT, AGENT], ids=["instructions", "memory-assistant"])
 def test_prompts_name_only_existing_tools(text: str) -> None:
     named = set(re.findall(r"\bmemory_[a-z_]+", text))
     assert named

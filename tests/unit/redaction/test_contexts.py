@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor
+from tests.rows import check_rows
 
 REDACTOR = SecretRedactor()
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "secret"),
     [
         ("front door: 1603#", "1603"),
@@ -55,7 +54,7 @@ def test_it_is_taken_out(text: str, secret: str) -> None:
     assert secret not in REDACTOR.redact(text).text
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "The door opens at 0800 and closes at 1900.",
@@ -85,7 +84,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert REDACTOR.redact(text).text == text
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "secret"),
     [
         ("define('AUTH_SALT', 'k9#Lm2[xQ<7vB!z4Tn@W8e^Yc1Ru5pJd');", "k9#Lm2[xQ<7vB!z4Tn@W8e^Yc1Ru5pJd"),
@@ -100,7 +99,7 @@ def test_secret_at_its_place_in_a_call_is_found(text: str, secret: str) -> None:
     assert secret not in SecretRedactor().redact(text).text
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "define('WP_HOME', 'https://www.example.org/a/longer/path/to/the/site');",

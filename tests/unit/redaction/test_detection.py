@@ -10,11 +10,10 @@ import string
 from importlib import resources
 from pathlib import Path
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.detection import find_public_spans
 from agent_memory.redaction.findings import KINDS
+from tests.rows import check_rows
 
 ALNUM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ3lM6"
 GITHUB = "gh" + "p_" + ALNUM
@@ -85,7 +84,7 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("name", LEAKS)
+@check_rows("name", LEAKS)
 def test_a_secret_inside_a_public_form_is_redacted(name: str) -> None:
     text, secret = LEAKS[name]
     assert secret not in SecretRedactor().redact(text).text
@@ -126,7 +125,7 @@ CLEAN = {
 }
 
 
-@pytest.mark.parametrize("name", CLEAN)
+@check_rows("name", CLEAN)
 def test_a_public_value_is_left_as_it_is(name: str) -> None:
     assert SecretRedactor().redact(CLEAN[name]).text == CLEAN[name]
 
@@ -145,7 +144,7 @@ def test_random_pictures_are_left_as_they_are() -> None:
     assert touched == 0
 
 
-@pytest.mark.parametrize("seed", range(8))
+@check_rows("seed", range(8))
 def test_a_token_next_to_any_public_form_is_redacted(seed: int) -> None:
     rng = random.Random(seed)
     token = "gh" + "p_" + "".join(rng.choices(string.ascii_letters + string.digits, k=36))

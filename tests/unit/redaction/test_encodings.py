@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.encodings import DecodedText, iter_decoded_regions, iter_encoded_parts
+from tests.rows import check_rows
 
 
 def decode(text: str) -> DecodedText | None:
@@ -18,7 +18,7 @@ def decode(text: str) -> DecodedText | None:
     return next((view for _, _, _, view in iter_decoded_regions(text)), None)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "plain"),
     [
         ("p\u0430ss\u200bword", "password"),
@@ -39,7 +39,7 @@ def test_a_decoded_text_says_what_is_meant(text: str, plain: str) -> None:
     assert view.get_span(0, len(plain)) == (0, len(text))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "plain words",
@@ -63,7 +63,7 @@ def test_every_letter_has_its_place_in_the_original(text: str) -> None:
         assert view.places[-1] == len(text)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "encoded",
     [base64.b64encode(b"user=bob&lang=en").decode(), b"user=bob&lang=en".hex(), "0x" + b"user=bob&lang=en".hex()],
 )
@@ -71,9 +71,7 @@ def test_an_encoded_part_is_read_where_it_stands(encoded: str) -> None:
     assert list(iter_encoded_parts(f"see {encoded} there")) == [(4, 4 + len(encoded), "user=bob&lang=en")]
 
 
-@pytest.mark.parametrize(
-    "text", ["getUserAccountSettingsById", "9f86d081884c7d659a2feaa0c55ad015", "a/very/long/path/of/words"]
-)
+@check_rows("text", ["getUserAccountSettingsById", "9f86d081884c7d659a2feaa0c55ad015", "a/very/long/path/of/words"])
 def test_what_decodes_to_no_text_is_left(text: str) -> None:
     assert not list(iter_encoded_parts(text))
 
@@ -83,7 +81,7 @@ def test_what_is_compressed_within_base64_is_read() -> None:
     assert SecretRedactor().redact(f"gzip+base64: {line}").text == "gzip+base64: [redacted:password]"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "spelled: " + " ".join("gh" + "p_" + "aB3dE5gH" * 4 + "jK9m"),
@@ -99,7 +97,7 @@ def test_other_ways_of_writing_a_secret_are_read(text: str) -> None:
     assert SecretRedactor().redact(text).kinds
 
 
-@pytest.mark.parametrize("text", ["a b c d e f g", "this that then when what with", "10,20,30,40,50,60,70,80,90"])
+@check_rows("text", ["a b c d e f g", "this that then when what with", "10,20,30,40,50,60,70,80,90"])
 def test_single_letters_short_words_and_numbers_stay(text: str) -> None:
     assert SecretRedactor().redact(text).text == text
 

@@ -8,7 +8,6 @@ import re._constants as tokens  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from agent_memory.redaction.findings import (
     lower_letters,
     merge_spans,
 )
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -95,7 +95,7 @@ def list_searches() -> Iterator[tuple[re.Pattern[str], Iterable[str], int, bool]
 SEARCHES = list(list_searches())
 
 
-@pytest.mark.parametrize(("pattern", "literals", "line_breaks", "is_lowered"), SEARCHES)
+@check_rows(("pattern", "literals", "line_breaks", "is_lowered"), SEARCHES)
 def test_search_each_match_holds_a_literal(
     pattern: re.Pattern[str], literals: Iterable[str], line_breaks: int, is_lowered: bool
 ) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor, redact_label, redact_path
 from agent_memory.redaction.redactor import RepeatedRedactor
+from tests.rows import check_rows
 
 REDACTOR = SecretRedactor()
 GITHUB = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "label",
     [
         "gh" + "p_" + "ab3de5gh7jk9mn1pq2rs4tu6vw8xy0za",
@@ -33,7 +32,7 @@ def test_a_bare_secret_leaves_no_part_of_itself(label: str) -> None:
     assert cleaned == [f"[redacted:{kinds[0]}]"] or label[:8] not in cleaned[0]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "label",
     [
         "python3.12", "k8s-v1-29-upgrade", "2026-q3", "release/2026.03", "c++20", "c#12", "sha256", "@bob",
@@ -70,7 +69,7 @@ def test_redact_label_repeated_label_gives_same_result() -> None:
         assert redact_label(label, redactor) == redact_label(label, SecretRedactor())
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("path", "clean"),
     [
         ("/tmp/tmpotxqvu5c/Xk29dQ8zLm3Rt7.md", "/tmp/tmpotxqvu5c/Xk29dQ8zLm3Rt7.md"),

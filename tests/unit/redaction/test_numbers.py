@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor
+from tests.rows import check_rows
 
 REDACTOR = SecretRedactor()
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "codes"),
     [
         ("2FA recovery codes: [64701798, 68988640, 86989233]", ["64701798", "68988640", "86989233"]),
@@ -24,7 +23,7 @@ def test_each_code_of_a_list_is_taken_out(text: str, codes: list[str]) -> None:
     assert not [code for code in codes if code in left]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "number"),
     [
         ("her number is 219-09-9" + "123", "219-09-9" + "123"),
@@ -40,7 +39,7 @@ def test_numbers_of_persons_are_taken_out(text: str, number: str) -> None:
     assert number not in REDACTOR.redact(text).text
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "the recovery codes were printed in 2024",

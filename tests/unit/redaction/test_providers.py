@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.providers import DATA, find_published
+from tests.rows import check_rows
 
 HEX = "8f3a1c9e7b2d4f60"
 
@@ -16,7 +15,7 @@ def found(text: str) -> list[str]:
     return [text[finding.start : finding.end] for finding in find_published(text)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "secret",
     [
         "pnu" + "_" + "a1b2c3d4e5f6" * 3,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.redaction import quoted
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize("given", [10**5000, [10**5000]], ids=["alone", "within"])
+@check_rows("given", [10**5000, [10**5000]], ids=["alone", "within"])
 def test_a_number_too_long_to_write_is_named_by_its_type(given: object) -> None:
     assert quoted(given) == f"'a value of type {type(given).__name__}'"
 

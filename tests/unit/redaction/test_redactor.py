@@ -7,11 +7,11 @@ import string
 from random import Random
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.redaction import Redactor, SecretRedactor
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ BY_FORM = {
 }
 
 
-@pytest.mark.parametrize("kind", BY_FORM)
+@check_rows("kind", BY_FORM)
 def test_a_secret_of_a_known_form_is_replaced_by_its_kind(kind: str) -> None:
     secret = BY_FORM[kind]
     redaction = REDACTOR.redact(f"we use {secret} for the deployment, keep it")
@@ -141,12 +141,12 @@ IN_PROSE = [
 ]
 
 
-@pytest.mark.parametrize("sentence", IN_PROSE)
+@check_rows("sentence", IN_PROSE)
 def test_a_password_that_is_named_is_removed_in_any_language(sentence: str) -> None:
     assert PASSWORD not in REDACTOR.redact(sentence.format(PASSWORD)).text
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "password: hunter",
@@ -187,8 +187,8 @@ def test_other_secrets_that_words_give_away_are_removed(text: str) -> None:
     assert REDACTOR.redact(text).kinds
 
 
-@pytest.mark.parametrize("spelled", [str.lower, str.upper, str.title])
-@pytest.mark.parametrize(
+@check_rows("spelled", [str.lower, str.upper, str.title])
+@check_rows(
     ("kind", "names"),
     [
         (
@@ -282,7 +282,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@check_rows("text", HARMLESS)
 def test_harmless_text_stays_as_it_is(text: str) -> None:
     assert REDACTOR.redact(text).text == text
 
@@ -293,7 +293,7 @@ def key_block(kind: str = "RSA ", *, lines: int = 4) -> str:
     return joined("-----BEGIN ", kind, "PRIVATE", " KEY-----\n", body, "\n-----END ", kind, "PRIVATE", " KEY-----")
 
 
-@pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
+@check_rows("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
 def test_a_private_key_goes_with_every_line_of_it(kind: str) -> None:
     redaction = REDACTOR.redact(f"deploy key:\n{key_block(kind)}\nbelongs in /etc/mirror")
     assert redaction.text == "deploy key:\n[redacted:private-key]\nbelongs in /etc/mirror"
@@ -321,7 +321,7 @@ def test_every_occurrence_and_every_kind_is_reported_once() -> None:
     assert redaction.kinds == ("github-token", "password")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "secrets"),
     [
         ("recovery codes: {}, {}, {}", ["061kr-v5xrt", "pvokr-iuisw", "3gqce-jbd0d"]),
@@ -335,7 +335,7 @@ def test_every_secret_of_a_list_goes(text: str, secrets: list[str]) -> None:
     assert not [secret for secret in secrets if secret in left]
 
 
-@pytest.mark.parametrize("size", [16, 32, 48, 64, 96])
+@check_rows("size", [16, 32, 48, 64, 96])
 def test_a_key_in_base64_is_no_path_however_many_slashes_it_has(size: int) -> None:
     random = Random(size)
     keys = [base64.b64encode(random.randbytes(size)).decode() for _ in range(100)]
@@ -353,7 +353,7 @@ def encoded(secret: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("encoding", encoded(""))
+@check_rows("encoding", encoded(""))
 def test_what_is_encoded_goes_as_a_whole(encoding: str) -> None:
     hidden = encoded(PASSWORD)[encoding]
     left = REDACTOR.redact(f"the line was {hidden} yesterday").text
@@ -410,7 +410,7 @@ def test_it_is_a_redactor() -> None:
     assert isinstance(REDACTOR, Redactor)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("table", "cleaned"),
     [
         ("host|password\nanna|hunter29\nbob|later", "host|password\nanna|[redacted:password]\nbob|later"),

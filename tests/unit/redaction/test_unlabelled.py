@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.unlabelled import SecretLevel, judge_token
+from tests.rows import check_rows
 
 REDACTOR = SecretRedactor()
 GENERATED = "q7Vt2mX9" + "bK4dR8sW1zLp"
@@ -14,7 +13,7 @@ HEX = "3afd0905" * 4
 MIXED = "Pebble%78" + "rT"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("token", "looks"),
     [
         (GENERATED, SecretLevel.SURE),
@@ -33,7 +32,7 @@ def test_a_token_looks_like_a_secret(token: str, looks: SecretLevel) -> None:
     assert judge_token(token) is looks
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "token",
     [
         *(
@@ -59,7 +58,7 @@ def test_names_of_other_things_look_like_none(token: str) -> None:
     assert judge_token(token) is SecretLevel.HARMLESS
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         f"it is {MIXED} for the one in the hall",
@@ -80,7 +79,7 @@ def test_it_is_taken_out(text: str) -> None:
     assert not any(part in found.text for part in ("4563", "473", "4282", "3579", "7191", HEX, "af4c", "R8sW", MIXED))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         f"commit {HEX}{HEX[:8]} rotates the api key",
@@ -101,7 +100,7 @@ def test_a_link_that_opens_something_is_a_secret() -> None:
     assert text == "https://shop.example/invite/[redacted:url-token]"
 
 
-@pytest.mark.parametrize("digits", ["²³", "①②"])
+@check_rows("digits", ["²³", "①②"])
 def test_unusual_digits_are_judged_as_plain_ones(digits: str) -> None:
     for form in ("Hello{}World", "helloworld{}", "abcdefgh{}"):
         assert judge_token(form.format(digits)) is judge_token(form.format("47"))

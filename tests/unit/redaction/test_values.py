@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agent_memory.redaction import SecretRedactor, redact_value
+from tests.rows import check_rows
 
 REDACTOR = SecretRedactor()
 TOKEN = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12"
@@ -22,7 +21,7 @@ def test_strings_keys_and_list_items_are_searched() -> None:
     assert TOKEN not in str(cleaned(value))
 
 
-@pytest.mark.parametrize("key", ["password", "apiKey", "client_secret", "DB_PASSWORD", "accessToken", "pin", "senha"])
+@check_rows("key", ["password", "apiKey", "client_secret", "DB_PASSWORD", "accessToken", "pin", "senha"])
 def test_a_value_under_a_key_that_names_a_secret_is_replaced_whole(key: str) -> None:
     value, kinds = redact_value({key: "plainword"}, REDACTOR)
     assert value == {key: "[redacted:named-secret]"}
@@ -35,7 +34,7 @@ def test_what_lies_deeper_under_such_a_key_is_replaced_too() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "value",
     [
         {"max_tokens": 100, "tokens": 7, "token_count": 3, "keyboard": "dvorak"},
@@ -64,20 +63,20 @@ def test_hostile_depth_is_cut_and_does_not_exhaust_the_stack() -> None:
     assert TOKEN not in repr(cleaned(value))
 
 
-@pytest.mark.parametrize("card", [4929420573595709, 4929420573595709.0, [1, 4929420573595709]])
+@check_rows("card", [4929420573595709, 4929420573595709.0, [1, 4929420573595709]])
 def test_card_number_as_number_is_redacted(card: Any) -> None:
     value, kinds = redact_value({"card": card, "nested": {"n": card}}, REDACTOR)
     assert "4929420573595709" not in str(value)
     assert kinds == ("credit-card",)
 
 
-@pytest.mark.parametrize("key", ["pin_code", "pinCode", "access_code", "security-code"])
-@pytest.mark.parametrize("code", [4711, "4711"])
+@check_rows("key", ["pin_code", "pinCode", "access_code", "security-code"])
+@check_rows("code", [4711, "4711"])
 def test_code_under_a_key_of_codes_is_redacted(key: str, code: Any) -> None:
     assert cleaned({key: code}) == {key: "[redacted:named-secret]"}
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "value",
     [
         {"order_id": 4929420573595709, "timestampMs": 5129420573590},

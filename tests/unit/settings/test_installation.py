@@ -13,6 +13,7 @@ import pytest
 
 from agent_memory.settings import installation
 from agent_memory.settings.installation import REQUIREMENTS, Part, advice, install_command
+from tests.rows import check_rows
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -28,7 +29,7 @@ def with_uv_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
-@pytest.mark.parametrize("part", sorted(REQUIREMENTS))
+@check_rows("part", sorted(REQUIREMENTS))
 def test_a_part_consists_of_what_its_extra_says(part: Part) -> None:
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert list(REQUIREMENTS[part]) == extras[part]

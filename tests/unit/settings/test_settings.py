@@ -21,6 +21,7 @@ from agent_memory.settings import (
     merge_shared,
     parse_module_config,
 )
+from tests.rows import check_rows
 from tests.support import raises
 
 MODULE = "tool-memory-semantic"
@@ -44,7 +45,7 @@ def test_a_modules_own_values_are_parted_from_the_shared_ones() -> None:
     assert warnings == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("key", "hint"), [("token_bugdet", "'token_budget'"), ("storage-root", "'storage_root'"), ("xyzzy", ""), (5, "")]
 )
 def test_an_unknown_key_is_a_warning_with_the_near_name(key: Any, hint: str) -> None:
@@ -55,7 +56,7 @@ def test_an_unknown_key_is_a_warning_with_the_near_name(key: Any, hint: str) -> 
     assert ("did you mean" in warning) is bool(hint)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("kind", "raw", "key"),
     [
         (ToolSettings, {"tools": ["memory_serch"]}, "tools"),
@@ -87,7 +88,7 @@ def test_a_wrong_value_names_module_and_key(kind: Any, raw: dict[str, Any], key:
     assert f"'{key}" in refused.value.message
 
 
-@pytest.mark.parametrize("raw", [[], ["x"], "text", 5, True])
+@check_rows("raw", [[], ["x"], "text", 5, True])
 def test_what_is_no_mapping_is_refused(raw: Any) -> None:
     with pytest.raises(ConfigurationError, match="not a mapping"):
         parse_module_config(MODULE, ToolSettings, raw)
@@ -143,7 +144,7 @@ def test_a_model_of_openais_chooses_its_embedder() -> None:
     assert ServiceSettings(embedding_model="all-MiniLM-L6-v2").embedding_model is None
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("values", "words"),
     [
         ({"embedder": "local", "embedding_model": "text-embedding-3-small"}, "a model of OpenAI's"),
@@ -164,7 +165,7 @@ def test_values_that_contradict_each_other_are_refused_by_name(values: dict[str,
         ServiceSettings(**values)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "values",
     [
         {"embedder": "openai", "embedding_model": "bge-m3", "embedding_dimensions": 1024},
@@ -181,7 +182,7 @@ def test_values_that_fit_together_may_come_from_two_modules(values: dict[str, An
     assert merge_shared(parts) == ServiceSettings(**values)
 
 
-@pytest.mark.parametrize("kind", [ServiceSettings, HealthSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
+@check_rows("kind", [ServiceSettings, HealthSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
 def test_every_setting_has_a_reader_and_says_what_it_is(kind: Any) -> None:
     read = {
         node.attr

@@ -19,6 +19,7 @@ from agent_memory.store.record_redaction import (
     text_fields,
     with_fields,
 )
+from tests.rows import check_rows
 from tests.support import memory_of
 
 TOKEN = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12"
@@ -47,21 +48,21 @@ def test_each_field_of_the_model_is_text_or_is_known_to_be_none() -> None:
     assert Memory.model_fields.keys() - HOLDING.keys() == NOT_TEXT
 
 
-@pytest.mark.parametrize("field", HOLDING)
+@check_rows("field", HOLDING)
 def test_a_secret_leaves_every_field_of_a_memory(field: str) -> None:
     redacted = redact_record(MEMORY, memory_of(**{"content": "kept", field: HOLDING[field]}))
     assert redacted.kinds
     assert SECRET.lower() not in redacted.value.model_dump_json().lower()
 
 
-@pytest.mark.parametrize("field", HOLDING)
+@check_rows("field", HOLDING)
 def test_a_secret_leaves_every_field_of_a_change(field: str) -> None:
     redacted = redact_fields(MEMORY, {field: HOLDING[field]})
     assert redacted.kinds
     assert SECRET.lower() not in str(redacted.value).lower()
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "changes",
     [
         {"content": f"the build server uploads with the token {SECRET}".encode()},
@@ -75,18 +76,18 @@ def test_whatever_form_the_model_takes_is_cleaned(changes: dict[str, Any]) -> No
     assert SECRET.lower() not in str(redact_fields(MEMORY, changes).value).lower()
 
 
-@pytest.mark.parametrize("category", [*CATEGORIES, "meeting_note", "q3_2026", "phase2"])
+@check_rows("category", [*CATEGORIES, "meeting_note", "q3_2026", "phase2"])
 def test_a_category_of_words_stays(category: str) -> None:
     assert redact_record(MEMORY, memory_of("x", category=category)).value.category == category
 
 
-@pytest.mark.parametrize("category", ["mango" + "fest77", "a" * 41, "x7kq2mz9vb4nw8tr3sl1"])
+@check_rows("category", ["mango" + "fest77", "a" * 41, "x7kq2mz9vb4nw8tr3sl1"])
 def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> None:
     redacted = redact_record(MEMORY, memory_of("x", category=category))
     assert (redacted.value.category, redacted.kinds) == ("note", ("high-entropy",))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "session",
     [
         "root-1",
@@ -151,7 +152,7 @@ def test_only_fields_without_text_may_change_behind_the_redactor() -> None:
         with_fields(marked, content=SECRET)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         f"api key is {TOKEN}",
@@ -168,7 +169,7 @@ def test_text_of_a_label_and_its_secret_is_refused(text: str) -> None:
         redact_record(MEMORY, memory_of(text))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         f"The production database password is {'Mango' + '#fest77'}",

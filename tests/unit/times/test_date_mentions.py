@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_memory.times import describe_saying, times_in
+from tests.rows import check_rows
 
 SAID = datetime(2024, 5, 15, 12, tzinfo=UTC)  # a Wednesday
 NOVEMBER_DAY = datetime(2026, 11, 26, 12, tzinfo=UTC)
@@ -18,7 +18,7 @@ def read(text: str) -> list[tuple[str, str, str]]:
     return [(text[each.start : each.end], f"{each.first_day}", f"{each.end_day}") for each in times_in(text, SAID)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "words", "first", "end_day"),
     [
         ("We met on 3 May 2023.", "3 May 2023", "2023-05-03", "2023-05-04"),
@@ -45,7 +45,7 @@ def test_a_time_is_read(text: str, words: str, first: str, end_day: str) -> None
     assert read(text) == [(words, first, end_day)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "words", "first", "end_day"),
     [
         ("Wir haben uns am 3. Mai 2023 getroffen.", "3. Mai 2023", "2023-05-03", "2023-05-04"),
@@ -76,7 +76,7 @@ def test_a_time_is_read_in_the_language_of_its_text(text: str, words: str, first
     assert read(text) == [(words, first, end_day)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "You may march on.",
@@ -124,7 +124,7 @@ def test_no_text_raises_and_every_time_lies_in_it(text: str, said: datetime) -> 
         end = each.end
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "first", "end_day"),
     [
         ("On Tuesday we will leave.", "2024-05-21", "2024-05-22"),
@@ -150,7 +150,7 @@ def test_times_in_verb_of_clause_decides_tense(text: str, first: str, end_day: s
     assert [(f"{mention.first_day}", f"{mention.end_day}") for mention in times_in(text, SAID)] == [(first, end_day)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "Friday is fine.",
@@ -184,7 +184,7 @@ def test_times_in_number_above_twelve_tells_order() -> None:
     assert (first.first_day, last.first_day) == (date(2026, 3, 4), date(2026, 3, 25))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "day"),
     [
         ("commit on Wed Oct 26 15:50:06 2016 +0200 by Ann", "2016-10-26"),
@@ -199,7 +199,7 @@ def test_times_in_stamp_has_its_own_year(text: str, day: str) -> None:
     assert [f"{mention.first_day}" for mention in times_in(text, SAID)] == [day]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "April manages the Paris office.",
@@ -221,11 +221,11 @@ def test_times_in_names_and_counts_are_no_times(text: str) -> None:
     assert times_in(text, SAID) == []
 
 
-@pytest.mark.parametrize("text", ["We meet next Friday.", "We met yesterday.", "It ends in March.", "Due 03/04/2026."])
+@check_rows("text", ["We meet next Friday.", "We met yesterday.", "It ends in March.", "Due 03/04/2026."])
 def test_describe_saying_open_or_relative_words_show_day(text: str) -> None:
     assert describe_saying(text, NOVEMBER_DAY) == "2026-11-26 (Thu)"
 
 
-@pytest.mark.parametrize("text", ["We met on 3 May 2026.", "Use version 2.10.", "Ann leads the team since 2024.", ""])
+@check_rows("text", ["We met on 3 May 2026.", "Use version 2.10.", "Ann leads the team since 2024.", ""])
 def test_describe_saying_absolute_dates_show_nothing(text: str) -> None:
     assert describe_saying(text, NOVEMBER_DAY) == ""

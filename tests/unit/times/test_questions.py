@@ -2,11 +2,11 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.times import Period, named_periods, read_periods
+from tests.rows import check_rows
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)  # a Friday
 
@@ -24,7 +24,7 @@ def of(question: str) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("question", "first", "last"),
     [
         ("what did we decide last week", "2026-11-09", "2026-11-15"),
@@ -85,7 +85,7 @@ def test_a_period(question: str, first: str, last: str) -> None:
     assert of(question) == [(first, last)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("question", "first", "last"),
     [
         ("since year 2000", "2000-01-01", ""),
@@ -147,7 +147,7 @@ def test_a_period_in_other_words(question: str, first: str, last: str) -> None:
     assert of(question) == [(first, last)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "question",
     [
         "release 1.2.20",
@@ -216,7 +216,7 @@ def test_two_days_of_the_week_are_two_periods() -> None:
     assert of("on Monday or Tuesday") == [("2026-11-16", "2026-11-16"), ("2026-11-17", "2026-11-17")]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "question",
     [
         "how much may we spend",
@@ -246,7 +246,7 @@ def test_what_is_no_period(question: str) -> None:
     assert of(question) == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("question", "rest", "kept", "dates"),
     [
         ("What did we decide last week?", "What did we decide ?", "What did we decide ?", ""),

@@ -12,6 +12,7 @@ from amplifier_core.validation.behavioral import ToolBehaviorTests
 from amplifier_core.validation.structural import ToolStructuralTests
 
 from amplifier_module_tool_memory_knowledge import mount
+from tests.rows import check_rows
 
 PACKAGE = Path(__file__).parents[3] / "modules" / "tool-memory-knowledge" / "amplifier_module_tool_memory_knowledge"
 CONFIGURATIONS = [
@@ -45,9 +46,7 @@ async def test_the_validator_passes_with_any_configuration(config: Any, home: Pa
     assert list(home.iterdir()) == [], "the host mounts each module on a mock first: nothing may be opened then"
 
 
-@pytest.mark.parametrize(
-    "config", [*CONFIGURATIONS, [], "text", 5, {"agent_id": ["x"]}, {5: 5}, {"qdrant_url": object()}]
-)
+@check_rows("config", [*CONFIGURATIONS, [], "text", 5, {"agent_id": ["x"]}, {5: 5}, {"qdrant_url": object()}])
 async def test_mount_never_raises_and_cleans_up_twice(config: Any) -> None:
     cleanup = await mount(MockCoordinator(), config)
     await cleanup()

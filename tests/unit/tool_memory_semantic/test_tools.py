@@ -14,6 +14,7 @@ from agent_memory.models import CATEGORIES
 from agent_memory.settings import OFFERED_TOOLS, TOOL_NAMES
 from agent_memory.tools import ALL_TOOLS, READING_TOOLS, SearchTool
 from scripts.prices import tool_prices
+from tests.rows import check_rows
 from tests.support import plan
 from tests.unit.tool_memory_semantic.test_hostile_input import assert_carriable, assert_refused
 
@@ -43,7 +44,7 @@ def nodes(schema: Any) -> list[dict[str, Any]]:
     return [schema, *(node for value in schema.values() for node in nodes(value))] if isinstance(schema, dict) else []
 
 
-@pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.name)
+@check_rows("tool", ALL_TOOLS, ids=lambda tool: tool.name)
 def test_a_schema_is_plain_json_schema_that_any_provider_takes(tool: Any) -> None:
     schema = tool(None).input_schema
     text = json.dumps(schema)

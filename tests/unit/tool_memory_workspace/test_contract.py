@@ -12,6 +12,7 @@ from amplifier_core.validation.behavioral import ToolBehaviorTests
 from amplifier_core.validation.structural import ToolStructuralTests
 
 from amplifier_module_tool_memory_workspace import mount
+from tests.rows import check_rows
 
 PACKAGE = Path(__file__).parents[3] / "modules" / "tool-memory-workspace" / "amplifier_module_tool_memory_workspace"
 CONFIGURATIONS = [
@@ -52,7 +53,7 @@ async def test_the_validator_passes_beside_a_workspace_and_opens_nothing(folder:
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-@pytest.mark.parametrize("config", [*CONFIGURATIONS, [], "text", 5, {"agent": ["x"]}, {5: 5}, {"tables": object()}])
+@check_rows("config", [*CONFIGURATIONS, [], "text", 5, {"agent": ["x"]}, {5: 5}, {"tables": object()}])
 async def test_mount_never_raises_and_cleans_up_twice(config: Any) -> None:
     cleanup = await mount(MockCoordinator(), config)
     await cleanup()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import pytest
 from pydantic import ConfigDict, Field
 
 from agent_memory.errors import ValidationError
 from agent_memory.tools.argument_reader import ToolArguments, read_arguments
+from tests.rows import check_rows
 from tests.support import raises
 
 
@@ -96,7 +96,7 @@ READ: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "expected", "is_reported"), READ, ids=[str(given) for given, *_ in READ])
+@check_rows(("given", "expected", "is_reported"), READ, ids=[str(given) for given, *_ in READ])
 def test_arguments_in_odd_forms_are_read(given: dict[str, Any], expected: dict[str, Any], is_reported: bool) -> None:
     arguments = read_arguments("order", Order, {"text": "x", "kind": "tea", **given})
     assert arguments.model_dump() == {**Order(text="x").model_dump(), **expected}
@@ -109,7 +109,7 @@ def test_arguments_of_another_name_are_read() -> None:
     assert arguments.warnings == ["content: read as text", "text: read as text", "kind: missing; tea was used"]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("given", "reason"),
     [
         ({}, "text is missing"),
@@ -134,7 +134,7 @@ def test_strict_arguments_accept_null_and_numbers_in_text() -> None:
     assert arguments.model_dump() == {"name": None, "count": 3, "until": ""}
 
 
-@pytest.mark.parametrize("given", [{"names": ["a"]}, {"Name": "a"}, {"count": 11}, {"count": "some"}, {"name": ["a"]}])
+@check_rows("given", [{"names": ["a"]}, {"Name": "a"}, {"count": 11}, {"count": "some"}, {"name": ["a"]}])
 def test_strict_arguments_lose_nothing_silently(given: dict[str, Any]) -> None:
     with raises(ValidationError, "invalid"):
         read_arguments("remove", Removal, given)

@@ -8,6 +8,7 @@ import pytest
 
 from agent_memory.errors import ConfigurationError, DeclarationError, StorageError
 from agent_memory.workspace import Workspace, parse_declaration
+from tests.rows import check_rows
 from tests.unit.workspace.conftest import BOOK, prepare
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 HEAD = "workspace: book\ntables:\n"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "said"),
     [
         ("tables: {a: {columns: {b: text}}}", "x.yaml:1:1: workspace: missing"),

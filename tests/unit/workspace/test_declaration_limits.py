@@ -8,6 +8,7 @@ import pytest
 
 from agent_memory.errors import DeclarationError
 from agent_memory.workspace import Workspace, parse_declaration
+from tests.rows import check_rows
 from tests.unit.workspace.conftest import BOOK
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def schema(text: str) -> str:
     return declared(f"{{type: json, schema: {text}}}")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "said"),
     [
         ("workspace: pg_x\ntables: {a: {columns: {b: text}}}", "x:1:1: workspace: 'pg_x' is a name that PostgreSQL"),

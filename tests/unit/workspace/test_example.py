@@ -13,6 +13,7 @@ import pytest
 from agent_memory.errors import AgentMemoryError
 from agent_memory.workspace import Caller, Workspace, read_declaration
 from agent_memory.workspace.toolset.toolset import Offer, Toolset, build_tools
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +112,7 @@ def test_phases_are_ten_and_four_make_snapshots() -> None:
     assert len(phases) == 10
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@check_rows("name", PRINTED)
 def test_a_tool_has_the_name_and_the_arguments_that_were_specified(name: str) -> None:
     declaration = read_declaration(BOOK)
     assert name in declaration.tools

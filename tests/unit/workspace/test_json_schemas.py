@@ -15,6 +15,7 @@ from agent_memory.workspace.declaration.json_schemas import (
     find_refused_patterns,
     make_validator,
 )
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,14 +73,14 @@ def old(tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) -> 
     workspace.close()
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+@check_rows("schema", SCHEMAS, ids=str)
 def test_validator_with_linear_patterns_agrees_with_jsonschema(schema: dict[str, Any]) -> None:
     plain, linear = jsonschema.Draft202012Validator(schema), make_validator(schema)
     assert [linear.is_valid(value) for value in VALUES] == [plain.is_valid(value) for value in VALUES]
     assert list(find_refused_patterns(schema)) == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "schema",
     [
         {"pattern": "^(a+)+$"},
@@ -102,7 +103,7 @@ def test_pattern_words_and_end_are_those_of_re2() -> None:
     assert find_fault({"pattern": r"^\d+$"}, "12\n") is not None
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "schema",
     [
         {"pattern": LOOK_AHEAD},

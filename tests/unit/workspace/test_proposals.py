@@ -9,6 +9,7 @@ import pytest
 
 from agent_memory.errors import ConflictError, DeclarationError
 from agent_memory.workspace import Workspace, parse_declaration
+from tests.rows import check_rows
 from tests.unit.workspace.conftest import BOOK, analyse, prepare
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_a_proposal_of_no_step_is_flagged_and_is_no_more_when_it_is_shown(book: 
     assert issues(book) == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("changed", "said"),
     [
         (FLAGGED.replace("issues: issues}", "issues: nothing}"), "logs.issues: 'nothing' is no table"),

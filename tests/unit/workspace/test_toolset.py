@@ -11,6 +11,7 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError, Declaratio
 from agent_memory.workspace import Workspace, parse_declaration
 from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
 from agent_memory.workspace.toolset.toolset import Offer, Toolset, build_tools
+from tests.rows import check_rows
 from tests.unit.workspace.conftest import BOOK, analyse, prepare
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def test_a_singleton_is_read_and_changed_without_a_key(tools: Toolset) -> None:
     assert tools.call("get_row", {"table": "style", "columns": ["guide"]})["row"] == {"guide": "short"}
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("tool", "said"),
     [
         ("{operation: get, table: a}", "it needs `key`"),
@@ -302,7 +303,7 @@ def test_a_declared_tool_that_cannot_work_is_a_fault(tool: str, said: str) -> No
     assert "x.yaml:7:" in caught.value.message
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "said"),
     [
         (HEAD + "  a: {columns: {b: text}}\n  as: {columns: {b: text}}\n", "would be called as one of a"),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from agent_memory.care.checks import Check, Level
 from agent_memory.care.checks.health_checks import check_activity
 from agent_memory.models import to_text
 from agent_memory.settings import HealthSettings
+from tests.rows import check_rows
 from tests.support import NOON
 
 HOUR = timedelta(hours=1)
@@ -71,7 +70,7 @@ def test_a_session_that_was_never_seen_is_named() -> None:
     assert "never seen" not in _look(before, _events(60, NOON - HOUR, session="home")).sentence
 
 
-@pytest.mark.parametrize(("left", "level"), [(59, Level.CRITICAL), (60, Level.WARNING), (None, Level.WARNING)])
+@check_rows(("left", "level"), [(59, Level.CRITICAL), (60, Level.WARNING), (None, Level.WARNING)])
 def test_more_than_half_of_all_memories_forgotten_is_critical(left: int | None, level: Level) -> None:
     assert _look(_events(60, NOON - HOUR), memories=left).level is level
 

@@ -22,6 +22,7 @@ from agent_memory.registry import RegisteredCheck
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from tests.new_kind import THING
+from tests.rows import check_rows
 from tests.support import NOON, FrozenClock, memory_of, resealed, sealed_line
 from tests.unit.care.checks.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
@@ -302,7 +303,7 @@ async def test_nothing_is_amiss_while_a_session_writes(bob: Path, root: Path) ->
 # -- the table ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("size", "words"), [(0, "0 bytes"), (1, "1 byte"), (1234, "1.2 kB"), (12_345_678, "12 MB"), (3 * 10**9, "3.0 GB")]
 )
 def test_sizes_are_said_as_people_say_them(size: int, words: str) -> None:

@@ -14,6 +14,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.pipeline.stages import Backlog
 from agent_memory.settings import HealthSettings
 from agent_memory.storage import Trouble
+from tests.rows import check_rows
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def test_an_embedder_that_fails_is_a_warning_and_none_installed_is_told() -> Non
     assert health_checks.check_search([]).level is OK
 
 
-@pytest.mark.parametrize(("slow", "level"), [(499.0, OK), (500.0, WARNING), (4999.0, WARNING), (5000.0, CRITICAL)])
+@check_rows(("slow", "level"), [(499.0, OK), (500.0, WARNING), (4999.0, WARNING), (5000.0, CRITICAL)])
 def test_one_slow_call_of_twenty_is_no_trouble_and_two_are(slow: float, level: Level) -> None:
     assert health_checks.check_speed({"searches": [1.0] * 19 + [slow]}, SETTINGS).level is OK
     check = health_checks.check_speed({"stores": [2.0], "searches": [1.0] * 18 + [slow, slow]}, SETTINGS)
@@ -118,7 +119,7 @@ def test_nothing_timed_is_no_trouble() -> None:
     assert health_checks.check_speed({"searches": []}, SETTINGS).value is None
 
 
-@pytest.mark.parametrize(("days", "level"), [(6.9, OK), (7, WARNING), (29, WARNING), (30, CRITICAL)])
+@check_rows(("days", "level"), [(6.9, OK), (7, WARNING), (29, WARNING), (30, CRITICAL)])
 def test_backups_age(days: float, level: Level) -> None:
     check = health_checks.check_backup(NOON - timedelta(days=days), SETTINGS, NOON)
     assert (check.level, check.value) == (level, days)
@@ -130,7 +131,7 @@ def test_no_backup_is_said_and_no_fault() -> None:
     assert "No backup" in check.sentence
 
 
-@pytest.mark.parametrize(("hours", "level"), [(23, OK), (24, WARNING), (168, CRITICAL)])
+@check_rows(("hours", "level"), [(23, OK), (24, WARNING), (168, CRITICAL)])
 def test_work_that_waits_long_is_told(hours: float, level: Level) -> None:
     waiting = [
         Backlog("items", "resource", due=3, oldest=NOON - timedelta(hours=hours)),
@@ -150,7 +151,7 @@ def test_work_that_is_given_up_is_a_warning() -> None:
     assert health_checks.check_backlog([], SETTINGS, NOON).sentence == "No background work waits."
 
 
-@pytest.mark.parametrize(("pairs", "level"), [(0, OK), (1, OK), (19, OK), (20, WARNING)])
+@check_rows(("pairs", "level"), [(0, OK), (1, OK), (19, OK), (20, WARNING)])
 def test_pairs_that_wait_are_told_from_the_first_on(pairs: int, level: Level) -> None:
     check = health_checks.check_suspects(pairs, SETTINGS)
     assert (check.level, check.value) == (level, pairs)

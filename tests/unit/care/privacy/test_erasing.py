@@ -16,6 +16,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from tests.house import OTHER, SECRET, House
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +117,7 @@ async def test_a_backup_of_another_agent_is_none_of_this_ones_concern(bobs: Hous
     assert (await bobs.purge(purged)).is_clean
 
 
-@pytest.mark.parametrize("quote", ["", "'", '"'])
+@check_rows("quote", ["", "'", '"'])
 def test_only_the_entries_of_these_records_leave_a_pad(quote: str) -> None:
     pad = (
         "# What bob sees.\n"

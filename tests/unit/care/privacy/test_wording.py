@@ -9,12 +9,11 @@ import unicodedata
 import zipfile
 from typing import TYPE_CHECKING
 
-import pytest
-
 from agent_memory.care.privacy.erasure import ErasureResult, TextHider, erase_beside
 from agent_memory.care.privacy.text_search import TextMatcher, search
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal.purged_spans import BAR
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +41,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+@check_rows("written", WRITTEN.values(), ids=WRITTEN)
 def test_a_text_is_found_and_hidden_however_it_is_written(written: str) -> None:
     wording, around = TextMatcher([TEXT]), f"Tea. {written} Cake."
     hidden = wording.hidden(around)
@@ -55,7 +54,7 @@ def test_a_text_is_found_and_hidden_however_it_is_written(written: str) -> None:
     assert wording.count(hidden) == 0
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "other", ["Ann earns 72000 a year", "Ann earns 7 a year", "1Ann earns 720", "Ann earns 7200", "Ann learns 720"]
 )
 def test_other_words_are_left_alone(other: str) -> None:
@@ -109,7 +108,7 @@ def test_a_line_that_was_kept_aside_packed_goes(tmp_path: Path) -> None:
 LEADERS = "Chapter 1 " + ". " * 80 + "7"
 
 
-@pytest.mark.parametrize("text", ["'" * 20, '"' * 19 + "7", "\\" * 16, ". " * 30 + "7", LEADERS])
+@check_rows("text", ["'" * 20, '"' * 19 + "7", "\\" * 16, ". " * 30 + "7", LEADERS])
 def test_what_signs_alone_make_long_hides_no_word_elsewhere(text: str) -> None:
     wording = TextMatcher([text])
     assert wording.hidden("Chapter 1 tells of 7 cranes.") == "Chapter 1 tells of 7 cranes."

@@ -7,9 +7,8 @@ import re
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
-import pytest
-
 from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, by_weeks, round_step
+from tests.rows import check_rows
 from tests.support import NOON
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -27,7 +26,7 @@ def _many(weeks: int) -> MemoryStatistics:
     return _of(days, days[:100])
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "statistics", [MemoryStatistics("bob"), _of([0], []), _of([8, 8, 0], [0]), _many(30), _many(60), _many(300)]
 )
 def test_it_is_whole_and_lies_within_its_frame(statistics: MemoryStatistics) -> None:
@@ -69,7 +68,7 @@ def test_more_than_sixty_weeks_are_shown_as_months() -> None:
     assert re.search(r">2025-\d\d</text>", svg)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("highest", "step"),
     [(0, 1), (1, 1), (5, 1), (6, 2), (11, 5), (26, 10), (41, 10), (640, 200), (12_345, 5000)],
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from agent_memory.care.tidying.suggestions import duplicates, extract_words
 from agent_memory.models import BESIDE, DISTINCT, SUSPECT, Link, Memory
+from tests.rows import check_rows
 from tests.support import NOON, memory_of
 
 SAME = [
@@ -52,13 +51,13 @@ def found(*memories: Memory) -> list[tuple[str, list[str]]]:
     return [(best.id, [each.id for each in others]) for best, others in duplicates(memories)]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@check_rows(("one", "other"), SAME)
 def test_white_space_punctuation_case_and_articles_make_no_difference(one: str, other: str) -> None:
     first, second = said(one), said(other, timestamp=NOON + timedelta(days=1))
     assert found(first, second) == [(second.id, [first.id])]
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@check_rows(("one", "other"), OTHER)
 def test_whatever_else_differs_is_another_statement(one: str, other: str) -> None:
     assert found(said(one), said(other)) == []
 
@@ -73,7 +72,7 @@ def test_what_is_pinned_stays_then_what_is_trusted_then_what_is_newest() -> None
     assert found(old, new, trusted, pinned)[0][0] == pinned.id
 
 
-@pytest.mark.parametrize("rel", [SUSPECT, BESIDE, DISTINCT])
+@check_rows("rel", [SUSPECT, BESIDE, DISTINCT])
 def test_a_pair_that_somebody_decides_about_is_left(rel: str) -> None:
     first = said("Maria likes tea.")
     assert found(first, said("Maria likes tea!", links=[Link(rel=rel, id=first.id)])) == []
@@ -81,7 +80,7 @@ def test_a_pair_that_somebody_decides_about_is_left(rel: str) -> None:
     assert found(said("Maria likes tea.", links=[Link(rel=rel, id=second.id)]), second) == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "differing",
     [{"group": "acme:one"}, {"project": "kestrel"}, {"expires_at": NOON + timedelta(days=3)}, {"topic": "kitchen"}],
 )

@@ -9,6 +9,7 @@ import pytest
 from agent_memory.care.tidying import CleanupRules, LifecycleSettings, RetentionRule
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import build_settings
+from tests.rows import check_rows
 from tests.support import memory_of
 
 
@@ -25,7 +26,7 @@ def test_the_numbers_are_those_of_the_contract_with_an_order_that_can_be() -> No
     }
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "wrong",
     [
         {"cleanup": {"max_age_days": 30}},
@@ -43,7 +44,7 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
         build_settings("rules.yaml", LifecycleSettings, wrong)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("rule", "fits"),
     [
         ({"category": "note"}, True),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from agent_memory.care.importance import importance_of
 from agent_memory.care.tidying import LifecycleSettings, TidyBudget, TidySuggestion
 from agent_memory.care.tidying.suggestions import SuggestionBuilder, within
 from agent_memory.models import SUSPECT, ArchivedMemory, Link, Memory
+from tests.rows import check_rows
 from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def test_what_is_old_not_used_and_not_important_is_archived_and_a_sentence_says_
     assert found.why == "not used for 94 days, importance 0.23, category question"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "differing",
     [
         {"days": 59},
@@ -191,7 +190,7 @@ def test_what_lay_in_the_archive_long_enough_is_proposed_for_deletion() -> None:
     assert found.why == "in the archive for 40 days, not used for 95 days"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "known",
     [
         archived(old(days=89)),
@@ -213,7 +212,7 @@ def test_older_versions_leave_the_archive_with_what_replaced_them() -> None:
     assert (found.memory, found.older) == (second, (first,))
 
 
-@pytest.mark.parametrize(("memories", "most"), [(5, 10), (100, 10), (350, 35), (5_000, 100), (100_000, 100)])
+@check_rows(("memories", "most"), [(5, 10), (100, 10), (350, 35), (5_000, 100), (100_000, 100)])
 def test_a_run_moves_a_tenth_at_least_ten_at_most_a_hundred(memories: int, most: int) -> None:
     assert TidyBudget.of(memories) == TidyBudget(most)
     assert TidyBudget.of(memories, 3) == TidyBudget(3)

@@ -19,6 +19,7 @@ from agent_memory.lifecycle import (
     MemoryStoreConfig,
 )
 from agent_memory.settings import ServiceSettings
+from tests.rows import check_rows
 from tests.support import raises
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def test_has_the_names_and_defaults_of_its_contract() -> None:
     assert isinstance(config.archival_config, ArchivalConfig)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("kind", "values"),
     [
         (MemoryStoreConfig, {"relevance_threshold": 1.1}),
@@ -108,7 +109,7 @@ def test_a_dimension_has_to_be_that_of_the_vectors() -> None:
         build_service_settings(MemoryStoreConfig(embedding_config=large), None)
 
 
-@pytest.mark.parametrize("key", ["index_path", "backup_path"])
+@check_rows("key", ["index_path", "backup_path"])
 def test_paths_lie_within_the_storage(key: str) -> None:
     with raises(ConfigurationError, "path_outside"):
         build_service_settings(MemoryStoreConfig(**{"storage_path": "here", key: "there/x"}), None)

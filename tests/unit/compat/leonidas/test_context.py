@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent_memory.errors import ValidationError
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.lifecycle import ContextBuilder, MemoryEntry, MemoryEntryType, RAGIntegration, RelevanceFilter
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from agent_memory.lifecycle import MemoryStore
@@ -67,7 +68,7 @@ async def test_a_conversation_goes_forward_and_loses_its_beginning() -> None:
     assert "- [2026-03-01 12:05] Ann: Turn 5" in block
 
 
-@pytest.mark.parametrize("length", [0, -1, True, "long"])
+@check_rows("length", [0, -1, True, "long"])
 async def test_a_length_is_a_number_of_tokens(length: int) -> None:
     for build in (BUILD.build_context, BUILD.build_conversation_context, BUILD.build_learning_context):
         with pytest.raises(ValidationError):

@@ -7,8 +7,6 @@ import inspect
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from agent_memory import lifecycle
 from agent_memory.lifecycle import (
     ArchivalConfig,
@@ -21,9 +19,12 @@ from agent_memory.lifecycle import (
     RAGIntegration,
 )
 from agent_memory.settings import ServiceSettings
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.support import FrozenClock
 
@@ -74,7 +75,7 @@ def entry(text: str, entry_type: str = "knowledge", **fields: Any) -> MemoryEntr
     return MemoryEntry(entry_type=entry_type, content={"text": text}, **fields)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("owner", "name", "arguments"),
     [("MemoryStore", name, given) for name, given in METHODS.items()]
     + [(owner, name, given) for owner, methods in OTHERS.items() for name, given in methods.items()],

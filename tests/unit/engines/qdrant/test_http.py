@@ -15,6 +15,7 @@ from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import detect_storage
 from tests.qdrant_server import QUIET, Answer, QdrantHttpServer
+from tests.rows import check_rows
 from tests.support import FrozenClock, memory_of, raises
 
 if TYPE_CHECKING:
@@ -129,9 +130,7 @@ async def test_a_key_over_plain_http_to_another_machine_is_warned_of(
         assert KEY not in caplog.text
 
 
-@pytest.mark.parametrize(
-    "url", ["memory.example", "ftp://memory.example", "http://", f"https://user:{KEY}@memory.example", "::"]
-)
+@check_rows("url", ["memory.example", "ftp://memory.example", "http://", f"https://user:{KEY}@memory.example", "::"])
 def test_what_is_no_address_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         connect(settings_for(url))

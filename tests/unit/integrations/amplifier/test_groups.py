@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agent_memory.errors import ValidationError
 from agent_memory.integrations.amplifier import MemorySession
+from tests.rows import check_rows
 from tests.support import coordinator_of, plan, raises
 
 
@@ -15,7 +14,7 @@ def session_of(session_id: str = "root-1", parent_id: str | None = None, tenant:
     return MemorySession.of(coordinator_of(session_id, parent_id=parent_id, config=plan(tenant_id=tenant)))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("capability", "configured", "setting", "group"),
     [
         (None, None, None, ""),
@@ -54,7 +53,7 @@ async def test_a_sub_session_has_the_group_of_its_root() -> None:
     await root.release()
 
 
-@pytest.mark.parametrize("tenant", ["", "a:b", "a b", ":", "x" * 65, 7, ["ann"], "\n", False])
+@check_rows("tenant", ["", "a:b", "a b", ":", "x" * 65, 7, ["ann"], "\n", False])
 async def test_a_tenant_that_cannot_be_understood_is_no_tenant_but_an_error(tenant: Any) -> None:
     session = session_of(tenant=tenant)
     with raises(ValidationError, "invalid_group"):
@@ -62,7 +61,7 @@ async def test_a_tenant_that_cannot_be_understood_is_no_tenant_but_an_error(tena
     await session.release()
 
 
-@pytest.mark.parametrize("session_id", ["a:b", "a b", "x" * 129])
+@check_rows("session_id", ["a:b", "a b", "x" * 129])
 async def test_a_session_whose_id_cannot_be_part_of_a_group_has_none_with_a_tenant(session_id: str) -> None:
     session = session_of(session_id, tenant="ann")
     with raises(ValidationError, "invalid_group"):

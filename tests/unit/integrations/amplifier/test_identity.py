@@ -17,6 +17,7 @@ from agent_memory.integrations.amplifier.identity import (
     read_host_rules,
 )
 from agent_memory.memory.consent import ConsentState
+from tests.rows import check_rows
 from tests.support import coordinator_of, plan, raises
 from tests.unit.integrations.amplifier.conftest import heard, host_of
 
@@ -95,7 +96,7 @@ async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agen
     assert not root.exists()
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("memory", "enabled", "mode", "words"),
     [
         (None, True, "autonomous", None),
@@ -375,7 +376,7 @@ async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
 # -- names of delegates -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("session_id", "agent_name", "expected"),
     [
         ("p-c_agent-memory-memory-assistant", None, True),

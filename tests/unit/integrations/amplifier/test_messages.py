@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agent_memory.integrations.amplifier.conversation import find_answer_text, get_content_text, get_result_text
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("result", "expected"),
     [
         ("plain", "plain"),
@@ -37,7 +36,7 @@ def test_hostile_depth_and_length_are_bounded() -> None:
     assert len(find_answer_text(said, 50_000)) == 50_000
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("content", "expected"),
     [
         ("plain", "plain"),
@@ -50,7 +49,7 @@ def test_the_text_of_a_message(content: Any, expected: str) -> None:
     assert get_content_text(content) == expected
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("messages", "expected"),
     [
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "a"),

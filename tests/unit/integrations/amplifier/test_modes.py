@@ -8,6 +8,7 @@ import pytest
 
 from agent_memory.memory.consent import MODES, ConsentModes, read_modes, strictest
 from agent_memory.tools.consent import get_mode
+from tests.rows import check_rows
 from tests.support import plan
 from tests.unit.integrations.amplifier.conftest import host_of
 
@@ -23,7 +24,7 @@ MEMORY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("category", "project", "mode"),
     [
         ("", "", "ask"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from agent_memory.integrations.amplifier.hooks.turn_listener import ListenerOptions, TurnListener
+from tests.rows import check_rows
 
 
 class RecordingSink:
@@ -100,7 +99,7 @@ async def test_turn_listener_after_untrusted_text_marks_all_but_prompts() -> Non
     assert [call[-1] for call in heard.sink.calls[:3]] == [False, True, True]
 
 
-@pytest.mark.parametrize("name", ["memory_search", "grep", 7])
+@check_rows("name", ["memory_search", "grep", 7])
 async def test_turn_listener_ignores_tool(name: Any) -> None:
     heard = HeardSession()
     await heard.listener.on_tool("tool:post", {"tool_name": name, "result": "text"})
@@ -115,7 +114,7 @@ async def test_turn_listener_off_the_record_takes_nothing() -> None:
     assert heard.sink.calls == [("end",)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("answer_at_end", "roles"), [(True, ["user", "assistant", "end", "drain"]), (False, ["user", "end", "drain"])]
 )
 async def test_turn_listener_cut_off_answer_is_heard_by_option(answer_at_end: bool, roles: list[str]) -> None:

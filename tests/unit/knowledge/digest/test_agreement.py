@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.digest.agreement import (
     MOST_CHARS,
     QuotedPlace,
@@ -13,6 +11,7 @@ from agent_memory.knowledge.digest.agreement import (
     find_sentence_before,
     tells_decision,
 )
+from tests.rows import check_rows
 
 POLICY = "# Policy\n\nAllowed:\n\n- retrying GET requests\n\nForbidden:\n\n- retrying POST requests\n"
 
@@ -33,7 +32,7 @@ def choose(text: str, quote: str, statement: str, heading: str = "") -> str:
     return words
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("statement", "text"),
     [
         ("The ferry to Bergen leaves at 10:30 from pier 4.", "The ferry to Bergen leaves at 10:30\nfrom pier 4"),
@@ -51,7 +50,7 @@ def test_statement_that_repeats_its_sentence_is_kept(statement: str, text: str) 
     assert choose(text, text, statement, "Runbook \u203a Backups") == statement
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("statement", "sentence"),
     [
         ("The engine was serviced.", "The engine was not serviced."),
@@ -84,7 +83,7 @@ def test_statement_that_says_else_stores_its_sentence(statement: str, sentence: 
     assert choose(sentence, sentence, statement, "Why it is not slow") == sentence
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("quote", "words"),
     [
         ("Should we deploy on Fridays?", ""),
@@ -104,7 +103,7 @@ def test_lead_that_denies_a_list_item_is_stored_with_it() -> None:
     assert choose(POLICY, "retrying POST", "Forbidden: retrying POST requests") == "Forbidden: retrying POST requests"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "quote", "words"),
     [
         ("- push to main\n", "push", "Forbidden\n- push to main"),
@@ -147,7 +146,7 @@ def test_sentence_with_a_long_lead_is_refused() -> None:
     assert choose_words("Push to main.", QuotedPlace("Push.", "Push.", before=before)) == ("Push.", "")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "quote", "sentence"),
     [
         ("**Not ready?** v1 lives on.", "v1", "v1 lives on."),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.entities import find_mentions
 from agent_memory.knowledge.entities.name_finder import find_identifiers, is_identifier
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "name", "kind"),
     [
         ("see src/app/main.py for it", "src/app/main.py", "file"),
@@ -55,7 +54,7 @@ def test_names_are_told_by_their_form(text: str, name: str, kind: str) -> None:
     assert [(mention.name, mention.kind) for mention in find_mentions(text)] == [(name, kind)]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "the hosts db-orders-1 and db-orders-2",
@@ -100,7 +99,7 @@ def test_what_stands_in_an_address_is_not_named_again() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("name", "is_one"),
     [("src/app/main.py", True), ("PROJ-123", True), ("Kestrel Systems", False), ("the file main.py", False)],
 )

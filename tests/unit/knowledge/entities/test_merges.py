@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.entities.merges import MERGED, get_merges, merge, split
 from agent_memory.models import Entity
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from agent_memory.models.record import Trust
@@ -89,7 +90,7 @@ def test_what_was_merged_stands_in_the_metadata_beside_what_was_there() -> None:
     assert merged == Entity.from_record("bob", merged.id, merged.to_record())
 
 
-@pytest.mark.parametrize("other", [entity(0), entity(1, group="acme:1")])
+@check_rows("other", [entity(0), entity(1, group="acme:1")])
 def test_one_record_and_records_of_two_groups_cannot_be_merged(other: Entity) -> None:
     with pytest.raises(ValidationError):
         merge(entity(0), other)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-
 from agent_memory.knowledge.entities import Gazetteer, find_mentions
 from agent_memory.knowledge.entities.name_finder import KNOWN, REPEATED, SEEN_ONCE, KnownName
+from tests.rows import check_rows
 
 
 def names(text: str, gazetteer: Gazetteer | None = None, speaker: str = "") -> list[tuple[str, str]]:
@@ -26,7 +25,7 @@ def test_find_mentions_name_counts_more_if_repeated() -> None:
     assert (once.confidence, {mention.confidence for mention in twice}, len(twice)) == (SEEN_ONCE, {REPEATED}, 2)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "The CI pipeline is red again",
@@ -49,7 +48,7 @@ def test_find_mentions_ordinary_sentences_name_nothing(text: str) -> None:
     assert names(text) == []
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "expected"),
     [
         ('I loved "Becoming Nicole" a lot', "Becoming Nicole"),
@@ -131,9 +130,7 @@ def test_find_mentions_code_names_only_identifiers() -> None:
     assert names(text) == [("data/x.csv", "file"), ("Carol", "name"), ("@priya", "name")]
 
 
-@pytest.mark.parametrize(
-    "text", ["Then Bob's flat in Paris, Rome's rival: see a/b.py and c.py", "The " + "Anna " * 3000]
-)
+@check_rows("text", ["Then Bob's flat in Paris, Rome's rival: see a/b.py and c.py", "The " + "Anna " * 3000])
 def test_find_mentions_spans_fit_and_do_not_overlap(text: str) -> None:
     found = find_mentions(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in found)

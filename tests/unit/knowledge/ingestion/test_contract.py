@@ -16,6 +16,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.knowledge.entities.entity_repository import EntityReader
 from agent_memory.knowledge.llm.language_model import Asking
 from agent_memory.models import Entity
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from agent_memory.ingestion import MemoryIngestor
@@ -27,7 +28,7 @@ SESSION = SimpleNamespace(tenant_id="acme", id="7f3a")
 GROUP = "acme:7f3a"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("method", "arguments"),
     [
         (ingestion.MemoryIngestor.ingest_turn, "turn session"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.file_formats import read_transcript
+from tests.rows import check_rows
 
 ADA = ReceivedTurn("I moved from Berlin to Lisbon last month.", "person", "Ada")
 BO = ReceivedTurn("Who owns the billing service now?", "person", "Bo")
@@ -37,14 +36,14 @@ NO_TALK = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@check_rows("form", FORMS.values(), ids=FORMS)
 def test_a_talk_is_known_in_each_form_in_which_people_write_one(form: str) -> None:
     talk = read_transcript(form.format(ada=ADA.text, bo=BO.text), "standup.md")
     assert talk is not None
     assert list(talk.turns) == [ADA, BO, ADA, BO]
 
 
-@pytest.mark.parametrize("text", NO_TALK.values(), ids=NO_TALK)
+@check_rows("text", NO_TALK.values(), ids=NO_TALK)
 def test_what_only_looks_like_one_is_none(text: str) -> None:
     assert read_transcript(text, "notes.md") is None
 
@@ -77,7 +76,7 @@ def test_a_talk_that_has_grown_is_the_same_conversation() -> None:
     assert (first.key, first.title) == (later.key, "standup.md")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("heading", "name", "day"),
     [
         ("# Standup 2026-03-02\n", "2025-01-01.md", datetime(2026, 3, 2, tzinfo=UTC)),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from agent_memory.compat.sigil_operations import ChosenCandidate
 from agent_memory.knowledge import Asking, ModelBudget
 from agent_memory.knowledge.llm.language_model import ModelFailure, read_rows
 from agent_memory.language.prompt_text import estimate_tokens
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +132,7 @@ async def test_an_answer_without_end_is_none() -> None:
     assert (await asked(Asking(model)))[0] is None
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("answer", "found"),
     [
         ('[{"id": 1}, {"id": 2}]', ([1, 2], 0)),

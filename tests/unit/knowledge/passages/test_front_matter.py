@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_memory.knowledge.intake.document_index import FrontMatter, read_front_matter
+from tests.rows import check_rows
 
 
 def test_front_matter_is_read() -> None:
@@ -20,8 +19,8 @@ def test_front_matter_is_read() -> None:
     assert said.metadata == {"document_id": "runbook-7", "aliases": ["the runbook", "RB"], "type": "guide"}
 
 
-@pytest.mark.parametrize("mark", ["\ufeff", ""])
-@pytest.mark.parametrize("end", ["\r\n", "\n"])
+@check_rows("mark", ["\ufeff", ""])
+@check_rows("end", ["\r\n", "\n"])
 def test_byte_order_mark_and_line_ends_are_no_hindrance(mark: str, end: str) -> None:
     text = end.join(["---", "date: 2026-02-03T10:00:00+02:00", "---", "Text."])
     assert read_front_matter(mark + text).written_at == datetime(2026, 2, 3, 8, tzinfo=UTC)
@@ -32,7 +31,7 @@ def test_date_goes_before_created() -> None:
     assert read_front_matter(text).written_at == datetime(2026, 2, 3, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "No front matter.",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.passages.sections import MOST_CHARS, cut_passages, leave_out
+from tests.rows import check_rows
 
 POLICY = """# Retry policy
 
@@ -50,7 +49,7 @@ def test_rule_at_the_start_is_not_front_matter() -> None:
     assert "The ferry leaves" in "\n".join(texts)
 
 
-@pytest.mark.parametrize("heading", ["## Berth\n\n", "Berth\n-----\n\n", "== Berth\n\n"])
+@check_rows("heading", ["## Berth\n\n", "Berth\n-----\n\n", "== Berth\n\n"])
 def test_heading_path_is_repeated(heading: str) -> None:
     text = f"# Harbour\n\nIt is old.\n\n{heading}{'The pier is long. ' * 200}"
     first, *others = cut_passages(text)
@@ -113,7 +112,7 @@ def test_settings_keep_comments_and_the_keys_above() -> None:
     assert table.text == "[pool]\n\nsize = 3"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         POLICY * 20,
@@ -174,7 +173,7 @@ def test_no_word_is_lost_or_moved() -> None:
     assert words == text.replace("# Retry policy\n", "").split()
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "markup",
     [
         "[a]: https://a.example\n[b c]: https://b.example/x",
@@ -196,6 +195,6 @@ def test_cut_passages_of_words_next_to_markup_keeps_both() -> None:
     assert passage.text == "[a]: https://a.example\nSee [a] for the plan."
 
 
-@pytest.mark.parametrize("purged", ["# \u2588\u2588\u2588", "\u2588\u2588\u2588", "## Keys\n\n\u2588\u2588\u2588"])
+@check_rows("purged", ["# \u2588\u2588\u2588", "\u2588\u2588\u2588", "## Keys\n\n\u2588\u2588\u2588"])
 def test_passages_of_purged_words_are_left_out(purged: str) -> None:
     assert [passage.text for passage in cut_passages(f"# Port\n\nIt is 8080.\n\n{purged}\n")][1:] == []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.passages.structure import find_words
+from tests.rows import check_rows
 
 TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door is red."
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("quote", "found"),
     [
         ("The boat is moored", "The boat is moored"),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_memory.knowledge.topics.consolidation import HEADINGS, REST, TopicItem, consolidate
 from agent_memory.knowledge.topics.markdown import render
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
 from agent_memory.knowledge.topics.page_files import cut_rendered, page_file, read_page_file, shortened_file
+from tests.rows import check_rows
 
 NOW = datetime(2026, 1, 11, 10, 45, tzinfo=UTC)
 
@@ -38,7 +37,7 @@ def page_of(items: list[TopicItem]) -> Page:
     return consolidate(Page("Lea"), items, now=NOW).page
 
 
-@pytest.mark.parametrize("gone", [{1}, {2}, {3}, {4}, {5}, {3, 4}, {1, 5}, {1, 2, 3, 4}, {6}, {7}, {3, 4, 7}, {9}])
+@check_rows("gone", [{1}, {2}, {3}, {4}, {5}, {3, 4}, {1, 5}, {1, 2, 3, 4}, {6}, {7}, {3, 4, 7}, {9}])
 def test_what_is_left_is_the_page_that_the_other_items_make(gone: set[int]) -> None:
     ids = {f"mem-{number:012x}" for number in gone}
     text = render(page_of(ITEMS))

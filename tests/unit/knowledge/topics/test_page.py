@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent_memory.knowledge.topics.markdown import count_tokens, escape, join_parts, parse, render, split, unescape
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
+from tests.rows import check_rows
 
 HOSTILE = (
     "```\nrm -rf /\n```",
@@ -176,7 +177,7 @@ def test_what_does_not_fit_stands_in_further_parts() -> None:
     assert join_parts(parts) == page
 
 
-@pytest.mark.parametrize("count", [17, 30, 47])
+@check_rows("count", [17, 30, 47])
 def test_parts_are_about_as_long_as_each_other_and_none_has_a_line_left_over(count: int) -> None:
     page = Page(
         "Lea", (Section("A", tuple(PageClaim(f"Lea said thing {at + 100}.", (note(at),)) for at in range(count))),)

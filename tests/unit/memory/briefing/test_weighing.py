@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.memory.briefing_passages import SentencePlace, get_worth
+from tests.rows import check_rows
 
 MIDDLE = SentencePlace(turn=2, turns=10, by_person=True)
 MODEL = SentencePlace(turn=2, turns=10)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("more", "less"),
     [
         ("Retry exactly 429 and 408, never any other code.", "The logs of last night are in the channel."),
@@ -23,7 +22,7 @@ def test_what_settles_something_says_more(more: str, less: str) -> None:
     assert get_worth(more, MIDDLE) > get_worth(less, MIDDLE)
 
 
-@pytest.mark.parametrize("question", ["Should we cap it at 30?", "\u4e0a\u9650\u306f30\u3067\u3059\u304b\uff1f"])
+@check_rows("question", ["Should we cap it at 30?", "\u4e0a\u9650\u306f30\u3067\u3059\u304b\uff1f"])
 def test_a_question_says_nothing(question: str) -> None:
     assert get_worth(question, MIDDLE) == 0
 

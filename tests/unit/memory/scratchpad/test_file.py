@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agent_memory.errors import ValidationError
 from agent_memory.memory.scratchpad_file import RenderedEntry, read_edits, render_file
 from agent_memory.models import Memory, new_memory_id
+from tests.rows import check_rows
 from tests.support import memory_of
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -192,7 +193,7 @@ def test_an_id_nobody_rendered_is_taken_as_a_change() -> None:
     assert set(edits.changed) == {unknown}
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# only a remark\n"])
+@check_rows("text", ["", "\n", "# only a remark\n"])
 def test_an_emptied_file_without_its_last_line_says_nothing(text: str) -> None:
     assert not read_edits(text)
 
@@ -202,7 +203,7 @@ def test_an_emptied_list_takes_everything_out() -> None:
     assert read_edits(edited(render_file(pad, "bob"), [])).removed == [memory.id for memory in pad]
 
 
-@pytest.mark.parametrize(
+@check_rows(
     "text",
     [
         "content: x",
@@ -231,7 +232,7 @@ def test_what_is_no_list_of_entries_is_refused(text: str) -> None:
         read_edits(text)
 
 
-@pytest.mark.parametrize("tags", ["5", "x", "{a: b}", "[[1], {}]", "true", "2026-01-01", "null"])
+@check_rows("tags", ["5", "x", "{a: b}", "[[1], {}]", "true", "2026-01-01", "null"])
 def test_odd_tags_are_an_edit_for_the_write_path_to_judge(tags: str) -> None:
     memory = memory_of("tea")
     text = render_file([memory], "bob").replace("category: note", f"category: note\n  tags: {tags}")

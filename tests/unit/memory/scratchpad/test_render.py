@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.scratchpad import MARKER, estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings
+from tests.rows import check_rows
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def test_an_entry_that_does_not_fit_is_skipped_for_a_shorter_one_and_that_is_sai
     assert rendered.text.endswith("1 more did not fit; memory_search finds them.")
 
 
-@pytest.mark.parametrize("budget", [1, 10, 50])
+@check_rows("budget", [1, 10, 50])
 def test_a_budget_too_small_for_one_entry_shows_nothing(budget: int) -> None:
     rendered = render([memory_of("tea")], "bob", ScratchpadSettings(token_budget=budget))
     assert (rendered.text, rendered.tokens, rendered.omitted) == ("", 0, 1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from agent_memory.scratchpad import Selection
+from tests.rows import check_rows
 from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def test_a_promotion_moves_a_memory_up() -> None:
     assert chosen(at("old", -9, promoted_at=NOON + 2 * HOUR), at("new", 1)) == ["old", "new"]
 
 
-@pytest.mark.parametrize(("count", "expected"), [(2, ["new", "old"]), (3, ["old", "new"]), (4, ["old", "new"])])
+@check_rows(("count", "expected"), [(2, ["new", "old"]), (3, ["old", "new"]), (4, ["old", "new"])])
 def test_frequent_access_moves_a_memory_up(count: int, expected: list[str]) -> None:
     assert chosen(at("old", -9, access_count=count, last_accessed=NOON + 2 * HOUR), at("new", 1)) == expected
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agent_memory.care.account import HeldRecord, SearchedNames, find_known_names
+from tests.rows import check_rows
 
 
 def entity(last: str, name: str, *aliases: str, into: str = "", kind: str = "entity") -> HeldRecord:
@@ -35,7 +34,7 @@ def test_a_name_that_no_entity_has_is_looked_for_all_the_same() -> None:
     assert find_known_names("Zoe", [entity("1", "Ann"), entity("2", "Zoe", kind="topic")]) == SearchedNames(("Zoe",))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("name", "text"),
     [
         ("Ann", "Ann likes tea."),
@@ -55,12 +54,12 @@ def test_a_name_is_found_as_a_word_of_its_own(name: str, text: str) -> None:
     assert SearchedNames((name,)).are_in(text)
 
 
-@pytest.mark.parametrize("text", ["Annual report", "JoAnn", "annsley", "Ann_2", ""])
+@check_rows("text", ["Annual report", "JoAnn", "annsley", "Ann_2", ""])
 def test_a_name_within_another_word_is_none(text: str) -> None:
     assert not SearchedNames(("Ann",)).are_in(text)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("data", "earlier", "concerned"),
     [
         ({"content": "Ann likes tea."}, (), True),

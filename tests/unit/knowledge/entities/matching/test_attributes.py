@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent_memory.knowledge.entities import Described
 from agent_memory.knowledge.entities.matching.comparison import weigh_attributes
 from agent_memory.knowledge.entities.matching.profiles import Profile, WordWeights
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.entities.matching.comparison import NameEvidence
@@ -24,7 +25,7 @@ def said(key: str, one: str, other: str) -> list[NameEvidence]:
     return list(weigh_attributes(ours, theirs, WordWeights([ours, theirs])))
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("key", "one", "other"),
     [
         ("phone", "404/351-9533", "(404) 351 9533"),
@@ -43,7 +44,7 @@ def test_some_attributes_tell_who_it_is(key: str, one: str, other: str) -> None:
     assert evidence.weight >= 2
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("key", "one", "other"),
     [
         ("year", "2001", "in 2001"),
@@ -61,7 +62,7 @@ def test_others_only_speak_for_it(key: str, one: str, other: str) -> None:
     assert not evidence.blocks
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("key", "one", "other", "blocks"),
     [
         ("phone", "404 351 9533", "404 351 9534", ""),
@@ -80,7 +81,7 @@ def test_others_speak_against_it(key: str, one: str, other: str, blocks: str) ->
     assert evidence.blocks == blocks
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("key", "one", "other"),
     [
         ("email", "a@b.de", "c@d.de"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities.matching.word_similarity import distance, likeness, misspelt, nearness, numeronym
+from tests.rows import check_rows
 
 LETTERS = st.text(alphabet="abcé", max_size=9)
 
@@ -45,7 +46,7 @@ def test_nearness_is_the_same_both_ways_and_one_for_equal_words(one: str, other:
     assert (nearness(one, other) == 1) == (one == other)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other"),
     [("auth", "authentication"), ("service", "services"), ("kubernets", "kubernetes"), ("mgmt", "management")],
 )
@@ -53,7 +54,7 @@ def test_words_that_are_short_for_others_or_misspelt_are_near(one: str, other: s
     assert 0 < nearness(one, other) < 1
 
 
-@pytest.mark.parametrize(("one", "other"), [("db1", "db12"), ("cat", "cut"), ("in", "inn"), ("east", "west")])
+@check_rows(("one", "other"), [("db1", "db12"), ("cat", "cut"), ("in", "inn"), ("east", "west")])
 def test_short_words_and_words_with_digits_are_near_only_to_themselves(one: str, other: str) -> None:
     assert nearness(one, other) == 0
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities import Described, Match, Matching
 from agent_memory.knowledge.entities.matching import Matcher
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,7 @@ def test_nothing_is_found_among_nothing() -> None:
     assert len(Matcher()) == 0
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("known", "asked", "stage"),
     [
         ("Acme GmbH", "ACME", "exact"),
@@ -61,7 +62,7 @@ def test_a_match_says_which_stage_found_it(known: str, asked: str, stage: str) -
     assert 0.5 <= match.score <= 1
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("flag", "known", "asked", "stage"),
     [
         ("exact_match_enabled", "Acme GmbH", "ACME", "exact"),
@@ -127,7 +128,7 @@ def test_a_number_in_one_name_only_stays_a_suggestion_among_equal_attributes() -
     assert "a number in one name only" in match.evidence
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other", "contradict"),
     [
         ("Acme GmbH", "Acme Inc.", True),
@@ -157,7 +158,7 @@ def test_who_is_as_likely_another_is_not_merged_unasked() -> None:
     assert match.decision == "suggest"
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("known", "asked", "decision"),
     [
         (person("Robert Smith", email="bob@example.com"), person("bob", email="bob@example.com"), "merge"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.entities import Described
 from agent_memory.knowledge.entities.matching import Matcher
+from tests.rows import check_rows
 
 MERGED = [
     ("Bob Smith", "bob smith", "person"),
@@ -114,16 +113,16 @@ def decided(one: str, other: str, kind: str) -> str:
     return match.decision if match else "apart"
 
 
-@pytest.mark.parametrize(("one", "other", "kind"), MERGED)
+@check_rows(("one", "other", "kind"), MERGED)
 def test_names_of_one_thing_are_taken_for_one(one: str, other: str, kind: str) -> None:
     assert (decided(one, other, kind), decided(other, one, kind)) == ("merge", "merge")
 
 
-@pytest.mark.parametrize(("one", "other", "kind"), SUGGESTED)
+@check_rows(("one", "other", "kind"), SUGGESTED)
 def test_names_that_may_be_of_one_thing_are_only_suggested(one: str, other: str, kind: str) -> None:
     assert (decided(one, other, kind), decided(other, one, kind)) == ("suggest", "suggest")
 
 
-@pytest.mark.parametrize(("one", "other", "kind"), APART)
+@check_rows(("one", "other", "kind"), APART)
 def test_names_of_two_things_are_kept_apart(one: str, other: str, kind: str) -> None:
     assert (decided(one, other, kind), decided(other, one, kind)) == ("apart", "apart")

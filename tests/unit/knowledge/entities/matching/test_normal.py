@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.entities.matching import normal_form
 from agent_memory.knowledge.entities.matching.normal_forms import legal_forms, split_words
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("name", "kind", "form"),
     [
         ("Müller", "", "mueller"),

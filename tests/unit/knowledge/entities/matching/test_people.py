@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.entities.matching.word_similarity import compatible, kinship, mailbox, nickname, owns
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("one", "other", "stand"),
     [
         ("bob smith", "smith bob", "turned"),
@@ -51,7 +50,7 @@ def test_given_names_are_used_for_others_of_their_group_alone() -> None:
     assert not nickname("zaphod", "trillian")
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("address", "words"),
     [
         ("Bob.Smith@example.com", ["bob", "smith"]),
@@ -66,7 +65,7 @@ def test_an_address_has_the_words_of_a_name_unless_it_is_a_role(address: str, wo
     assert mailbox(address) == words
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("mail", "name", "owned"),
     [
         ("bob smith", "bob smith", "full"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_memory.knowledge.entities.matching.profiles import (
     find_codes,
     find_marks,
@@ -14,9 +12,10 @@ from agent_memory.knowledge.entities.matching.profiles import (
     opposite,
     variant,
 )
+from tests.rows import check_rows
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "codes"),
     [
         ("panasonic th-42px80u 42' plasma", {"th42px80u", "42px80u"}),
@@ -33,7 +32,7 @@ def test_codes_are_written_without_hyphens_and_measures_are_none(text: str, code
     assert bool(find_codes(text)) == bool(codes)
 
 
-@pytest.mark.parametrize(
+@check_rows(
     ("text", "models"),
     [
         ("panasonic th-42px80u 42' plasma", {"th42px80u", "42px80u"}),
