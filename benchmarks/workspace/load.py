@@ -14,26 +14,14 @@ from agent_memory.errors import AgentMemoryError, ConflictError
 from agent_memory.workspace import Workspace
 from benchmarks.harness import get_percentile
 
-_DECLARATION: Final = """
-workspace: load
-tables:
-  counters:
-    key: number
-    columns: {number: {type: integer, required: true}, value: {type: integer, default: 0}, text: text}
-    search: [text]
-  events:
-    kind: log
-    columns: {process: {type: integer, required: true}, number: {type: integer, required: true}, text: text}
-"""
+DECLARATION: Final = Path(__file__).with_name("load.yaml")
 _COUNTERS: Final = 20
 _TEXT: Final = "The crew measures the roof twice before it orders shingles, vents and flashing. " * 3
 
 
 def run(folder: Path, processes: int, operations: int, url: str | None, *, as_json: bool) -> int:
     """Load a workspace; print what was measured; return 1 where something is wrong."""
-    declaration = folder / "load.yaml"
-    declaration.write_text(_DECLARATION)
-    workspace = Workspace.create(folder / "load", declaration, url=url)
+    workspace = Workspace.create(folder / "load", DECLARATION, url=url)
     for number in range(_COUNTERS):
         workspace.tables.save("counters", {"number": number, "text": _TEXT})
     begun = time.monotonic()

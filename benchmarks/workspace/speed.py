@@ -11,38 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.workspace import Workspace
 from benchmarks.harness import get_percentile, measure_calls
+from benchmarks.workspace.load import DECLARATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_DECLARATION: Final = """
-workspace: speed
-tables:
-  chapters:
-    key: number
-    columns: {number: {type: integer, required: true}, title: text, summary: text, body: text}
-  tactics:
-    columns: {name: text, description: text}
-    search: [name, description]
-  counters:
-    key: number
-    columns: {number: {type: integer, required: true}, value: {type: integer, default: 0}, text: text}
-    search: [text]
-  events:
-    kind: log
-    columns: {process: {type: integer, required: true}, number: {type: integer, required: true}, text: text}
-files: {prompts: prompts/*.md}
-"""
 _WORDS: Final = [f"{a}{b}{c}" for a in "bdfgklmnprstvz" for b in "aeiou" for c in ("n", "r", "st", "l", "")]
 _WRITERS: Final = 16
 
 
 def run(folder: Path, megabytes: int, *, as_json: bool) -> int:
     """Measure; print; return 1 where something is slower than wanted."""
-    declaration = folder / "speed.yaml"
-    declaration.write_text(_DECLARATION)
-    workspace = Workspace.create(folder / "speed", declaration)
+    workspace = Workspace.create(folder / "speed", DECLARATION)
     chance = random.Random(7)
     _fill(workspace, chance, megabytes)
     database = workspace.folder / ".workspace" / "rows.db"
