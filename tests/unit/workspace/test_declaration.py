@@ -40,7 +40,7 @@ HEAD = "workspace: book\ntables:\n"
             HEAD + "  a: {columns: {b: text}}\nphases:\n  - {name: p, over: a, agents: [w]}\n",
             "needs kind rows and a key",
         ),
-        (HEAD + "  a: {columns: {b: text}}\nphases:\n  - {name: p, agents: []}\n", "at least 1 item"),
+        (HEAD + "  a: {columns: {b: text}}\nphases:\n  - {name: p, agents: []}\n", "at least one is needed"),
         (HEAD + "  a: {columns: {b: text}}\nfiles: {x: ../y}\n", "x.yaml:4:9: files.x: a pattern stays inside"),
         (HEAD + "  a: {columns: {b: text}}\ntools: {t: {operation: get, table: z}}\n", "'z' is no table"),
         (HEAD + "  a: &x {columns: {b: text}}\n  c: *x\n", "aliases"),
@@ -156,5 +156,25 @@ phases:
         "x.yaml:4:67: 'key' stands here twice",
         "x.yaml:5:11: tables.terms.key: no column 'name'; there are term",
         "x.yaml:6:69: tables.links.columns.at: references 'nowhere', which is no table",
-        "x.yaml:8:35: phases.0.agents: tuple should have at least 1 item after validation, not 0",
+        "x.yaml:8:35: phases.0.agents: at least one is needed",
+    ]
+
+
+def test_a_wrong_name_or_column_hides_no_other_fault() -> None:
+    text = """
+workspace: Book
+tables:
+  chapters:
+    key: numbr
+    columns: {number: intger, at: {type: text, references: nowhere}}
+"""
+    types = "'text', 'integer', 'real', 'boolean', 'json', 'timestamp' or 'file'"
+    name = "a name is made of lower-case letters, digits and _, and begins with a letter"
+    with pytest.raises(DeclarationError) as caught:
+        parse_declaration(text, "x.yaml")
+    assert str(caught.value).splitlines() == [
+        f"x.yaml:2:1: workspace: {name}",
+        "x.yaml:5:5: tables.chapters.key: no column 'numbr'; there are number, at",
+        f"x.yaml:6:15: tables.chapters.columns.number.type: 'intger' is not {types}",
+        "x.yaml:6:31: tables.chapters.columns.at: references 'nowhere', which is no table",
     ]

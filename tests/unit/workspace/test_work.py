@@ -71,3 +71,8 @@ def test_a_step_that_is_left_or_not_produced_is_released(book: Workspace) -> Non
     with pytest.raises(ValidationError, match="must produce summary"):
         list(book.work("analyst"))
     assert list_statuses(book, "analyst") == ["ready", "ready"]
+
+
+def test_work_of_an_unknown_agent_is_refused(book: Workspace) -> None:
+    with pytest.raises(ValidationError, match="there are librarian, analyst, writer, editor, binder"):
+        next(book.work("analist"))

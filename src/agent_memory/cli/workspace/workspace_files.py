@@ -58,7 +58,8 @@ async def init(
         declaration = _write_example(folder) if file is None else file
         workspace = Workspace.create(folder, declaration, url=get_url(place))
     if file is None:
-        place.screen.note(f"The declaration is {declaration}. Edit it, then run `agent-memory workspace check` on it.")
+        command = f"agent-memory workspace check {declaration}"
+        place.screen.note(f"The declaration is {declaration}. Edit it, then run `{command}`.")
     steps = workspace.next_steps()
     place.screen.document({"workspace": workspace.declaration.workspace, "folder": str(workspace.folder)})
     place.screen.show(f"{workspace.declaration.workspace} begins in {workspace.folder}.")

@@ -14,18 +14,16 @@ from agent_memory.errors import DeclarationError
 from agent_memory.files.yaml_loader import BoundedComposer
 from agent_memory.workspace.declaration.checks import find_faults
 from agent_memory.workspace.declaration.json_schemas import find_new_refused_patterns, find_refused_patterns
-from agent_memory.workspace.declaration.model import OWN_COLUMNS, Declaration, Label
+from agent_memory.workspace.declaration.model import OWN_COLUMNS, Declaration, Label, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.workspace.declaration.model import Column, Table
+    from agent_memory.workspace.declaration.model import Column
 
 _MAX_BYTES: Final = 1_000_000
 _SHOWN: Final = 20
-_MIN_DEPTH: Final = 2
-"""Parts of the place of a fault inside a named section."""
 _Place = tuple[str | int, ...]
 _LABEL: Final = next(rule.pattern for rule in get_args(Label) if isinstance(rule, pydantic.StringConstraints))
 
@@ -86,7 +84,7 @@ def parse_declaration(text: str, name: str = "declaration") -> Declaration:
         faults += [_describe_fault(item, places) for item in own_errors]
         declaration, broken = _validate_rest(value, [item["loc"] for item in errors])
     for place, message in find_faults(declaration) if declaration is not None else ():
-        if not broken & set(re.findall(r"\w+", message)):  # else it may only follow from another fault
+        if not any(re.search(pattern, message) for pattern in broken):
             faults.append(DeclarationFault(*_locate(place, places), message))
     if faults or declaration is None:
         raise _build_error(name, faults)
@@ -94,22 +92,31 @@ def parse_declaration(text: str, name: str = "declaration") -> Declaration:
 
 
 def _validate_rest(value: Any, errors: list[_Place]) -> tuple[Declaration | None, frozenset[str]]:
-    """Return a declaration without its wrong parts, and the names that belong to them.
+    """Return a declaration without its wrong parts, and patterns of following faults.
 
     So faults of shape do not hide the others. None if the parts cannot be left out.
     """
     rest = copy.deepcopy(value)
     broken: set[str] = set()
     for place in errors:
-        if not isinstance(rest, dict) or len(place) < _MIN_DEPTH:
+        section, *names = place or ("",)
+        if section == "workspace" and isinstance(rest, dict):
+            rest["workspace"] = "unnamed"
+            continue
+        if not names or not isinstance(rest.get(section), dict | list):
             return None, frozenset()
-        section, *names = place
-        broken.add(str(names[0]))
+        table = rest[section].get(names[0]) if section == "tables" else None
         if section == "phases":
-            broken |= {str(item.get("name")) for item in value["phases"] if isinstance(item, dict)}
-            rest.pop("phases", None)
-        elif isinstance(rest.get(section), dict):
+            broken.add("done: .* is no phase")
+            rest["phases"] = []
+        elif isinstance(table, dict) and names[1:2] == ["columns"] and names[2:] and isinstance(table["columns"], dict):
+            table["columns"][names[2]] = {}  # a text: what needs another type is left out, too
+            rest = {key: part for key, part in rest.items() if key not in ("logs", "tools")}
+        elif isinstance(table, dict) and names[1:] and names[1] not in Table.model_fields:
+            table.pop(names[1], None)
+        else:
             rest[section].pop(names[0], None)
+            broken.add(rf"\b{re.escape(str(names[0]))}\b")
     try:
         return Declaration.model_validate(rest), frozenset(broken)
     except pydantic.ValidationError:
@@ -142,6 +149,8 @@ def _describe_fault(error: Any, places: dict[_Place, tuple[int, int]]) -> Declar
     elif kind == "string_type" and "[key]" in error["loc"]:
         where = where[:-1]
         message = f"{'.'.join(map(str, where))}: YAML reads a name here as no text (no, on, 1 and the like); quote it"
+    elif kind == "too_short":
+        message = f"{name}: at least one is needed"
     elif kind == "model_type" and not where:
         message = "a declaration is a mapping with `workspace` and `tables`"
     else:
