@@ -274,7 +274,7 @@ def open_folder(folder: Path, url: str | None, clock: Clock | None) -> OpenWorks
     """Open the workspace of a folder, and apply additions to its declaration.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: It does not exist.
         DeclarationError: The declaration is wrong, or was changed in a way that rows might not fit.
         StorageError: The database is missing, empty or damaged.
     """

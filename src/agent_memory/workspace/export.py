@@ -109,7 +109,7 @@ def _import_row(
         if target is not None and core.declaration.tables[target].key is None and values.get(column_name) is not None:
             values[column_name] = ids.get(
                 (target, values[column_name]), values[column_name]
-            )  # rows without a key are numbered anew
+            )  # rows without a key get new numbers
     if table.kind == "singleton":
         prepared = core.writer.prepare(name, values, NOBODY, is_complete=False)
         core.writer.change(transaction, None, prepared)
@@ -246,7 +246,7 @@ def canonical(core: WorkspaceCore) -> str:
 def iter_rows(
     core: WorkspaceCore, transaction: Transaction, name: str, columns: list[str] | None = None, caller: Caller = NOBODY
 ) -> Iterator[dict[str, Any]]:
-    """Yield all shown rows of a table, in the order of their keys."""
+    """Yield the shown rows of a table in the order of keys."""
     offset = 0
     while True:
         page = core.reader.many(transaction.connection, name, caller, columns=columns or (), offset=offset)

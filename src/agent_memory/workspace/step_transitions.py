@@ -385,7 +385,7 @@ def _list_unsettled(
         values.pop("ws_state")
         row_ids.add(row["id"])
     if not inserted and values.keys() & set(unique) and row["ws_state"] == RowState.SHOWN:
-        values["ws_state"] = int(RowState.PROPOSAL)  # until then: another row may have taken its value meanwhile
+        values["ws_state"] = int(RowState.PROPOSAL)  # until then: another row may have taken its value
         row_ids.add(row["id"])
         gives_up = True
     return row_ids | (find_rivals(transaction, transaction.schema.declared[table], unique, row) if gives_up else set())

@@ -102,22 +102,12 @@ def build_schema(declaration: Declaration, namespace: str | None = None) -> Sche
     return Schema(
         metadata=metadata,
         declared=declared,
-        meta=_build_table(
-            "ws_meta",
-            metadata,
-            _build_text_column("key", primary_key=True),
-            _build_text_column("value", nullable=False),
-        ),
+        meta=_build_own_table(metadata, "ws_meta"),
         history=_build_history(metadata),
-        texts=_build_table(
-            "ws_texts",
-            metadata,
-            _build_text_column("hash", primary_key=True),
-            _build_text_column("content", nullable=False),
-        ),
+        texts=_build_own_table(metadata, "ws_texts"),
         steps=_build_steps(metadata),
-        leases=_build_leases(metadata),
-        marks=_build_marks(metadata),
+        leases=_build_own_table(metadata, "ws_leases"),
+        marks=_build_own_table(metadata, "ws_marks"),
     )
 
 
@@ -127,20 +117,21 @@ def _build_declared_table(metadata: sa.MetaData, name: str, table: Table) -> sa.
         for column_name, column in table.columns.items()
         if column_name not in _OWN_TIMES
     ]
-    built = _build_table(
+    built = sa.Table(
         name,
         metadata,
         sa.Column("id", WHOLE, primary_key=True),
         *columns,
-        _build_text_column("created_at", nullable=False),
-        _build_text_column("updated_at", nullable=False),
+        sa.Column("created_at", TEXT, nullable=False),
+        sa.Column("updated_at", TEXT, nullable=False),
         sa.Column("ws_state", WHOLE, nullable=False),
         sa.Column("ws_version", WHOLE, nullable=False),
-        _build_text_column("ws_step"),
+        sa.Column("ws_step", TEXT),
         sa.Column("ws_attempt", WHOLE),
         sa.Column("ws_ordinal", WHOLE),
-        _build_text_column("ws_trust"),
+        sa.Column("ws_trust", TEXT),
         sa.UniqueConstraint("ws_step", "ws_attempt", "ws_ordinal", name=get_index_name("once", name)),
+        sqlite_strict=True,
     )
     shown = built.c.ws_state == int(RowState.SHOWN)
     for column_name in table.unique_columns():
@@ -181,80 +172,49 @@ def _build_column(name: str, column: Column, namespace: str | None) -> sa.Column
     return sa.Column(name, _TYPES.get(column.type, TEXT), nullable=not column.required)
 
 
+_OWN_TABLES: Final = {
+    "ws_meta": "key text primary, value text required",
+    "ws_texts": "hash text primary, content text required",
+    "ws_history": (
+        "seq whole primary, tbl text required, row_id whole required, op text required, changed text required, "
+        "agent text, session text, step text, attempt whole, epoch whole required, at text required"
+    ),
+    STEPS: (
+        "id whole primary, name text required, status text required, done_attempt whole, failures whole required, "
+        "message text, ws_trust text, ws_version whole required"
+    ),
+    "ws_leases": (
+        "name text primary, owner text, fence whole required, attempt whole required, epoch whole required, "
+        "expires_at text"
+    ),
+    "ws_marks": (
+        "name text primary, seq whole required, epoch whole required, declaration text required, "
+        "manifest text required, made_by text, made_at text required, dump text, dump_sha256 text"
+    ),
+}
+"""Columns of our own tables: name, type, and `primary` or `required`."""
+
+
+def _build_own_table(metadata: sa.MetaData, name: str, **options: Any) -> sa.Table:
+    columns: list[sa.Column[Any]] = []
+    for specification in _OWN_TABLES[name].split(", "):
+        column_name, kind, *rule = specification.split()
+        column_type = TEXT if kind == "text" else WHOLE
+        columns.append(sa.Column(column_name, column_type, primary_key=rule == ["primary"], nullable=not rule))
+    return sa.Table(name, metadata, *columns, sqlite_strict=True, **options)
+
+
 def _build_history(metadata: sa.MetaData) -> sa.Table:
-    made = _build_table(
-        "ws_history",
-        metadata,
-        sa.Column("seq", WHOLE, primary_key=True),
-        _build_text_column("tbl", nullable=False),
-        sa.Column("row_id", WHOLE, nullable=False),
-        _build_text_column("op", nullable=False),
-        _build_text_column("changed", nullable=False),
-        _build_text_column("agent"),
-        _build_text_column("session"),
-        _build_text_column("step"),
-        sa.Column("attempt", WHOLE),
-        sa.Column("epoch", WHOLE, nullable=False),
-        _build_text_column("at", nullable=False),
-        sqlite_autoincrement=True,
-    )
-    sa.Index("ws_history_row", made.c.tbl, made.c.row_id, made.c.seq)
-    sa.Index("ws_history_step", made.c.step, made.c.attempt)
-    return made
+    history = _build_own_table(metadata, "ws_history", sqlite_autoincrement=True)
+    sa.Index("ws_history_row", history.c.tbl, history.c.row_id, history.c.seq)
+    sa.Index("ws_history_step", history.c.step, history.c.attempt)
+    return history
 
 
 def _build_steps(metadata: sa.MetaData) -> sa.Table:
-    made = _build_table(
-        STEPS,
-        metadata,
-        sa.Column("id", WHOLE, primary_key=True),
-        _build_text_column("name", nullable=False),
-        _build_text_column("status", nullable=False),
-        sa.Column("done_attempt", WHOLE),
-        sa.Column("failures", WHOLE, nullable=False),
-        _build_text_column("message"),
-        _build_text_column("ws_trust"),
-        sa.Column("ws_version", WHOLE, nullable=False),
-    )
-    sa.Index("ws_steps_name", made.c.name, unique=True)
-    return made
-
-
-def _build_leases(metadata: sa.MetaData) -> sa.Table:
-    return _build_table(
-        "ws_leases",
-        metadata,
-        _build_text_column("name", primary_key=True),
-        _build_text_column("owner"),
-        sa.Column("fence", WHOLE, nullable=False),
-        sa.Column("attempt", WHOLE, nullable=False),
-        sa.Column("epoch", WHOLE, nullable=False),
-        _build_text_column("expires_at"),
-    )
-
-
-def _build_marks(metadata: sa.MetaData) -> sa.Table:
-    return _build_table(
-        "ws_marks",
-        metadata,
-        _build_text_column("name", primary_key=True),
-        sa.Column("seq", WHOLE, nullable=False),
-        sa.Column("epoch", WHOLE, nullable=False),
-        _build_text_column("declaration", nullable=False),
-        _build_text_column("manifest", nullable=False),
-        _build_text_column("made_by"),
-        _build_text_column("made_at", nullable=False),
-        _build_text_column("dump"),
-        _build_text_column("dump_sha256"),
-    )
-
-
-def _build_text_column(name: str, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, TEXT, **options)
-
-
-def _build_table(name: str, metadata: sa.MetaData, *parts: Any, **options: Any) -> sa.Table:
-    return sa.Table(name, metadata, *parts, sqlite_strict=True, **options)
+    steps = _build_own_table(metadata, STEPS)
+    sa.Index("ws_steps_name", steps.c.name, unique=True)
+    return steps
 
 
 class WordIndex:

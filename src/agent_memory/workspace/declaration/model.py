@@ -225,7 +225,7 @@ class Declaration(_DeclaredModel):
         """Return the phase of a name.
 
         Raises:
-            KeyError: There is none.
+            KeyError: It does not exist.
         """
         return next(phase for phase in self.phases if phase.name == name)
 

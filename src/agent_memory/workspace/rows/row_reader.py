@@ -66,7 +66,7 @@ class RowReader:
         """Return a declared table.
 
         Raises:
-            ValidationError: There is none of this name.
+            ValidationError: It does not exist.
         """
         if name not in self.schema.declared:
             table_names = ", ".join(self.schema.declared)
@@ -79,7 +79,7 @@ class RowReader:
         """Return a row by its key, or by id without one.
 
         Raises:
-            RowNotFoundError: There is none, or the caller's phase may not see it.
+            RowNotFoundError: It does not exist, or the caller's phase may not see it.
         """
         condition = self.table(table).c.id == self.row_id(connection, table, key, caller)
         rows = self._load_rows(connection, table, [condition], caller, columns, limit=1)
@@ -93,7 +93,7 @@ class RowReader:
         `all_rows` includes every shown row, whatever the phase reads.
 
         Raises:
-            RowNotFoundError: There is none.
+            RowNotFoundError: It does not exist.
         """
         source = self.table(table)
         return int(self._load_first(connection, table, key, caller, [source.c.id], all_rows=all_rows)[0])
@@ -102,7 +102,7 @@ class RowReader:
         """Return a stored row by its key, hidden columns included.
 
         Raises:
-            RowNotFoundError: There is none, or the caller's phase may not see it.
+            RowNotFoundError: It does not exist, or the caller's phase may not see it.
         """
         return dict(self._load_first(connection, table, key, caller, [self.table(table)])._mapping)  # noqa: SLF001 - public in spite of its name
 
@@ -158,8 +158,8 @@ class RowReader:
             self._build_equals(connection, table, name, value, caller) for name, value in (where or {}).items()
         ]
         if filled is not None:
-            _check_columns(self.declaration, table, [filled])
-            conditions.append(get_column(self.declaration, self.schema, table, filled).is_not(None))
+            self._check_columns(table, [filled])
+            conditions.append(self._get_column(table, filled).is_not(None))
         rows = self._load_rows(connection, table, conditions, caller, columns, limit=limit, offset=offset)
         total = len(rows)
         if offset or len(rows) == limit:
@@ -204,7 +204,7 @@ class RowReader:
         """Return the proposals of a table, as `many` does."""
         source = self.table(table)
         statement, names = self._select(table, ())
-        reach = build_reach_condition(self.declaration, self.schema, table, caller)
+        reach = self._build_reach(table, caller)
         statement = statement.where(source.c.ws_state == int(RowState.PROPOSAL), reach).order_by(source.c.id)
         return self._render_rows(table, names, connection.execute(statement), caller)
 
@@ -227,10 +227,10 @@ class RowReader:
     def _build_equals(
         self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller
     ) -> sa.ColumnElement[bool]:
-        _check_columns(self.declaration, table, [name])
+        self._check_columns(table, [name])
         column = self.declaration.tables[table].columns.get(name)
         if value is None:
-            return get_column(self.declaration, self.schema, table, name).is_(None)
+            return self._get_column(table, name).is_(None)
         if column is not None and column.references is not None:
             value = self.row_id(connection, column.references, value, caller, all_rows=True)
         else:
@@ -238,7 +238,7 @@ class RowReader:
         same = {value: None}
         if column is not None and column.type == "text" and name in self.declaration.tables[table].unique_columns():
             same[normalize_unique(value)] = None
-        condition: sa.ColumnElement[bool] = get_column(self.declaration, self.schema, table, name).in_(list(same))
+        condition: sa.ColumnElement[bool] = self._get_column(table, name).in_(list(same))
         return condition
 
     def _load_rows(
@@ -266,7 +266,7 @@ class RowReader:
         References are selected by the keys of their rows. The trust of the row comes last.
         """
         source, declared = self.table(table), self.declaration.tables[table]
-        _check_columns(self.declaration, table, columns)
+        self._check_columns(table, columns)
         names = list(columns) or list_shown_columns(declared)
         wanted: list[Any] = []
         joined: sa.FromClause = source
@@ -274,7 +274,7 @@ class RowReader:
             target = declared.columns[name].references if name in declared.columns else None
             key = self.declaration.tables[target].key if target else None
             if target is None or key is None:
-                wanted.append(get_column(self.declaration, self.schema, table, name).label(name))
+                wanted.append(self._get_column(table, name).label(name))
             else:
                 referenced = self.schema.declared[target].alias(f"of_{name}")
                 joined = joined.outerjoin(referenced, source.c[name] == referenced.c.id)
@@ -300,7 +300,52 @@ class RowReader:
         return rendered
 
     def _build_visible(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
-        return build_visible_condition(self.declaration, self.schema, table, caller)
+        """Return the condition for rows that the caller sees."""
+        return sa.and_(build_shown_condition(self.schema.declared[table], caller), self._build_reach(table, caller))
+
+    def _build_reach(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
+        """Return the condition for rows that the caller's phase reads."""
+        source, claim = self.schema.declared[table], caller.claim
+        if claim is None or claim.phase is None or claim.row_id is None:
+            return sa.true()
+        phase = self.declaration.phase(claim.phase)
+        if phase.reads == "all" or phase.over is None:
+            return sa.true()
+        over = self.schema.declared[phase.over]
+        key = self.declaration.tables[phase.over].key or "id"
+        if table == phase.over:
+            earlier: sa.ColumnElement[bool] = source.c[key] <= claim.key
+            return source.c.id == claim.row_id if phase.reads == "own" else earlier
+        owner = find_owner_column(self.declaration, table, phase.over)
+        if owner is None:
+            return sa.true()
+        belongs = source.c[owner] == claim.row_id
+        if phase.reads == "earlier":
+            belongs = source.c[owner].in_(sa.select(over.c.id).where(over.c[key] <= claim.key))
+        return sa.or_(belongs, source.c[owner].is_(None))
+
+    def _get_column(self, table: str, name: str) -> sa.ColumnElement[Any]:
+        """Return a column; one for a finished phase is 1 or 0."""
+        source, declared = self.schema.declared[table], self.declaration.tables[table]
+        column = declared.columns.get(name)
+        if column is None or column.done is None:
+            return source.c[name]
+        phase, steps = self.declaration.phase(column.done), self.schema.steps
+        key: sa.ColumnElement[str] = sa.literal("")
+        if phase.over is not None:
+            key = sa.cast(source.c[declared.key or "id"], sa.String)
+        names = [sa.literal(f"{phase.name}/{phase_agent.agent}/").concat(key) for phase_agent in phase.agents]
+        done = sa.select(sa.func.count()).select_from(steps).where(steps.c.name.in_(names), steps.c.status == "done")
+        return sa.case((done.scalar_subquery() == len(names), 1), else_=0)
+
+    def _check_columns(self, table: str, columns: Sequence[str]) -> None:
+        declared = self.declaration.tables[table]
+        for name in columns:
+            if name not in declared.columns and name not in OWN_COLUMNS:
+                names = ", ".join(["id", *declared.columns])
+                raise ValidationError(
+                    f"{table} has no column {quoted(name)}; there are {names}.", code="unknown_column"
+                )
 
 
 def _list_order(source: sa.Table, key: str | None) -> list[sa.ColumnElement[Any]]:
@@ -309,14 +354,6 @@ def _list_order(source: sa.Table, key: str | None) -> list[sa.ColumnElement[Any]
         return [source.c.id]
     by_key = sa.nulls_first(source.c[key]) if source.c[key].nullable else source.c[key]
     return [by_key, source.c.ws_state.desc(), source.c.id]
-
-
-def _check_columns(declaration: Declaration, table: str, columns: Sequence[str]) -> None:
-    declared = declaration.tables[table]
-    for name in columns:
-        if name not in declared.columns and name not in OWN_COLUMNS:
-            names = ", ".join(["id", *declared.columns])
-            raise ValidationError(f"{table} has no column {quoted(name)}; there are {names}.", code="unknown_column")
 
 
 def _convert_compared(table: str, name: str, kind: str, value: Any) -> Any:
@@ -333,60 +370,9 @@ def _clamp_limit(limit: int) -> int:
     return max(1, min(limit, MAX_ROWS))
 
 
-def get_column(declaration: Declaration, schema: Schema, table: str, name: str) -> sa.ColumnElement[Any]:
-    """Return a column of a table.
-
-    A column for a finished phase is 1 or 0.
-    """
-    source, declared = schema.declared[table], declaration.tables[table]
-    column = declared.columns.get(name)
-    if column is None or column.done is None:
-        return source.c[name]
-    phase, steps = declaration.phase(column.done), schema.steps
-    key: sa.ColumnElement[str] = sa.literal("")
-    if phase.over is not None:
-        key = sa.cast(source.c[declared.key or "id"], sa.String)
-    names = [sa.literal(f"{phase.name}/{phase_agent.agent}/").concat(key) for phase_agent in phase.agents]
-    done = sa.select(sa.func.count()).select_from(steps).where(steps.c.name.in_(names), steps.c.status == "done")
-    return sa.case((done.scalar_subquery() == len(names), 1), else_=0)
-
-
 def list_shown_columns(table: Table) -> list[str]:
     """Return the names of the columns of a row that is shown."""
     return ["id", *table.columns, *(("created_at",) if "created_at" not in table.columns else ())]
-
-
-def build_visible_condition(
-    declaration: Declaration, schema: Schema, table: str, caller: Caller
-) -> sa.ColumnElement[bool]:
-    """Return the condition for rows that the caller sees."""
-    return sa.and_(
-        build_shown_condition(schema.declared[table], caller), build_reach_condition(declaration, schema, table, caller)
-    )
-
-
-def build_reach_condition(
-    declaration: Declaration, schema: Schema, table: str, caller: Caller
-) -> sa.ColumnElement[bool]:
-    """Return the condition for rows that the caller's phase reads."""
-    source, claim = schema.declared[table], caller.claim
-    if claim is None or claim.phase is None or claim.row_id is None:
-        return sa.true()
-    phase = declaration.phase(claim.phase)
-    if phase.reads == "all" or phase.over is None:
-        return sa.true()
-    over = schema.declared[phase.over]
-    key = declaration.tables[phase.over].key or "id"
-    if table == phase.over:
-        earlier: sa.ColumnElement[bool] = source.c[key] <= claim.key
-        return source.c.id == claim.row_id if phase.reads == "own" else earlier
-    owner = find_owner_column(declaration, table, phase.over)
-    if owner is None:
-        return sa.true()
-    belongs = source.c[owner] == claim.row_id
-    if phase.reads == "earlier":
-        belongs = source.c[owner].in_(sa.select(over.c.id).where(over.c[key] <= claim.key))
-    return sa.or_(belongs, source.c[owner].is_(None))
 
 
 def find_owner_column(declaration: Declaration, table: str, over: str) -> str | None:

@@ -101,13 +101,19 @@ def get(connection: sa.Connection, schema: Schema, name: str) -> Snapshot:
     """Return the snapshot of a name.
 
     Raises:
-        RowNotFoundError: There is none.
+        RowNotFoundError: It does not exist.
     """
     snapshot = find(connection, schema, name)
     if snapshot is None:
         names = ", ".join(other_snapshot.name for other_snapshot in list_all(connection, schema)) or "none yet"
         raise RowNotFoundError(f"There is no snapshot {quoted(name)}; there are: {names}.")
     return snapshot
+
+
+def load(connection: sa.Connection, schema: Schema, name: str) -> tuple[Snapshot, dict[str, str]]:
+    """Return a snapshot and its files; errors as of `get`."""
+    snapshot = get(connection, schema, name)
+    return snapshot, manifest(connection, schema, snapshot)
 
 
 def list_all(connection: sa.Connection, schema: Schema) -> list[Snapshot]:

@@ -146,8 +146,7 @@ class WorkspaceResumer:
             StorageError: A file of it is missing or damaged, or a link or folder is in its place; nothing was changed.
         """
         with self._opened.database.reading() as connection:
-            snapshot = marks.get(connection, self._opened.schema, name)
-            manifest = marks.manifest(connection, self._opened.schema, snapshot)
+            snapshot, manifest = marks.load(connection, self._opened.schema, name)
         for content in set(manifest.values()):
             self._contents.read(content)
         check_places(self._opened.folder, manifest)
@@ -169,8 +168,7 @@ class WorkspaceResumer:
             name = self._core.meta(connection, "restoring")
             if not name:
                 return []
-            snapshot = marks.get(connection, self._opened.schema, name)
-            manifest = marks.manifest(connection, self._opened.schema, snapshot)
+            _, manifest = marks.load(connection, self._opened.schema, name)
         changed = restore_files(self._opened.folder, self._patterns, manifest, self._contents)
         with self._core.changing(NOBODY) as transaction:
             if self._core.meta(transaction.connection, "restoring") == name:

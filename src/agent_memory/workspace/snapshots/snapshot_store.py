@@ -145,7 +145,7 @@ class SnapshotStore:
         """Return a snapshot.
 
         Raises:
-            RowNotFoundError: There is none of this name.
+            RowNotFoundError: It does not exist.
         """
         with self._opened.database.reading() as connection:
             return marks.get(connection, self._opened.schema, name)
@@ -153,14 +153,13 @@ class SnapshotStore:
     def compare(self, before: str, after: str | None = None) -> SnapshotDifference:
         """Return the differences between two snapshots, or one and now."""
         with self._opened.database.reading() as connection:
-            first = marks.get(connection, self._opened.schema, before)
-            second = marks.get(connection, self._opened.schema, after) if after is not None else None
-            until = second.seq if second is not None else get_last_seq(connection, self._opened.schema)
-            rows = compare(
-                connection, self._opened.schema, self._core.declaration, self._core.values, (first.seq, until)
-            )
-            old = marks.manifest(connection, self._opened.schema, first)
-            new = marks.manifest(connection, self._opened.schema, second) if second is not None else None
+            schema, new = self._opened.schema, None
+            first, old = marks.load(connection, schema, before)
+            until = get_last_seq(connection, schema)
+            if after is not None:
+                second, new = marks.load(connection, schema, after)
+                until = second.seq
+            rows = compare(connection, schema, self._core.declaration, self._core.values, (first.seq, until))
         if new is None:
             new = build_manifest(self._opened.folder, self._patterns)
         return SnapshotDifference(rows, compare_files(old, new))
@@ -168,8 +167,7 @@ class SnapshotStore:
     def verify(self, name: str) -> list[str]:
         """Return a sentence for each fault of a snapshot."""
         with self._opened.database.reading() as connection:
-            snapshot = marks.get(connection, self._opened.schema, name)
-            manifest = marks.manifest(connection, self._opened.schema, snapshot)
+            snapshot, manifest = marks.load(connection, self._opened.schema, name)
         wrong = [
             fault for file_name in manifest if (fault := _find_fault(self._contents, file_name, manifest[file_name]))
         ]

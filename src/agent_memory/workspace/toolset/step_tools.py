@@ -21,88 +21,6 @@ _AGENT: Final = {"type": "string", "description": "only steps of this agent"}
 _ROW_SECONDS: Final = 600
 
 
-def build_step_tools(declaration: Declaration) -> dict[str, Tool]:
-    """Return the tools for steps; `claim_row` needs a locking table."""
-    locked = [name for name, table in declaration.tables.items() if table.lock]
-    tools = [*_build_claim_tools(), *_build_end_tools(), *([_build_row_tool(locked)] if locked else [])]
-    return {tool.name: tool for tool in tools}
-
-
-def _build_claim_tools() -> list[Tool]:
-    named = {"type": "string", "description": "a name from next_steps, or `next` for the first that can run"}
-    return [
-        Tool(
-            "next_steps",
-            "What is to be done: the steps that can run now, and how many wait, are being worked on or are done.",
-            {"limit": {**LIMIT_SCHEMA, "description": "at most so many steps"}, "agent": _AGENT},
-            _next_steps,
-            asked=("limit",),
-        ),
-        Tool(
-            "claim_step",
-            "Take a step, so that nobody else works on it. Do it before you write; what you write belongs to the step "
-            "and is shown to others when it is finished.",
-            {
-                "step": named,
-                "agent": _AGENT,
-                "seconds": {**_SECONDS, "description": "how long you need, unless you renew it"},
-            },
-            _claim_step,
-            asked=("step",),
-        ),
-        Tool(
-            "renew",
-            "Keep your claim for longer.",
-            {"seconds": {**_SECONDS, "description": "from now"}},
-            _renew,
-            ("seconds",),
-        ),
-    ]
-
-
-def _build_end_tools() -> list[Tool]:
-    return [
-        Tool(
-            "finish_step",
-            "Call your step done. Write all it must produce first.",
-            {"step": _STEP},
-            _finish_step,
-            asked=("step",),
-        ),
-        Tool(
-            "release_step",
-            "Give your step, or your row, back undone; what the step wrote is taken back. No failure is counted.",
-            {"step": _STEP},
-            _release_step,
-            asked=("step",),
-        ),
-        Tool(
-            "fail_step",
-            "Say that your step failed; what it wrote is taken back, and it is tried again while retries are left.",
-            {
-                "kind": {"type": "string", "enum": list(get_args(FailureType))},
-                "message": {"type": "string", "description": "what went wrong, for whoever tries again"},
-            },
-            _fail_step,
-            ("kind", "message"),
-        ),
-    ]
-
-
-def _build_row_tool(tables: list[str]) -> Tool:
-    return Tool(
-        "claim_row",
-        "Take a row outside of any step, so that nobody else writes it.",
-        {
-            "table": {"type": "string", "enum": tables},
-            "key": {"description": "the key of the row"},
-            "seconds": {**_SECONDS, "description": f"{_ROW_SECONDS} when left out"},
-        },
-        _claim_row,
-        ("table", "key"),
-    )
-
-
 def _next_steps(session: ToolSession, arguments: dict[str, Any]) -> dict[str, Any]:
     agent = _choose_agent(session, arguments)
     steps = [planned for planned in session.workspace.steps.all() if agent in (None, planned.agent)]
@@ -197,3 +115,69 @@ def _choose_agent(session: ToolSession, arguments: dict[str, Any]) -> str | None
 
 def _counts(counts: Counter[str]) -> dict[str, int]:
     return {name: counts[name] for name in ("waiting", "claimed", "failed", "done")}
+
+
+_TOOLS: Final = (
+    Tool(
+        "next_steps",
+        "What is to be done: the steps that can run now, and how many wait, are being worked on or are done.",
+        {"limit": {**LIMIT_SCHEMA, "description": "at most so many steps"}, "agent": _AGENT},
+        _next_steps,
+        asked=("limit",),
+    ),
+    Tool(
+        "claim_step",
+        "Take a step, so that nobody else works on it. Do it before you write; what you write belongs to the step and "
+        "is shown to others when it is finished.",
+        {
+            "step": {"type": "string", "description": "a name from next_steps, or `next` for the first that can run"},
+            "agent": _AGENT,
+            "seconds": {**_SECONDS, "description": "how long you need, unless you renew it"},
+        },
+        _claim_step,
+        asked=("step",),
+    ),
+    Tool(
+        "renew",
+        "Keep your claim for longer.",
+        {"seconds": {**_SECONDS, "description": "from now"}},
+        _renew,
+        ("seconds",),
+    ),
+    Tool(
+        "finish_step",
+        "Call your step done. Write all it must produce first.",
+        {"step": _STEP},
+        _finish_step,
+        asked=("step",),
+    ),
+    Tool(
+        "release_step",
+        "Give your step, or your row, back undone; what the step wrote is taken back. No failure is counted.",
+        {"step": _STEP},
+        _release_step,
+        asked=("step",),
+    ),
+    Tool(
+        "fail_step",
+        "Say that your step failed; what it wrote is taken back, and it is tried again while retries are left.",
+        {
+            "kind": {"type": "string", "enum": list(get_args(FailureType))},
+            "message": {"type": "string", "description": "what went wrong, for whoever tries again"},
+        },
+        _fail_step,
+        ("kind", "message"),
+    ),
+)
+
+
+def build_step_tools(declaration: Declaration) -> dict[str, Tool]:
+    """Return the tools for steps; `claim_row` needs a locking table."""
+    tools = {tool.name: tool for tool in _TOOLS}
+    if locked := [name for name, table in declaration.tables.items() if table.lock]:
+        table = {"type": "string", "enum": locked}
+        seconds = {**_SECONDS, "description": f"{_ROW_SECONDS} when left out"}
+        properties = {"table": table, "key": {"description": "the key of the row"}, "seconds": seconds}
+        text = "Take a row outside of any step, so that nobody else writes it."
+        tools["claim_row"] = Tool("claim_row", text, properties, _claim_row, ("table", "key"))
+    return tools

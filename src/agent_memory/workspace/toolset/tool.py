@@ -182,7 +182,7 @@ class ToolSession:
             step: Name of its step; None for any.
 
         Raises:
-            ValidationError: There is none, or it is of another step.
+            ValidationError: It does not exist, or it is of another step.
         """
         if self.claim is None:
             raise ValidationError(
