@@ -54,13 +54,45 @@ version. `ls`, `add` and `rm` are short for `list`, `store` and `forget`.
 
 `agents health` has the codes of monitoring plugins: 0 ok, 1 warning, 2 critical, 3 unknown.
 """
+DOCUMENTS: Final = {
+    "search": "agent_id, match, results, total_found, search_latency_ms, mode, answer_confidence",
+    "list": "agent_id, count, total, memories",
+    "history": "memory_id, versions",
+    "overview": "agent_id, overview, results, total_found, search_latency_ms, mode",
+    "briefing": "agent_id, text, tokens, sources",
+    "projects": "agent_id, count, without, projects",
+    "undo": "agent_id, changes",
+    "inbox": "agent_id, waiting",
+    "conflicts": "agent_id, suspects",
+    "topics": "agent_id, count, unfiled, topics",
+    "entities": "agent_id, count, total, entities",
+    "knowledge resources": "agent_id, count, total, resources",
+    "consent": "agent_id, enabled, mode, decided_by, sources, warnings",
+    "status": "agent_id, backend, counts, embedder, health, last_write, suggestions, folder, encrypted, background, "
+    "consent",
+    "doctor": "root, healthy, findings, agents, repairs",
+    "agents": "root, agents",
+    "agents stats": "agent_id, memories, items, superseded, expired, pinned, by_category, by_trust, by_source, "
+    "by_project, by_group, others, accesses, never_used, never_used_share, most_used, weeks, embedded, captures, "
+    "sizes, plot",
+    "agents health": "root, level, code, agents",
+    "archive tidy": "agent_id, applied, run, budget, waiting, memories, archived, left_out, suggestions",
+    "backup list": "folder, backups",
+}
+"""Keys of the JSON document of commands that only read."""
+_DOCUMENTS: Final = """\
+## JSON documents
+
+`show ID --json` is the record. Each finding of `doctor` has `code`, `severity`, `area`, `sentence`, `advice`, `bytes`,
+`repair` and `details`. Each agent of `agents health` has `agent_id`, `folder`, `level` and `checks`: `code`, `level`,
+`sentence`, `advice`, `value`, `unit`, `warning`, `critical`, `settings`.
+
+"""
 _EARLIER: Final = """\
 ## Earlier names
 
 These work until version 1.0 with a notice on stderr.
 
-| earlier | now |
-|---|---|
 """
 
 
@@ -73,8 +105,9 @@ def document() -> str:
         for words, command in _walk(root, context, [])
         if not hasattr(command, "list_commands") or _own_params(command)
     ]
-    rows = "".join(f"| `{name}` | `{present}` |\n" for name, present in EARLIER.items())
-    return "\n".join([_INTRODUCTION, *sections, _EARLIER + rows])
+    documents = "".join(f"- `{name}`: `{keys}`\n" for name, keys in DOCUMENTS.items())
+    rows = "".join(f"- `{name}`: `{present}`\n" for name, present in EARLIER.items())
+    return "\n".join([_INTRODUCTION, *sections, _DOCUMENTS + documents, _EARLIER + rows])
 
 
 def _walk(group: Any, context: Any, words: Sequence[str]) -> Iterator[tuple[list[str], Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -196,8 +197,11 @@ def document() -> str:
     lines += ["", "## Codes", "", "Codes of the classes above, and:", ""]
     lines += [f"- `{code}`: {_MEANINGS[code]}" for code in sorted(_MEANINGS)]
     lines += ["", "## Findings of the doctor", "", "`--repair` does what is in brackets.", ""]
+    repeated = [text for text, times in Counter(row.repair for row in CODES.values()).items() if text and times > 1]
+    lines += [f"- *{number}*: {text}" for number, text in enumerate(repeated, 1)]
     for code, row in CODES.items():
-        repair = f" ({row.repair})" if row.repair else ""
+        repair = f"*{repeated.index(row.repair) + 1}*" if row.repair in repeated else row.repair
+        repair = f" ({repair})" if repair else ""
         lines.append(f"- `{code}`, {row.severity.name.lower()}: {row.meaning}{repair}")
     lines += ["", "## Health checks", "", "Limits are settings below [`health`](configuration.md#health).", ""]
     lines += ["| check | what is checked | warning | critical |", "|---|---|---|---|"]

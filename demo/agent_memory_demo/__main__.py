@@ -31,13 +31,12 @@ MODULES = {
 _OUTCOMES = ("agent_id", "enabled", "memory_id", "in_scratchpad", "memories", "duplicate_of", "new", "message")
 """What is shown of a tool's answer, which has more."""
 _INTRODUCTION = """
-The model in this demo is scripted: what it says and which tools it calls stands in demo/agent_memory_demo/days.py, so
-no key is needed. The host is amplifier-core with a small loop of the demo's own. The memory is the real one: the tools
-and their answers, the search, the scratchpad, what is captured, the files."""
+The model in this demo is scripted in demo/agent_memory_demo/days.py, so no key is needed. The host is amplifier-core
+with a small loop of the demo. The memory is real: tools and answers, search, scratchpad, capture and files."""
 
 
 def main() -> int:
-    """Run both days, then show what lies on disk."""
+    """Run both days, then show the files."""
     parser = argparse.ArgumentParser(prog="agent_memory_demo", description="Two days of an agent that remembers.")
     parser.add_argument("--home", type=Path, help="folder that plays the home directory (default: a temporary one)")
     parser.add_argument("--day", type=int, choices=(1, 2), help=argparse.SUPPRESS)
@@ -84,7 +83,7 @@ def end(status: int) -> NoReturn:
 
 
 def told(status: int) -> str:
-    """Return what an exit status other than 0 tells about a day."""
+    """Describe an exit status other than 0."""
     if status < 0:
         return f"crashed with {signal.Signals(-status).name}; what it had checked before that is printed above."
     return f"did not go as promised (exit status {status})."
@@ -151,8 +150,8 @@ def shortened(result: dict[str, Any]) -> str:
 
 
 def show_files(folder: Path) -> None:
-    """Tell where the files lie and what they are."""
-    title("What lies on disk now")
+    """Print the files with their meaning."""
+    title("Files on disk now")
     meaning = {
         "memories.yaml": "the truth: an append-only journal that any YAML tool reads",
         "scratchpad.yaml": "what the agent sees at the start of a session; you may edit it",

@@ -43,8 +43,8 @@ QUESTIONS: Final = {
 _LEAST_PAGES, _LEAST_NOTES = 3, 10
 _INTRODUCTION: Final = """
 Three people restore a boat and write to each other about it, from March to June: demo/agent_memory_demo/heron.jsonl.
-Their conversation is taken in as it is and cut into passages, which are filed and written as pages. There is no
-language model and no network in it. The command line does the same:
+Their conversation is ingested and cut into passages, from which pages are written. No language model and no network
+is used. The command line does the same:
 
   agent-memory ingest -a crew FILE      agent-memory topics -a crew      agent-memory knowledge topic -a crew heron
 """
@@ -73,9 +73,9 @@ class Shelf:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Take in a conversation, write pages, show one, and ask; return 0 if all that was promised has happened."""
+    """Ingest a conversation, write pages, show one, and ask; return 0 on success."""
     parser = argparse.ArgumentParser(prog="agent_memory_demo.knowledge", description="From a talk to pages.")
-    parser.add_argument("files", nargs="*", type=Path, help="taken in instead of our own conversation")
+    parser.add_argument("files", nargs="*", type=Path, help="ingested instead of the conversation of the demo")
     parser.add_argument("--home", type=Path, help="folder that plays the home directory (default: a temporary one)")
     parser.add_argument("--ask", action="append", default=[], help="a question; may be given several times")
     parser.add_argument("--words", action="store_true", help="find by words alone, without the local embedder")
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{error.message} {error.recovery}", file=sys.stderr)
         status = 1
     if args.home:
-        print(f"\n  All of it lies in {home}/.amplifier/memory/{AGENT}\n")
+        print(f"\n  All files are in {home}/.amplifier/memory/{AGENT}\n")
     elif not status:
         shutil.rmtree(home)
         print("\n  The files are removed now. To keep them:  make demo-knowledge HOME_DIR=FOLDER\n")
@@ -116,8 +116,8 @@ async def show(settings: ServiceSettings, files: Sequence[Path], questions: dict
 
 
 async def take_in(shelf: Shelf, files: Sequence[Path]) -> None:
-    """Take in the files, draw items and write pages."""
-    title("Taken in")
+    """Ingest files, extract items and write pages."""
+    title("Ingested")
     for file in files:
         done = await Ingest(shelf.knowledge, shelf.service.report).file(file)
         print(f"  {done.name}: {done.new:,} new, {done.known:,} there already, {done.characters:,} characters")

@@ -33,7 +33,9 @@ def told() -> Iterator[tuple[str, str, str]]:
     """Yield file, name and outcome of each line of the page."""
     for section in PAGE.split("\n### ")[1:]:
         (file,) = re.findall(r"^`(tests/hostile/\w+\.py)`", section, re.MULTILINE)
-        for name, outcome in re.findall(r"^- `([a-z0-9-]+)`: .+ → (.+)$", section, re.MULTILINE):
+        for name, outcome in re.findall(
+            r"^- `([a-z0-9-]+)`: .+? \(((?:held|refused|as data|\*\*not stopped).*)\)$", section, re.MULTILINE
+        ):
             yield file, name, outcome
 
 

@@ -378,7 +378,7 @@ def test_earlier_command_works_with_a_notice(cli: Run, earlier: str, present: st
 
 def test_page_lists_every_earlier_name() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
-    assert [name for name, present in EARLIER.items() if f"| `{name}` | `{present}` |" not in page] == []
+    assert [name for name, present in EARLIER.items() if f"- `{name}`: `{present}`" not in page] == []
 
 
 def test_use_chooses_the_agent(bob: Run) -> None:
