@@ -149,7 +149,7 @@ KNOWLEDGE: Final = FeaturePackage(
 )
 ARCHIVE: Final = FeaturePackage(
     _ARCHIVE,
-    {"watcher": "archive_retention:ArchiveWatcher", "retention": "archive_retention:archive_expired"},
+    {"watcher": "memory_archive:ArchiveWatcher", "retention": "memory_archive:archive_expired"},
     "archive",
 )
 ENGINES: Final = FeaturePackage(

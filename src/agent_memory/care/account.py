@@ -1,4 +1,4 @@
-"""Accounts: archives for people with all records of an agent, or about a name."""
+"""Accounts: archives for people of what an agent holds."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _readme(
 _ENDING: Final = (
     "## Not looked into",
     "",
-    *(f"- {each}" for each in NOT_LOOKED_INTO),
+    *(f"- {place}" for place in NOT_LOOKED_INTO),
     "",
     "## To have something gone",
     "",
@@ -253,7 +253,7 @@ class SearchedNames:
     entities: frozenset[str] = frozenset()
 
     def are_in(self, text: str) -> bool:
-        """Return True if a text has a name as a word, ignoring case."""
+        """Return True if a text has a name as a word, in any case."""
         return _pattern(self.names).search(_normal(text)) is not None
 
     def concern(self, holding: HeldRecord) -> bool:

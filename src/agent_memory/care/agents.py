@@ -131,7 +131,9 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
 
 @contextlib.contextmanager
 def build_agent(folder: AgentFolder, action: str) -> Iterator[AgentFolder]:
-    """Yield a hidden folder that becomes an agent's at the end, whole or not at all.
+    """Yield a hidden folder that becomes an agent's at the end.
+
+    Whole or not at all.
 
     Args:
         folder: Folder of the new agent.
@@ -147,9 +149,9 @@ def build_agent(folder: AgentFolder, action: str) -> Iterator[AgentFolder]:
 
 @contextlib.contextmanager
 def open_hidden_folder(root: Path) -> Iterator[Path]:
-    """Yield a private folder next to those of agents, deleted at the end if it still exists.
+    """Yield a private folder next to those of agents.
 
-    After a crash `sweep_agents` deletes it.
+    It is deleted at the end if it still exists. After a crash `sweep_agents` deletes it.
     """
     hidden = root / f"_copy-{secrets.token_hex(6)}"
     with contextlib.ExitStack() as ending:

@@ -1,8 +1,8 @@
-"""Files of an encrypted agent: journals and long texts recoded in place, other files packed into `kept.encrypted`.
+"""Files of an encrypted agent: recoded in place or packed.
 
-Packed are copies and pages that cannot be used encrypted. The pack is whole and synced before the first of them is
-removed, so after a crash each is in one of both. The header of each journal names its key, so processes with the key
-read and write during the recoding.
+Journals and long texts are recoded in place. Copies and pages cannot be used encrypted: they are packed into
+`kept.encrypted`. The pack is whole and synced before the first of them is removed, so after a crash each is in one of
+both. The header of each journal names its key, so processes with the key read and write during the recoding.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LARGEST: Final = 1 << 30
 
 
 def kept_in(folder: Path, key: DataKey) -> dict[str, bytes]:
-    """Return the packed files of an agent by name; none without a pack.
+    """Return the packed files of an agent by name.
 
     Raises:
         StorageError: It cannot be read, or was changed.
@@ -145,7 +145,9 @@ def remove_pad(folder: AgentFolder) -> None:
 
 
 def remove_views(folder: AgentFolder) -> None:
-    """Delete derived files that are read at a start: vectors, lists and the active shard.
+    """Delete derived files that are read at a start.
+
+    These are vectors, lists and the note of the active shard.
 
     Raises:
         StorageError: Something is there still.

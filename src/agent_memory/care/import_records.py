@@ -96,12 +96,12 @@ class MemoryImporter:
         """Store memories, if possible in one change; return their outcomes."""
         outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
-        known = await self.storage.texts_of([memory.id for memory in memories])
-        new = [memory.content for memory in memories if memory.id not in known]
+        stored_texts = await self.storage.texts_of([memory.id for memory in memories])
+        new = [memory.content for memory in memories if memory.id not in stored_texts]
         brings_back = self.trusted and not self.is_transfer
         forgotten = set[str]() if brings_back else await self.storage.forgotten_among(new)
         for cleaned in await asyncio.to_thread(self._clean_all, memories):
-            imported, draft = await self._judge(cleaned, known, forgotten)
+            imported, draft = await self._judge(cleaned, stored_texts, forgotten)
             outcomes.append(imported)
             drafts += [draft] if draft is not None else []
         if not (self.dry_run or self._is_synced) and any(imported.outcome == "present" for imported in outcomes):
@@ -221,11 +221,11 @@ class MemoryImporter:
     async def _raise_claims(self, memory: Memory) -> Imported:
         """Believe claims that an earlier import did not; fields changed since stay."""
         present = Imported(memory.id, "present")
-        known = await self.storage.get(memory.id)
+        stored = await self.storage.get(memory.id)
         lowered, claims = _lower_claims(memory, (), self.now)
-        if known is None or any(getattr(known, name) != getattr(lowered, name) for name in _RAISED[:3]):
+        if stored is None or any(getattr(stored, name) != getattr(lowered, name) for name in _RAISED[:3]):
             return present
-        believed = [name for name in claims if name in _RAISED and getattr(known, name) == getattr(lowered, name)]
+        believed = [name for name in claims if name in _RAISED and getattr(stored, name) == getattr(lowered, name)]
         if not believed:
             return present
         try:

@@ -460,7 +460,7 @@ def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
 
 
 def _bars(heights: Sequence[float], bottom: float, colour: str, place: int, of: int) -> list[str]:
-    """Return bars of several series; values above 0 have at least a line."""
+    """Return bars of several series; a value above 0 shows at least a line."""
     width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
     bar = min(20.0, 0.8 * width / of)
     first = (width - of * bar) / 2 + place * bar

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,7 @@ from agent_memory.models import (
     ArchivedMemory,
     Listing,
     Memory,
+    SearchFilters,
     TidyRun,
     filters_of,
     utc_now,
@@ -40,11 +42,11 @@ from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Clock, SearchFilters, SearchResults
+    from agent_memory.models import Clock, SearchResults
     from agent_memory.settings import ServiceSettings
 
 _MATCHES: Final = 20
@@ -400,12 +402,12 @@ class Archive:
         """
         async with self._alone():
             await self._delete_live()
-            known = [
+            archived_ids = [
                 memory_id for memory_id in dict.fromkeys(memory_ids) if await self._archived.get(memory_id) is not None
             ]
-            if known:
-                await self._archived.forget_many(known)
-            return known
+            if archived_ids:
+                await self._archived.forget_many(archived_ids)
+            return archived_ids
 
     async def undelete(self, memory_id: str) -> bool:
         """Restore a deletion from the archive; return True if it was possible."""
@@ -434,17 +436,17 @@ class Archive:
     async def _drop(self, memory_ids: Iterable[str]) -> list[str]:
         """Move live memories out of the archive."""
         memories = [await self._archived.get(memory_id) for memory_id in memory_ids]
-        known = [memory for memory in memories if memory is not None]
-        return await self._archived.move_out(known, MEMORY.journal, whole=False) if known else []
+        live = [memory for memory in memories if memory is not None]
+        return await self._archived.move_out(live, MEMORY.journal, whole=False) if live else []
 
 
 async def _load_chain(service: MemoryService, memory_id: str) -> list[Memory]:
     """Return a memory and the older ones that it replaced."""
     head = await service.get(memory_id)
     older = [await service.storage.get(older_id) for older_id in await service.storage.older_versions(memory_id)]
-    known = [memory for memory in older if memory is not None]
-    replaced = await service.storage.replaced_by([memory.id for memory in known])
-    return [head, *(memory for memory in known if memory.id in replaced)]
+    existing = [memory for memory in older if memory is not None]
+    replaced = await service.storage.replaced_by([memory.id for memory in existing])
+    return [head, *(memory for memory in existing if memory.id in replaced)]
 
 
 def _split_chains(records: Sequence[Any]) -> list[list[Any]]:
@@ -489,3 +491,56 @@ async def alone(folder: Path, wait: float) -> AsyncIterator[None]:
 def _release(entered: asyncio.Future[None], locks: contextlib.ExitStack) -> None:
     entered.exception()  # marks an error as retrieved: no caller is left
     locks.close()
+
+
+async def archive_expired(
+    service: MemoryService, project: str, days: int, now: datetime, caller: Caller
+) -> list[ArchivedMemory]:
+    """Archive memories of a project older than `days`, except pinned ones.
+
+    Args:
+        service: Memory of the agent.
+        project: Name of the project, not empty.
+        days: Age in days.
+        now: The present, UTC.
+        caller: Session that gets the events.
+
+    Raises:
+        AgentMemoryError: Memories that were archived before it stay archived.
+    """
+    listed = (await service.storage.browse(Listing("oldest", SearchFilters(project=project)))).records
+    limit = now - timedelta(days=days)
+    expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
+    if not expired:
+        return []
+    archive = Archive(service)
+    try:
+        return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
+    finally:
+        await archive.close()
+
+
+class ArchiveWatcher:
+    """Deletes archived memories that were merged into a forgotten one.
+
+    Args:
+        service: Service of the agent's memory.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
+        """Delete archived memories that were merged into forgotten ones."""
+        if not archive_exists(self._service.agent_id, self._service.settings):
+            return
+        forgotten = set(memory_ids) - (await self._service.storage.texts_of(memory_ids)).keys()
+        archive = Archive(self._service)
+        try:
+            merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
+            await archive.delete(merged)
+        finally:
+            await archive.close()
+
+    async def close(self) -> None:
+        """Close nothing: the archive is open only while memories are deleted."""

@@ -310,7 +310,7 @@ def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
 
 
 def _parse_header(begun: bytes) -> tuple[Header, bytes]:
-    """Return the header of a journal or a new one, and the rest."""
+    """Return the header of a journal, or a new one, with the rest."""
     line, _, rest = begun.partition(b"\n")
     try:
         return decode_header(line), rest

@@ -368,7 +368,7 @@ def examine_backups(case: JournalCase) -> Iterator[Concern]:
             sum(backup.size for backup in bad),
             tuple(backup.path.name for backup in bad[:3]),
         )
-    if whole := [backup for backup in listed if not backup.problem]:
-        days = max(0, (case.now - whole[0].made_at).days)
-        sentence = f"{counted(len(whole), 'backup')}, the newest {counted(days, 'day')} old."
-        yield Concern("backups", sentence, size=sum(backup.size for backup in whole))
+    if usable := [backup for backup in listed if not backup.problem]:
+        days = max(0, (case.now - usable[0].made_at).days)
+        sentence = f"{counted(len(usable), 'backup')}, the newest {counted(days, 'day')} old."
+        yield Concern("backups", sentence, size=sum(backup.size for backup in usable))

@@ -356,7 +356,7 @@ def _find_burst(
     usual = float(median(days.values())) if days else 0.0
     least = settings.activity_least * (_NEW_PER_FORGOTTEN if what == _STORED else 1)
     session = Counter(session for _, session in hour).most_common(1)[0][0]
-    is_new = bool(session) and all(known != session for moment, _, known in events if moment < begin)
+    is_new = bool(session) and all(earlier != session for moment, _, earlier in events if moment < begin)
     return ActivityBurst(what, count, begin, usual, max(least, settings.activity_factor * usual), session, is_new)
 
 

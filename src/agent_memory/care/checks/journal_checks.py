@@ -156,8 +156,8 @@ def _check_records(case: JournalCase) -> Iterator[Concern]:
             _REPAIR,
             details=_list_reasons(refused),
         )
-    known = {record_id for record_id, _ in refused}
-    if invalid := [(record_id, reason) for record_id, reason in survey.invalid.items() if record_id not in known]:
+    refused_ids = {record_id for record_id, _ in refused}
+    if invalid := [(record_id, reason) for record_id, reason in survey.invalid.items() if record_id not in refused_ids]:
         yield Concern(
             "journal_changes",
             f"The last change of {case.describe_count(len(invalid), ' breaks', ' break')} a rule; what was before it "

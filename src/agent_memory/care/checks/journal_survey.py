@@ -211,15 +211,15 @@ class JournalSurvey:
 
     def _add_batch(self, states: list[State[Any]], lines: list[InspectedLine], size: FoldedSize) -> None:
         size.add(lines)
-        known = {record_id for state in states for record_id in (*state.records, *state.table.invalid)}
+        existing = {record_id for state in states for record_id in (*state.records, *state.table.invalid)}
         invalid = {record_id: reason for state in states for record_id, reason in state.table.invalid.items()}
         self.invalid |= invalid
-        self.refused += self._find_refused(lines, known - invalid.keys())
+        self.refused += self._find_refused(lines, existing - invalid.keys())
         ids: dict[str, set[str]] = {"put": set(), "delete": set()}
         for change in (change for line in lines for change in line.part.changes if change.op in ids):
             if MOVED not in change.data:  # a move is not a forget
                 ids[change.op].add(change.id)
-        self.forgotten += len((ids["put"] & ids["delete"]) - known)
+        self.forgotten += len((ids["put"] & ids["delete"]) - existing)
         for state in states:
             for record in state.records.values():
                 self._add_record(record, state.kind)

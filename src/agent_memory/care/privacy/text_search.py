@@ -1,4 +1,4 @@
-"""Search for words in every byte of an agent's files and backups. Changes nothing.
+"""Search for words in every byte of files and backups. Changes nothing.
 
 A text is found in any way that a file may write it, see `TextMatcher`, a long one in spans. Texts of less than 12
 characters are skipped, as they occur in others. Packed files (zip, gzip) are unpacked for the search.
@@ -149,7 +149,7 @@ def _packed_lines(text: str) -> Iterator[str]:
 
 
 def _unpack(content: bytes) -> bytes:
-    """Return the content of a gzip file, as far as readable and within the limit."""
+    """Return the readable content of a gzip file, within the limit."""
     reader = gzip.GzipFile(fileobj=io.BytesIO(content))
     try:
         return reader.read(_LARGEST)
@@ -165,7 +165,7 @@ def files_in(folder: AgentFolder) -> Iterator[Path]:
 
 
 def among_backups(folder: AgentFolder) -> Iterator[Path]:
-    """Yield other files and links among the backups, such as copies and exports."""
+    """Yield other files and links among the backups, such as exports."""
     root = folder.path.parent
     ours, all_backups = set(list_backup_files(root, folder.agent_id)), set(list_backup_files(root))
     backups = folder_of_backups(root)
@@ -216,7 +216,10 @@ def _iter_encrypted(folder: AgentFolder) -> Iterator[tuple[Path, str | None, byt
 
 
 def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:
-    """Yield the content of a file, in overlapping parts if long, and of its members."""
+    """Yield the content of a file and of its members.
+
+    A long file comes in overlapping parts.
+    """
     size = path.stat().st_size
     if size <= _LARGEST:
         content = read_file(path)
@@ -248,7 +251,7 @@ def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:
 
 
 def _compile_changes(ids: Collection[str]) -> re.Pattern[bytes] | None:
-    """Return a pattern for changes of records, also in files of lost records."""
+    """Return a pattern for changes of records, also of lost ones."""
     if not ids:
         return None
     named = b"|".join(re.escape(record_id.encode()) for record_id in sorted(ids))
@@ -297,9 +300,9 @@ class TextMatcher:
 
 
 def iter_word_spans(text: str, *, short: bool = False) -> Iterator[str]:
-    """Yield a text in comparable form, in spans of 40 words; the last has the rest.
+    """Yield a text in comparable form, in spans of 40 words.
 
-    A short one, which may occur by chance, only if `short`.
+    The last has the rest. A short one, which may occur by chance, only if `short`.
     """
     words = normalize_text(text).split()
     if not words or not (short or is_distinctive(text)):
@@ -310,7 +313,7 @@ def iter_word_spans(text: str, *, short: bool = False) -> Iterator[str]:
 
 
 def _compile_span(way: str) -> str:
-    """Return a pattern for a span, with other punctuation and without cutting numbers."""
+    """Return a pattern for a span with any punctuation; cuts no numbers."""
     body = way.strip(f" {_ENDS}")
     body = body if is_most(body, way) else way
     before, _, after = way.partition(body)

@@ -1,4 +1,4 @@
-"""Tidying of a memory: propose, apply within a budget, undo. Only on request."""
+"""Tidying of a memory on request: propose, apply, undo."""
 
 from agent_memory.care.tidying.cleanup_rules import CleanupRules, LifecycleSettings, RetentionRule
 from agent_memory.care.tidying.suggestions import TidyBudget, TidyingPlan, TidySuggestion
