@@ -77,9 +77,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Message of a user and answer of an agent; one may be empty.
+    """Message of a user and answer of an agent.
 
-    `metadata` is that of the first text that is not empty; `relations` in it declares relations of names in that text.
+    One of the two may be empty. `metadata` is that of the first text that is not empty; `relations` in it declares
+    relations of names in that text.
     """
 
     user_message: str = ""

@@ -73,10 +73,11 @@ _SIGNAL_FIELDS: Final = frozenset(
 
 
 class MemoryStore:
-    """Memory of one agent as entries. Opens nothing until the first call, and deletes nothing unasked.
+    """Memory of one agent as entries.
 
-    An interaction is a turn, a context a document or summary, all others are memories. Entries pass the one write
-    path, and secrets are redacted. Background work of turns and documents runs in `settle` and `close`.
+    Opens nothing until the first call, and deletes nothing unasked. An interaction is a turn, a context a document or
+    summary, all others are memories. Entries pass the one write path, and secrets are redacted. Background work of
+    turns and documents runs in `settle` and `close`.
 
     Args:
         config: Settings of the store, defaults if omitted.
@@ -88,7 +89,7 @@ class MemoryStore:
         clock: Source of the present.
 
     Attributes:
-        config, service: As given.
+        config, service: Settings of the store, and the service below it.
         importance_calculator: Calculates importances of entries.
         cleanup_manager, archival_manager: Propose and apply tidying.
         performance_metrics: Counts and durations of calls.
@@ -139,8 +140,8 @@ class MemoryStore:
         """
         with self.performance_metrics.timing("store"):
             check_entry(entry)
-            known = await self.kept.get(entry.entry_id) if entry.entry_id else None
-            record = await (self.kept.store(entry) if known is None else self._store_again(known, entry))
+            existing = await self.kept.get(entry.entry_id) if entry.entry_id else None
+            record = await (self.kept.store(entry) if existing is None else self._store_again(existing, entry))
             fill_entry(entry, build_entry(record, self._clock()))
             return entry.entry_id
 
@@ -195,16 +196,16 @@ class MemoryStore:
             return False
         return record is not None or archived is not None
 
-    async def _store_again(self, known: Record, entry: MemoryEntry) -> Record:
+    async def _store_again(self, record: Record, entry: MemoryEntry) -> Record:
         """Update the record of an entry that is stored again."""
         names = ["summary", "keywords", "semantic_tags", "temporal_context"]
         names += ["related_entries", "parent_entry", "child_entries"]
         updates: dict[str, Any] = {name: getattr(entry, name) for name in names}
-        if isinstance(known, Memory):
+        if isinstance(record, Memory):
             updates["content"] = entry.content
         if entry.rating is not None and not entry.record_id:
             updates["importance_score"] = entry.rating
-        return await self.kept.update(known, build_changes(known, updates, self._clock()))
+        return await self.kept.update(record, build_changes(record, updates, self._clock()))
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -355,9 +356,9 @@ class MemoryStore:
     # -- tidying ------------------------------------------------------------------------------------------------------
 
     async def cleanup_old_entries(self, *, apply: bool = False, delete: bool = False) -> int:
-        """Return the number of memories to tidy, or with `apply` of tidied ones.
+        """Return the number of memories to tidy.
 
-        They are moved to the archive and can be restored.
+        With `apply` they are moved to the archive and can be restored.
 
         Args:
             apply: True to do it.

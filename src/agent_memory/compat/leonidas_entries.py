@@ -180,9 +180,8 @@ def check_entry_type(entry_type: object, consequence: str = "") -> None:
         ValidationError: It is unknown (`unknown_entry_type`).
     """
     if entry_type not in ENTRY_TYPES:
-        there = "there" if consequence else "There"
         raise ValidationError(
-            f"{consequence}{there} is no entry type {quoted(str(entry_type))}.",
+            f"{consequence}{'there' if consequence else 'There'} is no entry type {quoted(str(entry_type))}.",
             code="unknown_entry_type",
             recovery=f"There are: {', '.join(ENTRY_TYPES)}.",
         )
@@ -313,8 +312,8 @@ def build_changes(record: Record, updates: Mapping[str, Any], now: datetime) -> 
     metadata = dict(stored)
     if updates.keys() & _IN_METADATA:
         own_keys = _OWN_KEYS | ({OUTCOME, ENTRY_TYPE} if isinstance(record, Memory) else set())
-        others = {key: value for key, value in stored.items() if key not in own_keys}
-        metadata = others | build_metadata(entry, is_correction=record.supersedes is not None)
+        foreign = {key: value for key, value in stored.items() if key not in own_keys}
+        metadata = foreign | build_metadata(entry, is_correction=record.supersedes is not None)
     changes["metadata"] = metadata | {CHANGED_AT: to_text(now)}
     if updates.keys() & _LABELS:
         changes["tags"] = build_tags(entry)

@@ -91,7 +91,7 @@ class RelevanceFilter:
         chosen: list[tuple[set[str], MemoryEntry]] = []
         for entry in ranked:
             words = set(query_terms(entry.text))
-            same = next((index for index, (known, _) in enumerate(chosen) if _is_same(words, known)), None)
+            same = next((index for index, (earlier, _) in enumerate(chosen) if _is_same(words, earlier)), None)
             if same is None:
                 chosen.append((words, entry))
             elif len(words & query_words) > len(chosen[same][0] & query_words):
@@ -99,8 +99,8 @@ class RelevanceFilter:
         return [entry for _, entry in chosen[:max_entries]]
 
 
-def _is_same(words: set[str], others: set[str]) -> bool:
-    return bool(words & others) and len(words & others) >= _SAME * max(len(words), len(others))
+def _is_same(first: set[str], second: set[str]) -> bool:
+    return bool(first & second) and len(first & second) >= _SAME * max(len(first), len(second))
 
 
 def _render_entry(entry: MemoryEntry) -> str:
@@ -128,12 +128,12 @@ def _render_block(name: str, about: str, lines: Iterable[str], max_length: int, 
         return f"{MARKER}{name}]\n{about} {_DATA}\n{fence(body)}"
 
     shown: list[str] = []
-    left = max_length - estimate_tokens(render([]))
+    remaining = max_length - estimate_tokens(render([]))
     for line in lines:
         cost = estimate_tokens(line) + 1
-        if cost <= left:
+        if cost <= remaining:
             shown.append(line)
-            left -= cost
+            remaining -= cost
         elif is_backwards:
             break  # a conversation with a hole in it misleads
     while shown:  # a long fence may cost more than estimated
@@ -152,7 +152,7 @@ class RAGIntegration:
         clock: Source of the present.
 
     Attributes:
-        memory_store: As given.
+        memory_store: Store of the entries.
         context_builder, relevance_filter: Render and choose entries; may be replaced.
     """
 

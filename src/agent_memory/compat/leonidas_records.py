@@ -80,7 +80,7 @@ class EntryRecords:
         embedder: Embedder of the program, or None.
 
     Attributes:
-        service: As given.
+        service: Service of the agent's memories.
         is_due: True if stored turns or documents wait for background work.
     """
 
@@ -210,8 +210,8 @@ class EntryRecords:
             self._read_through[kind] = changed.last
             record_id = self._named.get(name, "")
             if record_id.startswith(storage.kind.prefix):
-                found: Record | None = await storage.get(record_id)
-                return found
+                named_record: Record | None = await storage.get(record_id)
+                return named_record
         return None
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -383,10 +383,10 @@ async def store_many(
 
     Args:
         records: Records of the store.
-        entries: Checked entries.
+        entries: Entries that were checked before.
         store: Stores one entry.
         clock: Source of the present.
-        caller: Calling session.
+        caller: Session that stores them.
 
     Raises:
         ValidationError: An entry is refused; those before it are on disk.
@@ -413,15 +413,15 @@ async def _select_plain(
     """Return indexes of memories and turns that only have to be written."""
     if caller.trust == "low":
         return [], []
-    known = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await records.memories()}
+    texts = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await records.memories()}
     memories, turns = [], []
     for index, entry in enumerate(entries):
         if entry.entry_id or entry.entry_type in _STORED_ALONE:
             continue
         if entry.entry_type == MemoryEntryType.INTERACTION:
             turns.append(index)
-        elif (key := get_duplicate_key(entry.text)) not in known:
-            known.add(key)
+        elif (key := get_duplicate_key(entry.text)) not in texts:
+            texts.add(key)
             memories.append(index)
     return memories, turns
 

@@ -386,7 +386,7 @@ class ConfidenceScorer:
         self._least = least
 
     def score(self, results: Sequence[tuple[MemoryItem, float]], query: str) -> float:
-        """Return a score from 0 to 1 of items with similarities, best first."""
+        """Return the score of items with similarities, 0 to 1."""
         if not results:
             return 0.0
         nearness = max(0.0, min(1.0, (results[0][1] - self._least) / (1 - self._least)))
