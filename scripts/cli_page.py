@@ -21,7 +21,9 @@ Generated from the commands by `make docs`. `agent-memory help COMMAND` prints t
 
 Every command takes `--agent NAME`, `--root PATH`, `--json` and `--help`, before or after its name. `agents`
 and `backup` name agents in their arguments. `workspace` takes no agent of a memory. `agent-memory --version` prints the
-version. `ls`, `add` and `rm` are short for `list`, `store` and `forget`.
+version.
+
+`ls`, `add` and `rm` are short for `list`, `store` and `forget`.
 
 | variable | meaning |
 |---|---|

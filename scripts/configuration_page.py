@@ -1,4 +1,4 @@
-"""docs/reference/configuration.md, made of the settings and what stands here."""
+"""docs/reference/configuration.md, made of the settings and the notes below."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document() -> str:
     for title, note, kind in sections:
         lines += ["", f"## {title}", "", *([note, ""] if note else []), "| key | default | meaning |", "|---|---|---|"]
         for name, field in kind.model_fields.items():
-            default = "" if field.default is None else _shown(field.default)
+            default = "" if field.default is None else _render_default(field.default)
             lines.append(f"| `{name}` | {default} | {field.description} |")
     return "\n".join(lines) + "\n"
 
@@ -119,7 +119,8 @@ _ENCRYPTION_NOTE: Final = (
 _INGESTION_NOTE: Final = "Only if `behaviors/memory-ingestion.yaml` is included."
 
 
-def _shown(default: object) -> str:
+def _render_default(default: object) -> str:
+    """Return a default as the page shows it."""
     if isinstance(default, HealthSettings | EncryptionSettings):
         return ""
     if isinstance(default, tuple):

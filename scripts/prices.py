@@ -1,4 +1,4 @@
-"""Tokens of each tool in every request: its schema as JSON, and the line of the memory-assistant."""
+"""Tokens of each tool in every request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def count_tokens(text: str) -> int:
 
 
 def tool_prices() -> dict[str, int]:
-    """Return tokens (o200k_base) by tool that is offered by default, in their order, and of the memory-assistant."""
+    """Return tokens of each tool offered by default, and of the memory-assistant.
+
+    Counted are name, description and schema as JSON, and the line of the memory-assistant in a tool that delegates.
+    """
     prices = {}
     for tool in (kind(None) for kind in ALL_TOOLS if kind.name in OFFERED_TOOLS):  # type: ignore[arg-type]  # a schema needs no session
         schema = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}

@@ -1,4 +1,4 @@
-"""Check prose: `python -m scripts.prose [FILE…]` lists odd words and long sentences.
+"""Check prose: `python -m scripts.prose [FILE…]` lists odd words, long sentences and crowded paragraphs.
 
 The list of words is that of the style rules. Code, generated pages and quoted output are not prose.
 """
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).resolve().parents[1]
 MAX_SENTENCE: Final = 20
+"""Words of a sentence or table cell."""
+MAX_PARAGRAPH: Final = 4
+"""Sentences of a paragraph."""
 WORDS: Final = {
     "anew": "again, or rebuild",
     "once more": "again",
@@ -81,14 +84,19 @@ class ProseCounts(NamedTuple):
     words: int
     odd: list[str]
     long: list[str]
+    crowded: list[str]
 
 
 def check_text(text: str) -> ProseCounts:
-    """Count words, odd words and sentences of more than 20 words."""
+    """Count words, odd words, long sentences and crowded paragraphs."""
     plain = _CODE.sub("§", text)
     sentences = [sentence.strip() for sentence in _SENTENCE_END.split(plain) if sentence and sentence.strip()]
     long = [sentence for sentence in sentences if len(_WORD.findall(sentence)) > MAX_SENTENCE]
-    return ProseCounts(len(_WORD.findall(plain)), [match[0].lower() for match in _ODD.finditer(plain)], long)
+    paragraphs = [
+        text for text in re.split(r"\n\s*\n", plain) if not text.lstrip().startswith(("|", "-", "#", "1.", "<"))
+    ]
+    crowded = [text for text in paragraphs if len(re.findall(r"[.!?](?:\s|$)", text)) > MAX_PARAGRAPH]
+    return ProseCounts(len(_WORD.findall(plain)), [match[0].lower() for match in _ODD.finditer(plain)], long, crowded)
 
 
 def find_pages() -> list[Path]:
@@ -124,7 +132,9 @@ def main(arguments: list[str]) -> int:
             print(f"{path}: {word!r}: write {WORDS[word]}")
         for sentence in counts.long:
             print(f"{path}: {len(_WORD.findall(sentence))} words: {' '.join(sentence.split())[:100]}")
-        status |= bool(counts.odd or counts.long)
+        for paragraph in counts.crowded:
+            print(f"{path}: paragraph of more than {MAX_PARAGRAPH} sentences: {' '.join(paragraph.split())[:80]}")
+        status |= bool(counts.odd or counts.long or counts.crowded)
     return status
 
 

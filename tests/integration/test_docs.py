@@ -12,7 +12,7 @@ import pytest
 
 import agent_memory
 from agent_memory.memory import MemoryService
-from scripts import docs, errors_page, picture
+from scripts import docs, errors_page, picture, prices
 from tests.rows import check_rows
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ RUN_AS_PAGES = {HERE / "README.md", *(HERE / "docs" / "tutorials").glob("*"), *(
 """Pages whose blocks `test_doc_blocks.py` runs in their order."""
 MAX_NAVIGATION = 25
 MAX_WORDS = 35_000
+MAX_README_LINES = 120
 SNIPPETS = [
     pytest.param(match[1], id=f"{page.name}-{number}")
     for page in PAGES
@@ -57,7 +58,7 @@ def test_picture_shows_the_recorded_commands() -> None:
     assert "strong" in drawn
 
 
-def test_every_page_is_in_the_navigation_or_left_out_on_purpose() -> None:
+def test_every_page_for_users_is_in_the_navigation() -> None:
     config = (HERE / "mkdocs.yml").read_text()
     listed = set(re.findall(r"(\S+\.md)$", config.partition("\nnav:")[2], re.MULTILINE))
     pages = {page.relative_to(HERE / "docs").as_posix() for page in (HERE / "docs").rglob("*.md")}
@@ -66,12 +67,27 @@ def test_every_page_is_in_the_navigation_or_left_out_on_purpose() -> None:
     assert len(listed) <= MAX_NAVIGATION
 
 
+def test_readme_has_the_price_of_the_tools() -> None:
+    assert f"{sum(prices.tool_prices().values())} tokens a request" in (HERE / "README.md").read_text()
+
+
+def test_readme_is_short() -> None:
+    assert len((HERE / "README.md").read_text().splitlines()) <= MAX_README_LINES
+
+
+def test_site_loads_nothing_from_elsewhere() -> None:
+    config = (HERE / "mkdocs.yml").read_text()
+    assert "font: false" in config
+    assert "polyfills: [assets/iframe-worker.js]" in config  # else the plugin adds a script of a remote host
+    assert not re.search(r"https?:", config + (HERE / "docs" / "assets" / "iframe-worker.js").read_text())
+
+
 def test_pages_have_few_words() -> None:
     pages = (HERE / "docs").rglob("*.md")
     assert sum(len(page.read_text().split()) for page in pages) <= MAX_WORDS
 
 
-def test_every_decision_is_in_their_index_under_its_own_title() -> None:
+def test_index_of_decisions_has_their_titles() -> None:
     folder = HERE / "docs" / "maintainers" / "adr"
     rows = re.findall(
         r"^\| \[(\d{4})\]\((\S+)\) \| (.+?) \| (.+?) \|$", (folder / "index.md").read_text(), re.MULTILINE
@@ -82,7 +98,7 @@ def test_every_decision_is_in_their_index_under_its_own_title() -> None:
 
 
 @check_rows("page", PAGES, ids=lambda page: page.name)
-def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+def test_links_of_a_page_exist(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert missing == []
@@ -99,14 +115,14 @@ def test_every_error_code_is_documented() -> None:
 
 
 @check_rows("page", PAGES, ids=lambda page: page.name)
-def test_what_is_installed_is_what_there_is(page: Path) -> None:
+def test_page_installs_only_from_a_clone(page: Path) -> None:
     """No package index has this distribution, and an address with somebody's name in it works for somebody."""
     text = page.read_text()
     assert not re.search(r"install[^\n]*'?amplifier-bundle-agent-memory\[", text)
     assert not re.search(r"\bOWNER\b|git\+https://github\.com/[^/…]+/amplifier-bundle-agent-memory", text)
 
 
-def test_extras_and_behaviors_that_pages_name_exist() -> None:
+def test_extras_and_behaviors_of_pages_exist() -> None:
     text = "".join(page.read_text() for page in PAGES)
     extras = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = {extra for group in re.findall(r"'\.\[([a-z,]+)\]'", text) for extra in group.split(",")}
@@ -116,8 +132,8 @@ def test_extras_and_behaviors_that_pages_name_exist() -> None:
 
 
 @pytest.mark.model
-async def test_the_first_example_finds_by_meaning() -> None:
-    """What stands in the package's docstring, in a new home, at once."""
+async def test_example_of_the_package_finds_by_meaning() -> None:
+    """The docstring of the package runs in a new home."""
     lines = [line[4:] for line in (agent_memory.__doc__ or "").splitlines() if line.startswith("    ")]
     body = "\n    ".join([*lines, "await storage.close()", "return results"])
     names: dict[str, Any] = {}
@@ -129,7 +145,7 @@ async def test_the_first_example_finds_by_meaning() -> None:
 
 @pytest.mark.model
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/python.md"])
-def test_the_examples_for_programs_find_by_meaning(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_a_page_find_by_meaning(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     modes = []
     search = MemoryService.search
