@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
+from typer.testing import CliRunner
 
+from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import DeclarationError
 from agent_memory.memory import AuditLog, Caller, MemoryService
@@ -71,8 +72,8 @@ MOUNTS: dict[str, Callable[[Any, dict[str, Any]], Awaitable[Any]]] = {
 }
 
 
-async def said(root: Path, text: str, source: str, listening: str) -> list[str]:
-    """Send `text` through a mounted hook; return what was emitted."""
+async def said(root: Path, texts: list[str], source: str, listening: str) -> list[str]:
+    """Send texts through a mounted hook, each in a turn of its own; return what was emitted."""
     coordinator, context, emitted = MockCoordinator(), MockContextManager(), []
 
     async def listen(event: str, data: dict[str, Any]) -> None:
@@ -82,14 +83,15 @@ async def said(root: Path, text: str, source: str, listening: str) -> list[str]:
         coordinator.hooks.register(event, listen, name="canary")
     await coordinator.mount("context", context)
     cleanup = await MOUNTS[listening](coordinator, {"storage_root": str(root)})
-    if source == "user":
-        await coordinator.hooks.emit("prompt:submit", {"prompt": text})
-    elif source == "assistant":
-        await context.add_message({"role": "assistant", "content": f"As we agreed: {text}"})
-    else:
-        result = f"author: tess (member)\n--\nDecision: {text}"
-        await coordinator.hooks.emit("tool:post", {"tool_name": "bash", "result": result})
-    await coordinator.hooks.emit("orchestrator:complete", {"status": "success"})
+    for text in texts:
+        if source == "user":
+            await coordinator.hooks.emit("prompt:submit", {"prompt": text})
+        elif source == "assistant":
+            await context.add_message({"role": "assistant", "content": f"As we agreed: {text}"})
+        else:
+            result = f"author: tess (member)\n--\nDecision: {text}"
+            await coordinator.hooks.emit("tool:post", {"tool_name": "bash", "result": result})
+        await coordinator.hooks.emit("orchestrator:complete", {"status": "success"})
     await coordinator.hooks.emit("session:end", {})
     await cleanup()
     return emitted
@@ -103,9 +105,8 @@ async def test_a_planted_secret_is_in_no_byte_and_no_event(
     root: Path, canary: str, source: str, listening: str
 ) -> None:
     secret = CANARIES[canary]
-    emitted = []
-    for frame in FRAMES:
-        emitted += await said(root, frame.format(HINTS.get(canary, "") + secret), source, listening)
+    texts = [frame.format(HINTS.get(canary, "") + secret) for frame in FRAMES]
+    emitted = await said(root, texts, source, listening)
     assert emitted, "nothing was kept: the test would prove nothing"
     assert not [text for text in emitted if secret in text]
     files = contents(root)
@@ -240,9 +241,9 @@ async def by_restoring(root: Path, field: str) -> None:
 async def by_import(root: Path, field: str) -> None:
     file = root.parent / "in.jsonl"
     file.write_text(json.dumps({"content": "The ledger is in PostgreSQL.", field: FIELDS[field]}) + "\n")
-    command = ["-m", "agent_memory.cli", "import", str(file), "--root", str(root), "--agent", "bob"]
-    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.DEVNULL)
-    assert await process.wait() == 0
+    command = ["import", str(file), "--root", str(root), "--agent", "bob"]
+    result = await asyncio.to_thread(CliRunner().invoke, build(), command)
+    assert result.exit_code == 0, result.output
     file.unlink()
 
 

@@ -58,8 +58,8 @@ def run(script: str, module: str, path: list[Path], folder: Path) -> subprocess.
 
 def a_clone(folder: Path, *, version: str = agent_memory.__version__) -> Path:
     """Copy what a host clones, with a library that calls itself `version`."""
-    shutil.copytree(REPOSITORY / "modules", folder / "modules", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(REPOSITORY / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("modules", "src"):  # with byte code, which is compiled again where a test changes a source
+        shutil.copytree(REPOSITORY / name, folder / name)
     front = folder / "src" / "agent_memory" / "__init__.py"
     front.write_text(
         front.read_text().replace(f'__version__ = "{agent_memory.__version__}"', f'__version__ = "{version}"')

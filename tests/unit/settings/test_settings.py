@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,11 +21,11 @@ from agent_memory.settings import (
     merge_shared,
     parse_module_config,
 )
+from tests.architecture.test_layers import parsed, sources
 from tests.rows import check_rows
 from tests.support import raises
 
 MODULE = "tool-memory-semantic"
-HERE = Path(__file__).resolve().parents[3]
 
 
 def test_nothing_given_is_the_defaults() -> None:
@@ -182,14 +182,26 @@ def test_values_that_fit_together_may_come_from_two_modules(values: dict[str, An
     assert merge_shared(parts) == ServiceSettings(**values)
 
 
+def are_settings(node: ast.expr) -> bool:
+    """Return True if an expression is named `…settings`, called without arguments or not."""
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        node = node.func
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name.lower().endswith("settings")
+
+
+@cache
+def find_settings_read() -> set[str]:
+    """Return the names of attributes that the sources read from settings."""
+    return {
+        node.attr
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and are_settings(node.value)
+    }
+
+
 @check_rows("kind", [ServiceSettings, HealthSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
 def test_every_setting_has_a_reader_and_says_what_it_is(kind: Any) -> None:
-    read = {
-        node.attr
-        for package in ("src", "modules")
-        for source in (HERE / package).rglob("*.py")
-        for node in ast.walk(ast.parse(source.read_text()))
-        if isinstance(node, ast.Attribute) and re.search(r"[sS]ettings\b[()]*\)?$", ast.unparse(node.value))
-    }
-    assert set(kind.model_fields) - read == set()
+    assert set(kind.model_fields) - find_settings_read() == set()
     assert all(field.description for field in kind.model_fields.values())

@@ -18,10 +18,11 @@ from agent_memory.files.processes import CPU_SECONDS, CurrentNote, ReaderDiedErr
 from agent_memory.knowledge.pipeline import stages
 from agent_memory.models import Episode
 from tests.concurrency.processes import REPOSITORY, environment
+from tests.fork_server import CommandForker
 from tests.unit.knowledge.pipeline import deadly
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from agent_memory.knowledge.pipeline.stages import Backlog
@@ -51,18 +52,33 @@ async def say(knowledge: Knowledge, *texts: str) -> list[str]:
     return [await knowledge.episodes.store(Episode(agent_id="bob", content=text)) for text in texts]
 
 
-def die_or_end(root: Path, out: Path, *kills: str) -> int:
-    command = [sys.executable, "-m", "tests.unit.knowledge.pipeline.deadly", str(root), str(out), *kills]
-    return subprocess.run(command, cwd=REPOSITORY, env=environment(), check=False).returncode
+@pytest.fixture(scope="module")
+def forker() -> Iterator[CommandForker]:
+    forker = CommandForker("agent_memory.knowledge.records", "agent_memory.knowledge.pipeline.background_work", "numpy")
+    yield forker
+    forker.close()
+
+
+@pytest.fixture
+def die_or_end(forker: CommandForker, root: Path, out: Path) -> Callable[..., int]:
+    """Return what works in another process, and gives its exit status."""
+
+    def work(*kills: str) -> int:
+        words = ["tests.unit.knowledge.pipeline.deadly", str(root), str(out), *kills]
+        return forker.run(words, environment()).returncode
+
+    return work
 
 
 async def backlog_of(knowledge: Knowledge, out: Path) -> Backlog:
     return (await deadly.runner_of(knowledge, out).backlog())[0]
 
 
-async def test_run_poison_is_quarantined_after_two_deaths(knowledge: Knowledge, root: Path, out: Path) -> None:
+async def test_run_poison_is_quarantined_after_two_deaths(
+    knowledge: Knowledge, out: Path, die_or_end: Callable[..., int]
+) -> None:
     ids = await say(knowledge, "a", "poison", "c")
-    assert [die_or_end(root, out) for _ in range(4)] == [9, 9, 0, 0]
+    assert [die_or_end() for _ in range(4)] == [9, 9, 0, 0]
     assert set(out.read_text().split()) == {"A", "C"}
     backlog = await backlog_of(knowledge, out)
     (record,) = backlog.quarantined
@@ -72,9 +88,11 @@ async def test_run_poison_is_quarantined_after_two_deaths(knowledge: Knowledge, 
     assert not (knowledge.folder.path / "tasks.current.json").exists()
 
 
-async def test_run_two_ordinary_kills_quarantine_nothing(knowledge: Knowledge, root: Path, out: Path) -> None:
+async def test_run_two_ordinary_kills_quarantine_nothing(
+    knowledge: Knowledge, out: Path, die_or_end: Callable[..., int]
+) -> None:
     await say(knowledge, "a", "unlucky", "c")
-    assert [die_or_end(root, out, "unlucky") for _ in range(4)] == [9, 9, 0, 0]
+    assert [die_or_end("unlucky") for _ in range(4)] == [9, 9, 0, 0]
     assert set(out.read_text().split()) == {"A", "UNLUCKY", "C"}
     assert await backlog_of(knowledge, out) == await backlog_of(knowledge, out.with_name("other"))
     assert (await backlog_of(knowledge, out)).quarantined == ()
