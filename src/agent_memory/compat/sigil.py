@@ -341,7 +341,9 @@ class MemoryManager:
         choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
         self._consolidation = PageConsolidation(self._pages, self._events, self._caller)
         self._is_told = self._service.monitor.add_watcher(PAGES, self._consolidation.withdraw)
-        self._extraction = ItemExtraction(*layers, self._consolidation.make_due, self._events, drawing, self.digest)
+        self._extraction = ItemExtraction(
+            self._knowledge, layers, self._consolidation.make_due, self._events, drawing, self.digest
+        )
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)

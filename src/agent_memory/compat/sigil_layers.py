@@ -18,10 +18,7 @@ from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.passages.items import (
     SOURCE_DELETED,
-    PrecedingTurns,
-    drawn_from,
     get_source_id,
-    leave_answered,
     with_link,
 )
 from agent_memory.knowledge.tool_settings import IMPORTANCE, Importance
@@ -256,18 +253,10 @@ class ResourceLayer:
             return None if episode is None or not episode.conversation else await self.record(episode.conversation)
         return _filter_visible(self._asking(), await self._knowledge.resources.get(resource_id))
 
-    async def cut(self, record: ResourceRecord) -> list[dict[str, Any]]:
-        """Return passages of a resource and its turns as item fields."""
+    async def list_sources(self, record: ResourceRecord) -> Sequence[Episode | ResourceRecord]:
+        """Return the visible turns of a resource in order, else the resource."""
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
-        turns = [turn for turn in turns if _filter_visible(self._asking(), turn) is not None]
-        items: list[dict[str, Any]] = []
-        preceding = PrecedingTurns(self._knowledge, turns)
-        sources: list[Episode | ResourceRecord] = [*turns] or [record]
-        for source in sources:
-            before = await preceding.of(source) if isinstance(source, Episode) else []
-            drawn = await asyncio.to_thread(drawn_from, source, await self._knowledge.text_of(source), before)
-            items += [item | {"observed_at": source.observed_at} for item in drawn]
-        return leave_answered(items)
+        return [turn for turn in turns if _filter_visible(self._asking(), turn) is not None] or [record]
 
     async def get_source(self, source: str) -> Episode | ResourceRecord | None:
         """Return a visible resource, or a turn of one."""
@@ -393,9 +382,9 @@ class ItemLayer:
 
     async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
         """Return the items of a resource, oldest first."""
-        return [view_item(memory) for memory in await self._drawn(resource_id)]
+        return [view_item(memory) for memory in await self.list_drawn(resource_id)]
 
-    async def _drawn(self, resource_id: str) -> list[Memory]:
+    async def list_drawn(self, resource_id: str) -> list[Memory]:
         """Return the memories drawn from a resource or its turns, oldest first."""
         sources = [resource_id, *await self._resources.list_turns(resource_id)]
         memories = [memory for source in sources for memory in reversed(await self.service.storage.linked_to(source))]
@@ -465,7 +454,7 @@ class ItemLayer:
     async def detach(self, resource_id: str) -> list[str]:
         """Mark the source of a resource's items as deleted; return their IDs."""
         gone = {resource_id, *await self._resources.list_turns(resource_id)}
-        drawn = await self._drawn(resource_id)
+        drawn = await self.list_drawn(resource_id)
         for memory in drawn:
             links = [
                 link.model_dump() | ({"rel": SOURCE_DELETED} if link.id in gone and link.rel == FROM else {})

@@ -34,9 +34,12 @@ from agent_memory.knowledge.digest.model_digest import ask_statements, split_bat
 from agent_memory.knowledge.llm.language_model import Asking, ModelFailure, fence_json, read_rows
 from agent_memory.knowledge.pages.assignment import guess_topics, open_to
 from agent_memory.knowledge.pages.page_items import build_description
-from agent_memory.knowledge.passages.items import is_passage
+from agent_memory.knowledge.passages.item_stage import ItemStage
+from agent_memory.knowledge.passages.items import STAGE, is_passage
+from agent_memory.knowledge.pipeline.stages import Batch, StageCheckpoints
 from agent_memory.language.words import query_terms
 from agent_memory.logs import get_logger
+from agent_memory.models import EPISODE, RESOURCE, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -46,16 +49,16 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.knowledge.digest.passage_digest import PassageDigest
     from agent_memory.knowledge.llm.language_model import LanguageModel
+    from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.tool_settings import Importance
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Clock, Match, MemorySearchResult, Topic
+    from agent_memory.models import Clock, Match, Memory, MemorySearchResult, Topic
     from agent_memory.models import Resource as ResourceRecord
 
 log = get_logger(__name__)
 _QUOTED: Final = 0.8
 """How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
 _NOTED: Final = 1.0
-_PASSAGE_FIELDS: Final = ("source", "metadata", "observed_at", "trust", "tags", "links")
 MAX_K: Final = 100
 MAX_QUERY: Final = 10_000
 _QUERY_CHARS: Final = 2_000
@@ -223,7 +226,8 @@ class ItemExtraction:
     """Draws items.
 
     Args:
-        resources, items, categories: Layers of the manager.
+        knowledge: Records of the agent.
+        layers: Resources, items and categories of the manager.
         make_due: Rebuilds pages that are due, by names of topics.
         events: Gets what was done.
         asking: How a language model is asked, by whom it is wanted.
@@ -232,15 +236,14 @@ class ItemExtraction:
 
     def __init__(
         self,
-        resources: ResourceLayer,
-        items: ItemLayer,
-        categories: CategoryLayer,
+        knowledge: Knowledge,
+        layers: tuple[ResourceLayer, ItemLayer, CategoryLayer],
         make_due: Callable[[Iterable[str]], Awaitable[None]],
         events: EventSender,
         asking: Asking,
         passage_digest: PassageDigest,
     ) -> None:
-        self._resources, self._items, self._categories = resources, items, categories
+        self._knowledge, (self._resources, self._items, self._categories) = knowledge, layers
         self._make_due, self._events, self._asking = make_due, events, asking
         self._passage_digest = passage_digest
 
@@ -253,10 +256,10 @@ class ItemExtraction:
         if hint is not None:
             await self._declare(hint)
         topics = [] if hint is not None else await self._categories.topics()
-        items = Items()
-        await self._keep_passages(record, hint, topics, items)
+        passages = await self._store_passages(record, hint, topics)
+        items = Items(map(view_item, passages))
         if with_model:
-            await self._digest(items)
+            await self._digest(passages, items)
         if not items:
             items.warnings.append(f"Nothing that states something was found in {resource_id}.")
             if strict:
@@ -278,32 +281,29 @@ class ItemExtraction:
         await self._make_due([stored.category] if stored.category else [])
         return stored
 
-    async def _keep_passages(
-        self, record: ResourceRecord, hint: str | None, topics: Sequence[Topic], items: Items
-    ) -> None:
-        """Store the passages of a resource."""
-        drawn = await self._resources.cut(record)
-        names = [hint or ""] * len(drawn)
-        if hint is None:
-            for group in sorted({values["group"] for values in drawn}):
-                places = [place for place, values in enumerate(drawn) if values["group"] == group]
-                texts = [drawn[place]["content"] for place in places]
-                guesses = await guess_topics(self._items.service, texts, open_to(group, topics))
-                for place, name in zip(places, guesses, strict=True):
-                    names[place] = name
-        for values, topic in zip(drawn, names, strict=True):
-            source = values["links"][0]["id"]
-            item = MemoryItem("", values["content"], None, source, topic or None, _QUOTED, record.timestamp)
-            fields = {name: values[name] for name in _PASSAGE_FIELDS if name in values}
-            try:
-                items.append(await self._items.store(item, **fields))
-            except ValidationError as error:  # nothing but a secret, for instance
-                items.warnings.append(error.message)
+    async def _store_passages(self, record: ResourceRecord, hint: str | None, topics: Sequence[Topic]) -> list[Memory]:
+        """Store the passages of a resource, as the background work does, with topics."""
+        service, knowledge = self._items.service, self._knowledge
+        sources = await self._resources.list_sources(record)
+        moments = {source.id: source.observed_at for source in sources}
 
-    async def _digest(self, items: Items) -> None:
+        async def prepare(drawn: Sequence[dict[str, Any]]) -> None:
+            for group in sorted({values["group"] for values in drawn}):
+                members = [values for values in drawn if values["group"] == group]
+                texts = [values["content"] for values in members]
+                guesses = [hint] * len(texts) if hint else await guess_topics(service, texts, open_to(group, topics))
+                for values, topic in zip(members, guesses, strict=True):
+                    moment = moments[values["links"][0]["id"]]
+                    values |= {"topic": topic, "confidence": _QUOTED, "observed_at": moment and to_text(moment)}
+
+        kind = RESOURCE.name if record in sources else EPISODE.name
+        stage = ItemStage(knowledge, service, kind, self._items.caller, prepare)
+        mark = await StageCheckpoints(knowledge.marks).of_name(STAGE, kind)
+        await stage.store(Batch(sources, never={*mark.never, *await stage.gone()}))
+        return [memory for memory in await self._items.list_drawn(record.id) if is_passage(memory)]
+
+    async def _digest(self, passages: Sequence[Memory], items: Items) -> None:
         """Add a model's statements about the passages of a resource."""
-        memories = [await self._items.service.storage.get(item.item_id) for item in items]
-        passages = [memory for memory in memories if memory is not None and is_passage(memory)]
         for batch in split_batches(passages):
             outcome = await ask_statements(self._passage_digest, self._asking, batch, self._items.caller)
             items.warnings += outcome.warnings

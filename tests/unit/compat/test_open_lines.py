@@ -66,6 +66,13 @@ async def test_extract_list_keeps_its_head_term_and_row(manager: MemoryManager) 
     assert all("| code | retried |" in item for item in items if "| 429 | yes |" in item)
 
 
+async def test_extract_again_forgotten_passage_stays_forgotten(manager: MemoryManager) -> None:
+    resource = await manager.store_resource("# Pier\n\nOpens at nine.\n\n# Fees\n\nTen pounds a day.", "document")
+    first, second = await manager.extract_and_store(resource.resource_id)
+    await manager.item_layer.delete(first.item_id)
+    assert [item.item_id for item in await manager.extract_and_store(resource.resource_id)] == [second.item_id]
+
+
 async def test_rag_retriever_threshold_above_all_results_is_degraded(tmp_path: Path) -> None:
     """Sigil 19."""
     embedder = HashEmbedder(synonyms={"hoist": "crane"})

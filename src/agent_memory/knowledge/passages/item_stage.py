@@ -31,12 +31,14 @@ from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
 from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
+
+    Prepare = Callable[[Sequence[dict[str, Any]]], Awaitable[None]]
 
 
 class ItemStage:
@@ -47,6 +49,7 @@ class ItemStage:
         service: Memories of the agent.
         source: Name of the kind: resources or episodes.
         caller: Session that gets events.
+        prepare: Adds fields to the items before they are stored, or None.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -55,8 +58,11 @@ class ItemStage:
     name = STAGE
     version = 3
 
-    def __init__(self, knowledge: Knowledge, service: MemoryService, source: str, caller: Caller) -> None:
+    def __init__(
+        self, knowledge: Knowledge, service: MemoryService, source: str, caller: Caller, prepare: Prepare | None = None
+    ) -> None:
         self._knowledge, self._service, self.source, self._caller = knowledge, service, source, caller
+        self._prepare = prepare
 
     async def gone(self) -> Collection[str]:
         """See `Stage.gone`."""
@@ -64,7 +70,18 @@ class ItemStage:
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
-        began, failed = time.perf_counter(), dict[str, str]()
+        began = time.perf_counter()
+        stored, failed = await self.store(batch)
+        await self._tell(stored, batch.records, began)
+        return failed
+
+    async def store(self, batch: Batch) -> tuple[list[Memory], dict[str, str]]:
+        """Store the passages of records without an event; return them, and failures by ID.
+
+        Raises:
+            StorageError: Some may be stored; doing it again stores none twice.
+        """
+        failed = dict[str, str]()
         preceding = PrecedingTurns(self._knowledge, [*batch.before, *batch.records])
         texts = await self._texts(batch.records, failed)
         has_documents = any(isinstance(item, Resource) for item in batch.records)
@@ -79,14 +96,15 @@ class ItemStage:
         statements = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
         drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
         drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
+        if self._prepare is not None:
+            await self._prepare(drawn)
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **item} for item in drawn], batch.never)
         for record in batch.records:
             if isinstance(record, Resource) and record.id in texts:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
                 await note_missing_source(self._knowledge, self._service, record, self._caller)
-        await self._tell(stored, batch.records, began)
-        return failed
+        return stored, failed
 
     async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
         """Return the whole texts of records by ID; note failures."""
