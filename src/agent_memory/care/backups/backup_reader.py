@@ -31,7 +31,7 @@ from agent_memory.files.entries import get_path_type
 from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -159,12 +159,13 @@ def verify_open(archive: BackupArchive, *, deep: bool = True) -> VerifiedBackup:
         if held.name in archive.missing:
             continue
         try:
-            if isinstance(held, BackupJournal):
-                problems += _verify_journal(archive, held, ids, deep=deep)
+            if deep and isinstance(held, BackupJournal):
+                problems += _verify_journal(archive, held, ids)
             else:
                 problems += _verify_file(archive, held)
         except StorageError as error:
-            problems.append(f"{held.name} cannot be read ({_words(error.__cause__ or error)})")
+            end = " to its end" if isinstance(held, BackupJournal) else ""
+            problems.append(f"{held.name} cannot be read{end} ({_words(error.__cause__ or error)})")
     return VerifiedBackup(archive.manifest, tuple(problems), ids)
 
 
@@ -192,21 +193,19 @@ def damaged(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
     )
 
 
-def _verify_journal(
-    archive: BackupArchive, held: BackupJournal, ids: dict[str, set[str]], *, deep: bool
-) -> Iterator[str]:
-    tally = LineTally(deep=deep)
+def _verify_journal(archive: BackupArchive, held: BackupJournal, ids: dict[str, set[str]]) -> Iterator[str]:
+    tally = LineTally()
     try:
-        for block in archive.blocks(held):
-            tally.add_block(block)
+        for line in iter_lines(archive.blocks(held)):
+            tally.add(line)
     except (StorageError, MalformedLineError) as error:
         cause = error.__cause__ or error
-        position = f", behind line {tally.lines:,} of {held.lines:,}" if deep else ""
+        position = f", behind line {tally.lines:,} of {held.lines:,}"
         yield f"{held.name} cannot be read to its end ({_words(cause)}){position}{_where(tally, held)}"
         return
     if tally.sha256 != held.sha256:
         yield f"{held.name} has another checksum than the manifest says{_where(tally, held)}"
-    elif deep and (tally.lines, tally.last_seq, tally.records) != (held.lines, held.last_seq, held.records):
+    elif (tally.lines, tally.last_seq, tally.records) != (held.lines, held.last_seq, held.records):
         yield f"{held.name} has other counts than the manifest says"
     for kind, record_ids in tally.ids.items():
         ids.setdefault(kind, set()).update(record_ids)
@@ -265,10 +264,7 @@ LONGEST: Final = 256 << 20
 
 
 class LineTally:
-    """Takes the blocks of a journal, one behind the other.
-
-    Args:
-        deep: False to count only bytes and their checksum.
+    """Counts the lines of a journal, one after the other.
 
     Attributes:
         size: Number of counted bytes.
@@ -279,11 +275,8 @@ class LineTally:
         ids: IDs of present records by kind.
     """
 
-    def __init__(self, *, deep: bool = True) -> None:
-        self._deep = deep
+    def __init__(self) -> None:
         self._sum = hashlib.sha256()
-        self._rest: list[bytes] = []
-        self._waiting = 0
         self.size = self.last_seq = self.lines = 0
         self.header: Header | None = None
         self.damaged: list[int] = []
@@ -299,30 +292,15 @@ class LineTally:
         """Number of records by kind."""
         return {kind: len(ids) for kind, ids in sorted(self.ids.items()) if ids}
 
-    def add_block(self, block: bytes) -> list[bytes]:
-        """Count a block; return the lines that it completes, if `deep`.
+    def add(self, line: bytes) -> None:
+        """Count the next line.
 
-        Raises:
-            MalformedLineError: A line is longer than any of ours.
+        Of a last line without an end, only the bytes count.
         """
-        self._sum.update(block)
-        self.size += len(block)
-        if not self._deep:
-            return []
-        end = block.rfind(b"\n") + 1
-        lines: list[bytes] = []
-        if end:
-            lines = _split(b"".join((*self._rest, block[:end])))
-            self._rest, self._waiting = [], 0
-        self._rest.append(block[end:])
-        self._waiting += len(block) - end
-        if self._waiting > LONGEST:
-            raise MalformedLineError(f"line {self.lines + len(lines) + 1} has no end")
-        for line in lines:
-            self._count(line)
-        return lines
-
-    def _count(self, line: bytes) -> None:
+        self._sum.update(line)
+        self.size += len(line)
+        if not line.endswith(b"\n"):
+            return
         self.lines += 1
         if self.lines > 1 and (plain := _PLAIN.match(line)) is not None and _is_sealed(line):
             self.last_seq = max(self.last_seq, int(plain[1]))
@@ -362,6 +340,25 @@ def _is_sealed(line: bytes) -> bool:
     return seal is not None and zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
 
 
+def iter_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of consecutive blocks; the last may lack its end.
+
+    Raises:
+        MalformedLineError: A line is longer than any of ours.
+    """
+    rest: list[bytes] = []
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield from _split(b"".join((*rest, block[:end])))
+            rest = []
+        rest.append(block[end:])
+        if sum(map(len, rest)) > LONGEST:
+            raise MalformedLineError("a line has no end")
+    if last := b"".join(rest):
+        yield last
+
+
 def _split(content: bytes) -> list[bytes]:
     """Return whole lines with their ends; nothing but a newline ends one."""
     return [line + b"\n" for line in content[:-1].split(b"\n")]
@@ -372,10 +369,9 @@ def tally_journal(path: Path) -> LineTally:
 
     Raises:
         OSError: It cannot be read.
-        MalformedLineError: A line is longer than any of ours.
     """
     tally = LineTally()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            tally.add_block(block)
+        for line in file:
+            tally.add(line)
     return tally

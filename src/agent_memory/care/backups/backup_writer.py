@@ -15,7 +15,7 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.backups.backup_reader import LineTally, check_written
+from agent_memory.care.backups.backup_reader import LineTally, check_written, iter_lines
 from agent_memory.care.backups.manifest import (
     ASKED,
     MANIFEST,
@@ -183,7 +183,7 @@ def _write(file: IO[bytes], folder: AgentFolder, cut: JournalCut, reason: str, m
         journals = []
         for name, descriptor, end in cut.journals:
             tally = LineTally()
-            _add(archive, name, moment, _count_blocks(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
+            _add(archive, name, moment, _count_lines(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
             if tally.size != end:
                 raise StorageError(f"{name} became shorter while it was read: another program cut it. No backup.")
             journals.append(describe_journal(name, tally))
@@ -214,10 +214,10 @@ def describe_journal(name: str, tally: LineTally) -> BackupJournal:
     )
 
 
-def _count_blocks(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
-    for block in blocks:
-        tally.add_block(block)
-        yield block
+def _count_lines(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
+    for line in iter_lines(blocks):
+        tally.add(line)
+        yield line
 
 
 def _beside(folder: AgentFolder) -> list[str]:

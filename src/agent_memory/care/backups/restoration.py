@@ -15,11 +15,19 @@ import os
 import shutil
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.care.agents import build_agent, new_folder, open_hidden_folder
 from agent_memory.care.backups.admission import EVERYTHING, AdmissionFilter, add_purges, barring, bring_purges
-from agent_memory.care.backups.backup_reader import BackupArchive, damaged, opened_backup, tally_journal, verify_open
+from agent_memory.care.backups.backup_reader import (
+    BackupArchive,
+    damaged,
+    iter_lines,
+    opened_backup,
+    tally_journal,
+    verify_open,
+)
 from agent_memory.care.backups.backup_writer import Backup, create_backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.care.encrypted_files import remove_views
@@ -271,23 +279,13 @@ def _unpack(
 def _unpack_journal(
     archive: BackupArchive, journal: BackupJournal, place: Path, judge: Callable[[bytes], bytes], coding: BackupCoding
 ) -> _UnpackedJournal:
-    header: Header | None = None
-    begun, key = b"", None
+    lines = iter_lines(archive.blocks(journal))
+    begun, rest = _parse_header(next(lines, b""))
+    header = coding.header(begun)
     with _create(place) as descriptor:
-        for block in archive.blocks(journal):
-            if header is None:
-                begun += block
-                if b"\n" not in begun and len(begun) < journal.size:
-                    continue
-                header, rest = _parse_header(begun)
-                key, header = header.key, coding.header(header)
-                write_all(descriptor, _pad_header(header) + rest)
-            else:
-                write_all(descriptor, block)
-        if header is None:
-            header = coding.header(Header(format=FORMAT, min_reader=FORMAT, generation=""))
-            write_all(descriptor, _pad_header(header))
-    _rewrite(place, lambda line: coding.line(line, judge, is_encrypted=key is not None))
+        write_all(descriptor, _pad_header(header))
+        for line in chain([rest] if rest else [], lines):
+            write_all(descriptor, coding.line(line, judge, is_encrypted=begun.key is not None))
     tally = tally_journal(place)
     if len(tally.damaged) > journal.damaged:
         raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
@@ -299,18 +297,14 @@ def _write(place: Path, content: bytes) -> None:
         write_all(descriptor, content)
 
 
-def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
-    """Judge each line behind the header."""
-    judged = place.with_name(f".{place.name}")
-    with place.open("rb") as source, _create(judged) as descriptor:
-        write_all(descriptor, source.readline())
-        for line in source:
-            write_all(descriptor, judge(line))
-    judged.replace(place)
-
-
 def _parse_header(begun: bytes) -> tuple[Header, bytes]:
-    """Return the header of a journal, or a new one, with the rest."""
+    """Return the header of a journal, or a new one, with the rest.
+
+    Args:
+        begun: First line of the journal, empty if it has none.
+    """
+    if not begun:
+        return Header(format=FORMAT, min_reader=FORMAT, generation=""), begun
     line, _, rest = begun.partition(b"\n")
     try:
         return decode_header(line), rest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.care.backups import backup_reader, verify_backup
-from agent_memory.care.backups.backup_reader import LineTally
+from agent_memory.care.backups.backup_reader import LineTally, iter_lines
 from agent_memory.errors import StorageError, ValidationError
 from tests.support import raises, sealed_line
 from tests.unit.care.backups.conftest import rewritten
@@ -195,8 +195,8 @@ def test_a_tally_counts_the_same_however_it_is_cut(made: Backup) -> None:
         content = archive.read("memories.yaml")
     for size in (1, 3, 100, 10_000):
         counted = LineTally()
-        for start in range(0, len(content), size):
-            counted.add_block(content[start : start + size])
+        for line in iter_lines(content[start : start + size] for start in range(0, len(content), size)):
+            counted.add(line)
         assert (counted.lines, counted.last_seq, counted.records, counted.damaged) == (5, 4, {"memory": 4}, [])
 
 
@@ -214,6 +214,7 @@ def test_lines_of_every_form_are_counted_as_the_journal_reads_them() -> None:
     content = b"".join(sealed_line(line + "\n").encode() for line in lines)
     damaged = sealed_line(lines[1] + "\n").encode().replace(b"000a", b"000f")
     counted = LineTally()
-    counted.add_block(content + damaged + b"no line\n")
+    for line in (content + damaged + b"no line\n").splitlines(keepends=True):
+        counted.add(line)
     assert (counted.lines, counted.last_seq, counted.damaged) == (8, 5, [7, 8])
     assert counted.ids == {"memory": {"mem-00000000000b", "mem-00000000000d"}, "other": {"oth-00000000000b"}}
