@@ -40,11 +40,11 @@ def tool_prices() -> dict[str, int]:
 
 
 def insert_prices(page: str) -> str:
-    """Return the page with the table of tokens between its markers."""
+    """Return the page with the list of tokens between its markers."""
     prices = tool_prices()
-    rows = [f"| `{name}` | {price} |" for name, price in prices.items()]
-    rows += [f"| together | {sum(prices.values())} |"]
-    rows += [f"| instructions | {count_tokens(INSTRUCTIONS.read_text(encoding='utf-8'))} |"]
+    rows = [f"- `{name}`: {price}" for name, price in prices.items()]
+    rows += [f"- together: {sum(prices.values())}"]
+    rows += [f"- instructions: {count_tokens(INSTRUCTIONS.read_text(encoding='utf-8'))}"]
     before, _, rest = page.partition(_BEGIN)
-    table = "\n".join(["| part | tokens |", "|---|---|", *rows])
-    return f"{before}{_BEGIN}\n\n{table}\n\n{_END}{rest.partition(_END)[2]}"
+    listed = "\n".join(rows)
+    return f"{before}{_BEGIN}\n\n{listed}\n\n{_END}{rest.partition(_END)[2]}"
