@@ -3,6 +3,7 @@
     python -m scripts.mutants generate --tree A --seed 1 --count 200 src/agent_memory/journal > list.json
     python -m scripts.mutants run --tree A --list list.json --out base.json
     python -m scripts.mutants run --tree B --list list.json --only-killed-in base.json --out now.json src/agent_memory
+    python -m scripts.mutants run --tree A --list list.json --out out.json --tests tests/unit/care tests/hostile
     python -m scripts.mutants compare base.json now.json
 
 A and B are checkouts that nobody else works in (`git worktree add --detach`): `run` writes into their sources, one

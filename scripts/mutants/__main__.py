@@ -20,12 +20,25 @@ if TYPE_CHECKING:
 
     from scripts.mutants.changing import Record
 
-TESTS: Final = (
-    *(f"tests/unit/{name}" for name in ("files", "journal", "redaction", "service", "storage")),
-    "tests/contract/test_file_storage.py",
-    "tests/hostile/test_secrets.py",
-)
 IGNORED: Final = ("tests/unit/engines",)  # minutes
+
+
+def find_tests(tree: Path, paths: Sequence[str]) -> list[str]:
+    """Return for each source the deepest folder below `tests/unit` that mirrors it.
+
+    Raises:
+        SystemExit: A source has no such folder.
+    """
+    folders: set[str] = set()
+    for path in paths:
+        source = Path(path)
+        parts = source.with_suffix("").parts[source.parts.index("agent_memory") + 1 :]
+        mirrors = (Path("tests", "unit", *parts[:length]) for length in range(len(parts), 0, -1))
+        folder = next((mirror for mirror in mirrors if (tree / mirror).is_dir()), None)
+        if folder is None:
+            raise SystemExit(f"No folder of tests/unit mirrors {path}. Name its tests with --tests.")
+        folders.add(folder.as_posix())
+    return sorted(folders)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,10 +51,12 @@ def run(options: argparse.Namespace) -> int:
         killers = {_key(result["was"]): result["by"] for result in base if result["verdict"] == "killed"}
         entries.sort(key=lambda entry: _key(entry) not in killers)
     wanted = len(killers) if options.only_killed_in else len(entries)
-    chosen = find(entries, survey(tree, options.paths or listed["paths"]))[:wanted]  # no survivor stands in for another
+    paths = options.paths or listed["paths"]
+    tests = options.tests or find_tests(tree, paths)
+    chosen = find(entries, survey(tree, paths))[:wanted]  # no survivor stands in for another
     results: list[Record] = []
     with tempfile.TemporaryDirectory(prefix="mut-") as scratch:
-        runner = Runner(tree, [*options.tests, *(f"--ignore={path}" for path in options.ignore)], Path(scratch))
+        runner = Runner(tree, [*tests, *(f"--ignore={path}" for path in options.ignore)], Path(scratch))
         for test in runner.measure():
             print(f"fails without a mutant, so it judges none: {test}", flush=True)
         for number, (entry, mutant, same) in enumerate(chosen, 1):
@@ -111,7 +126,9 @@ def main(arguments: Sequence[str]) -> int:
     running.add_argument("--list", type=Path, required=True, help="what generate printed")
     running.add_argument("--only-killed-in", type=Path, metavar="BASE", help="leave out what survived there")
     running.add_argument("--out", type=Path, required=True)
-    running.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH")
+    running.add_argument(
+        "--tests", nargs="+", metavar="PATH", help="default: the folders of tests/unit that mirror the sources"
+    )
     running.add_argument("--ignore", nargs="*", default=IGNORED, metavar="PATH", help="tests that are not run")
     running.add_argument("paths", nargs="*", metavar="PATH", help="where to look; as for generate if none is given")
     comparing.add_argument("base", type=Path)

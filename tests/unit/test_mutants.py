@@ -11,6 +11,7 @@ from textwrap import dedent
 
 import pytest
 
+from scripts.mutants.__main__ import find_tests
 from scripts.mutants.changing import Mutant, find, survey
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -162,3 +163,10 @@ def test_what_no_test_notices_survives_and_one_killed_before_is_reported(tool: T
     report = tool("compare", str(tool.tree / "base"), str(tool.tree / "now"), status=1)
     assert "+            return None" in report
     assert "'survived': " in report
+
+
+def test_find_tests_sources_without_tests_named_mirrors_them() -> None:
+    sources = ["src/agent_memory/care/tidying", "src/agent_memory/care/agents.py", "src/agent_memory/store"]
+    assert find_tests(REPOSITORY, sources) == ["tests/unit/care", "tests/unit/care/tidying", "tests/unit/store"]
+    with pytest.raises(SystemExit, match="Name its tests with --tests"):
+        find_tests(REPOSITORY, ["src/agent_memory/late.py"])
