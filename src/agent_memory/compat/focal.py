@@ -173,8 +173,8 @@ def view_summary(record: Summary) -> Episode:
 class MemoryIngestor:
     """Ingests turns and events of any number of groups.
 
-    What it has answered is on the disk. Entities, relations and summaries follow behind, and so do vectors: no answer
-    waits for them, and none is lost when the process ends, since the journal is the backlog. Deletes nothing.
+    A turn is on disk when a call returns. Entities, relations, summaries and vectors follow in the background. The
+    journal is the backlog, so none is lost when the process ends. Deletes nothing.
 
     Args:
         agent_id: Name of the agent.

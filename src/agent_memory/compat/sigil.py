@@ -463,7 +463,7 @@ class MemoryManager:
 
         Args:
             category_name: Name of the topic.
-            force: Do so, too, where no item has come or gone since.
+            force: True to rebuild the page even if its items are the same.
             with_model: Has no effect; earlier versions asked a language model for words.
         """
         del with_model
@@ -508,12 +508,12 @@ class MemoryManager:
         return await self.category_layer.list_all()
 
     async def delete_resource(self, resource_id: str, cascade: bool = True) -> bool:  # noqa: FBT001, FBT002
-        """Delete a resource; tell whether there was one.
+        """Delete a resource; return False if there is none.
 
         Args:
             resource_id: ID of the resource.
-            cascade: Forget what was drawn from it alone, too, and rebuild the pages of its topics; else the items
-                stay, with a link that says that their source is gone.
+            cascade: True to forget items of this source alone and rebuild their pages. Otherwise items stay and are
+                linked as `source_deleted`.
         """
         if await self.resource_layer.record(resource_id) is None:
             return False

@@ -51,11 +51,12 @@ class EmbedderIdentity:
 class Embedder(Protocol):
     """Converts text to vectors. Thread-safe; loads at the first call.
 
-    Four more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they
-    are not cut into pieces, and the end of a program does not wait for them. `missing()`: a sentence about what is not
-    there, found without loading anything, or None. `cost`, a float: what has been charged so far, in US dollars.
-    `reads_latin_alone`, a bool: texts in other scripts look alike to the model, whatever they say, so an answer to a
-    question in these is only as sure as its words make it.
+    Optional members:
+
+    - `is_remote`: True if calls use a network. They are not cut into pieces, and no program waits for them at exit.
+    - `missing()`: Sentence about what is not installed, found without loading anything, or None.
+    - `cost`: US dollars charged so far.
+    - `reads_latin_alone`: True if texts in other scripts look alike to the model. There words alone decide a match.
     """
 
     @property

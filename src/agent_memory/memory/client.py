@@ -135,7 +135,7 @@ class Memory:
             query: Words, a question or the ID of a memory; an empty text lists the newest memories.
             limit: Number of results, from 1 to 100.
             category: Category that every result has.
-            tags: Tags of which every result has at least one.
+            tags: Tags; every result has at least one.
             project: Project that every result belongs to.
             since: Earliest time of a result.
             until: Latest time of a result.
@@ -170,7 +170,7 @@ class Memory:
             limit: Number of memories, at least 1.
             offset: Number of memories to skip.
             category: Category that every memory has.
-            tags: Tags of which every memory has at least one.
+            tags: Tags; every memory has at least one.
             project: Project that every memory belongs to.
             since: Earliest time of a memory.
             until: Latest time of a memory.
