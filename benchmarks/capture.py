@@ -1,4 +1,4 @@
-"""How well the capture hook tells what is worth a memory: precision, recall, category accuracy, leaked secrets.
+"""Measure precision, recall, categories and leaked secrets of the capture hook.
 
     python -m benchmarks.capture --data FILE [--sample NAME ...] [--source KIND ...] [--waiting] [--json] [--errors]
 
@@ -54,7 +54,7 @@ _EVENTS = (
 
 @dataclass
 class Heard:
-    """What one line led to: `(content, category, confidence)` of each memory, and whether its secret was found."""
+    """Memories of one line, and True if its secret leaked."""
 
     memories: list[tuple[str, str, float]]
     leaked: bool

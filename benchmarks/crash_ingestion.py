@@ -65,7 +65,7 @@ _ROUND_KILLS: Final = 6
 
 @dataclass(slots=True)
 class Report:
-    """What was seen: how often a process was killed (and at what), how often one ended before, and what was wrong."""
+    """Numbers of kills by stage, of processes that ended before, and faults."""
 
     kills: int = 0
     ended: int = 0
@@ -80,7 +80,7 @@ class Report:
 
 
 def settings_of(root: Path) -> ServiceSettings:
-    """Return how each process opens the folder."""
+    """Return the settings of each process."""
     return ServiceSettings(storage_root=str(root), embedder="none")
 
 
@@ -123,7 +123,7 @@ async def take_back(root: Path, files: Sequence[Path]) -> None:
 
 
 async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
-    """Return what is wrong after some rounds, a sentence each."""
+    """Return the faults after some rounds, a sentence each."""
     service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
     episodes = [episode async for episode in knowledge.episodes.iter_all()]
     pages = [resource async for resource in knowledge.resources.iter_all() if resource.resource_type == "document"]
@@ -151,7 +151,7 @@ async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
 
 
 async def problems_of_entities(knowledge: Knowledge) -> list[str]:
-    """Return what is wrong with entities, what names and relates them, and summaries, a sentence each."""
+    """Return the faults of entities, mentions, relations and summaries, a sentence each."""
     sources = {each.id for storage in (knowledge.episodes, knowledge.resources) for each in await storage.valid()}
     entities = {entity.id for entity in await knowledge.entities.valid()}
     mentions, relations = await knowledge.mentions.valid(), await knowledge.relations.valid()
@@ -178,7 +178,7 @@ async def problems_of_entities(knowledge: Knowledge) -> list[str]:
 
 
 async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
-    """Return which pages stand on what is not there, on something twice, or say what none of their items says."""
+    """Return the pages with absent, repeated or foreign items."""
     problems = []
     for topic in await pages.list_shown():
         gone, twice = set(topic.item_ids) - items.keys(), len(topic.item_ids) - len(set(topic.item_ids))
@@ -192,7 +192,7 @@ async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
 
 
 async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemoryService) -> list[str]:
-    """Return what is wrong with the pages, a sentence each."""
+    """Return the faults of the pages, a sentence each."""
     await runner_of(knowledge, service, at_once=True).run()  # few new items wait for more
     topics, files = await Pages(knowledge, service).list_shown(), TopicFiles(root / "bob" / "topics")
     filed, problems = await file_all(knowledge, service, topics), list[str]()
@@ -242,7 +242,7 @@ def _check(say: Say, root: Path, rounds: Sequence[int]) -> None:
 
 
 def check(root: Path, report: Report) -> list[str]:
-    """Return what is wrong now, as another process sees it."""
+    """Return the present faults, as another process finds them."""
     rounds = [number for number in range(report.rounds) if number not in report.undone]
     child = Child(root.parent / "check.log", _check, root, rounds)
     messages = child.listen(_CHECK_SECONDS)

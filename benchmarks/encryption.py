@@ -85,7 +85,7 @@ def act(name: str, root: Path) -> None:
 
 
 async def known(root: Path) -> dict[str, str]:
-    """Return what the memories say, those in the archive too."""
+    """Return the texts of all memories by ID, archived ones included."""
     forget_keys()
     service = opened(root)
     archive = Archive(service)
@@ -96,7 +96,7 @@ async def known(root: Path) -> dict[str, str]:
 
 
 def differing(root: Path, said: dict[str, str]) -> list[str]:
-    """Return what is wrong with the memories, with the key of before or the new one."""
+    """Return the faults of the memories, with the old or the new key."""
     for key in (KEY, NEW_KEY):
         os.environ["AGENT_MEMORY_KEY"] = key
         try:
@@ -110,7 +110,7 @@ def differing(root: Path, said: dict[str, str]) -> list[str]:
 
 
 def look(name: str, root: Path, said: dict[str, str]) -> list[str]:
-    """Return what is wrong after a killed process, run the command again, and return what is wrong then."""
+    """Return the faults after a kill, and after the command is repeated."""
     wrong = [f"before it goes on: {each}" for each in differing(root, said)]
     if name == "encrypt" or (name == "decrypt" and get_encryption_state(folder_at(root).path) is not None):
         act(name, root)

@@ -1,4 +1,4 @@
-"""How long the event loop stands still while files and turns are ingested.
+"""Measure how long the event loop is held while files and turns are ingested.
 
     python -m benchmarks.event_loop FILE... [--turns 5] [--json]
 

@@ -131,7 +131,7 @@ def measure_calls(call: Callable[[], object], rounds: int, most_seconds: float =
 async def await_calls(
     call: Callable[[], Awaitable[object]], rounds: int, most_seconds: float = math.inf
 ) -> list[float]:
-    """Return what `measure_calls` does of calls that are awaited."""
+    """Return the seconds of awaited calls, as `measure_calls`."""
     samples, end = list[float](), time.perf_counter() + most_seconds
     while len(samples) < rounds and (len(samples) < _LEAST_CALLS or time.perf_counter() < end):
         started = time.perf_counter()
@@ -250,7 +250,7 @@ async def store_items(storage: MemoryStorage, items: Iterable[Item]) -> dict[str
 
 @contextlib.contextmanager
 def seal_by_hand() -> Iterator[None]:
-    """Let no child process seal next to what is killed, compared or measured."""
+    """Suppress child processes that seal next to a measurement."""
     start, memory_storage.start_child = memory_storage.start_child, lambda command: None  # noqa: ARG005
     try:
         yield
@@ -268,7 +268,7 @@ def tell(**values: Any) -> None:
 
 
 def die_at(number: int) -> list[int]:
-    """Let this process die before its N-th call that changes a file; return the count of them."""
+    """Kill this process before its N-th call that changes a file; return the counter."""
     seen = [0]
 
     def count(real: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What `MemoryIngestor` costs: latencies and throughputs of each operation, and what collecting signals adds.
+"""Measure latency and throughput of `MemoryIngestor`, and the cost of signals.
 
     python -m benchmarks.ingestor [--turns 500] [--chars 1000] [--pairs 100] [--json]
 

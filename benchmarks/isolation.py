@@ -1,4 +1,4 @@
-"""Whether what one person gave ever comes up for another: groups of tenants, and agents, asked in every way there is.
+"""Check that no group or agent is ever shown the content of another.
 
     python -m benchmarks.isolation [--queries 10000] [--turns 12] [--embedder none|local] [--seed 0] [--json]
 
@@ -61,7 +61,7 @@ _ASKED: Final = ("shelf tea boxes", "who moved to the harbour", "salary", "room 
 
 @dataclass(slots=True)
 class Report:
-    """What was seen.
+    """Answers and leaks.
 
     Attributes:
         asked: How often, by way.
@@ -201,7 +201,7 @@ WAYS: Final = {
 
 
 async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: int) -> None:
-    """Have a group give a talk, a document and a topic."""
+    """Add a talk, a document and a topic of a group."""
     mark, ingest = mark_of(knowledge.agent_id, group), Ingest(knowledge)
     begun = await ingest.conversation(f"talk {mark}", title=f"Talk of {mark}", group=group)
     for order in range(turns):
@@ -240,7 +240,7 @@ async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[Mem
 
 
 async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) -> list[Asked]:
-    """Return who asks an agent: a session of each group."""
+    """Return a session of each group for an agent."""
     items = await service.searcher.list_all()
     given = [
         *[resource async for resource in knowledge.resources.iter_all()],
@@ -254,7 +254,7 @@ async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) ->
 
 
 async def miscounted(asked: Asked) -> list[str]:
-    """Return which counts of a session are not those of a full read."""
+    """Return the counts of a session that differ from a full read."""
     items = [
         memory
         for memory in await asked.service.searcher.list_all()
@@ -271,7 +271,7 @@ async def miscounted(asked: Asked) -> list[str]:
 
 
 def others_in(answer: str, agent: str, group: str) -> list[str]:
-    """Return whose marks are in an answer that may not be."""
+    """Return the owners of foreign marks in an answer."""
     owners = [OWNERS[mark.lower()] for mark in _MARK.findall(answer)]
     return sorted({f"{who} {whose}" for who, whose in owners if who != agent or whose not in {"", group}})
 

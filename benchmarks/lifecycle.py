@@ -82,7 +82,7 @@ def place(number: int) -> str:
 
 @dataclass
 class Report:
-    """What was done and found.
+    """Numbers and faults of a run.
 
     Attributes:
         operations, memories, used_lately, questions: How many.

@@ -192,7 +192,7 @@ def _is_touch(line: dict[str, Any]) -> bool:
 
 
 def judged(windows: Sequence[Window]) -> list[str]:
-    """Return which bounds were broken, a sentence each."""
+    """Return the broken bounds, a sentence each."""
     problems = [
         f"after {window.operations} operations the journal has {window.lines} lines, {window.bound} are allowed"
         for window in windows

@@ -1,4 +1,4 @@
-"""What `MemoryStore` costs: storing entries one by one and many, and retrieving them, beside its contract's budgets.
+"""Measure storing and retrieving of `MemoryStore` against its contract's budgets.
 
     python -m benchmarks.memory_store [--entries 5000] [--asked 200] [--embedder local|none] [--json]
 
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def kept(report: Report) -> bool:
-    """Tell whether all budgets are kept, by the slower 5 in 100."""
+    """Return True if all budgets are kept at the 95th percentile."""
     return report["bulk"]["per_second"] >= LEAST_PER_SECOND and all(
         report[name]["p95_ms"] <= budget for name, budget in BUDGETS.items()
     )

@@ -1,4 +1,4 @@
-"""What short answers cost: whether an answer that whole texts have can be read in what tools show of them.
+"""Measure whether the shown part of a hit has the answer of its whole text.
 
     python -m benchmarks.short --locomo FILE --jsonl benchmarks/retrieval/facts.jsonl FILE ... [--vectors FILE.sqlite3]
 
@@ -51,7 +51,7 @@ _Asked = tuple[Group, Answers, _Holds]
 
 @dataclass
 class Report:
-    """What was measured on a set."""
+    """Figures of a set."""
 
     readable: list[bool] = field(default_factory=list)
     beyond: list[bool] = field(default_factory=list)

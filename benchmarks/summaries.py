@@ -1,4 +1,4 @@
-"""What summaries keep of a conversation, without a model.
+"""Measure what summaries without a model keep of a conversation.
 
     python -m benchmarks.summaries --locomo FILE [--turns 20] [--json]
 

@@ -1,4 +1,4 @@
-"""What it costs to forget an item that stands on a long page: the time of who forgets.
+"""Measure the time of forgetting an item of a long page.
 
     python -m benchmarks.withdrawing [--items 1600] [--forget 20] [--json]
 

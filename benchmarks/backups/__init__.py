@@ -1,1 +1,1 @@
-"""How long backups take beside processes that write, whether they are of one moment, and what a kill loses."""
+"""Measure backups next to writing processes, and kill what makes them."""

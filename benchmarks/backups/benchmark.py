@@ -1,4 +1,4 @@
-"""How long backups take beside processes that write, whether they are of one moment, and what a kill loses.
+"""Measure backups next to writing processes, and kill what makes them.
 
     python -m benchmarks.backups [--memories 100000] [--writers 8] [--kills 100] [--seed 0] [--json]
 
@@ -46,7 +46,7 @@ _FRESH: Final = 1.5
 
 @dataclass(slots=True)
 class Report:
-    """What was measured and seen; times in seconds."""
+    """Figures of a run; times in seconds."""
 
     memories: int = 0
     writers: int = 0
@@ -87,7 +87,7 @@ class Worker:
         return self.process.stdout
 
     def listen(self, seconds: float = 0.0) -> list[dict[str, Any]]:
-        """Return what it said since the last call; wait up to some seconds for the first of it."""
+        """Return its new messages; wait some seconds for the first."""
         new: list[dict[str, Any]] = []
         if self._out.closed:
             return new
@@ -112,7 +112,7 @@ class Worker:
         raise RuntimeError(f"{self.process.pid} did not say {key}")
 
     def go(self) -> None:
-        """Let it begin."""
+        """Start its work."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()

@@ -1,1 +1,1 @@
-"""Which share of tasks a briefing makes readable what was decided about them, in at most 500 tokens."""
+"""Measure the share of tasks whose decisions a briefing shows."""

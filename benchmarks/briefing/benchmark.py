@@ -1,4 +1,4 @@
-"""Which share of tasks a briefing makes readable what was decided about them, in at most 500 tokens.
+"""Measure the share of tasks whose decisions a briefing shows.
 
     python -m benchmarks.briefing --sde FOLDER [--form turns|talks] [--embedder local|none] [--show TASK] [--json]
     python -m benchmarks.briefing --chats [--sde FOLDER] [the same options]
@@ -84,7 +84,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How one way did."""
+    """Figures of one way."""
 
     whole: int
     tasks: int
@@ -135,7 +135,7 @@ def read_chats(others: Mapping[str, Turns], seed: int = 1) -> Bench:
 
 
 def readable(task: str, text: str, needed: Mapping[str, Sequence[str]]) -> list[bool]:
-    """Return of each thing that is needed whether a text says it."""
+    """Return True for each needed part that a text has."""
     flat = " ".join(text.split())
     return [re.search(each, flat, re.IGNORECASE) is not None for each in needed[task]]
 

@@ -101,7 +101,7 @@ async def _compare(
 
 
 def _important(memories: list[Memory], now: datetime) -> set[str]:
-    """Return what the scratchpad would show if it went by importance: fifty, as far as they fit."""
+    """Return the fifty most important memories, as many as fit."""
     shown, left = set[str](), _PAD
     for memory in sorted(memories, key=lambda each: (-importance_of(each, now), -each.timestamp.timestamp()))[:_PLACES]:
         cost = estimate_tokens(memory.content) + _LINE

@@ -199,7 +199,7 @@ def report_of(
 
 
 def _above(question: Question, keys: list[str]) -> bool:
-    """Whether a right note is shown and no outdated one stands above the first."""
+    """Return True if a right note is shown above all outdated ones."""
     first = next((number for number, key in enumerate(keys) if key in question.gold), None)
     return first is not None and not question.stale & set(keys[:first])
 

@@ -60,7 +60,7 @@ _TOLD: Final = frozenset({"store", "capture", "duplicate", "update", "forget"})
 
 @dataclass(slots=True)
 class Outcome:
-    """What one round showed."""
+    """Result of one round."""
 
     backend: str
     problems: list[str] = field(default_factory=list)
@@ -141,7 +141,7 @@ async def _store_and_close(storage: FileStorage, memory: Memory) -> None:
 
 
 def one_round(root: Path, backend: str, args: argparse.Namespace, seed: str) -> Outcome:
-    """Let all processes work on one folder, and judge."""
+    """Run all processes on one folder and check the result."""
     outcome, begun = Outcome(backend), time.monotonic()
     before = asyncio.run(contents(root))
     shared = tuple(list(before)[-_SHARED:])
@@ -218,7 +218,7 @@ def _orders(
 
 
 async def contents(root: Path) -> dict[str, str]:
-    """Return what somebody who just came finds in the folder: id to text."""
+    """Return the texts in the folder by ID, as a new process reads them."""
     service = open_service(str(root), "file", "none")
     found = {memory.id: memory.content async for memory in service.storage.iter_all()}
     await service.close()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a process was told: `store`, `capture`, `duplicate`, `update` or `forget` of one memory, acknowledged."""
+    """Acknowledged operation on one memory."""
 
     op: str
     memory_id: str
@@ -34,7 +34,7 @@ class Told:
 
 @dataclass(slots=True)
 class Expectation:
-    """What must be there: memories with the texts they may have, those that may not be there, and contradictions."""
+    """Expected texts, absent memories and contradictions."""
 
     texts: dict[str, set[str]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Expectation:
 
 
 def expected(before: Mapping[str, str], told: Iterable[Told]) -> Expectation:
-    """Return what must be there after `told`, beginning with the memories `before` (id to text)."""
+    """Return the expected state after `told`, from the memories `before`."""
     writes: dict[str, list[Told]] = defaultdict(list)
     forgets: dict[str, list[Told]] = defaultdict(list)
     repeats: list[Told] = []
@@ -68,7 +68,7 @@ def expected(before: Mapping[str, str], told: Iterable[Told]) -> Expectation:
 
 
 def compare(wanted: Expectation, found: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the memories `found` (id to text); nothing at best."""
+    """Return the faults of the memories `found` (ID to text)."""
     problems = list(wanted.problems)
     problems += [f"lost: {memory_id}" for memory_id in wanted.texts.keys() - found.keys()]
     problems += [f"came back though forgotten: {memory_id}" for memory_id in wanted.gone & found.keys()]
@@ -101,7 +101,7 @@ def _judge_one(memory_id: str, writes: list[Told], forgets: list[Told], outcome:
 
 
 def _judge_captures(writes: Mapping[str, list[Told]], forgets: Mapping[str, list[Told]], outcome: Expectation) -> None:
-    """What was forgotten is not captured again, unless somebody stored it meanwhile."""
+    """Check that no forgotten text is captured again, unless stored in between."""
     ended: dict[str, float] = {}
     for memory_id, each in filter(itemgetter(1), forgets.items()):
         for write in writes.get(memory_id, ()):

@@ -46,7 +46,7 @@ QUERIES: Final = tuple(f"why does the {topic} use {thing}" for topic, thing in z
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a process is to do.
+    """Orders of one process.
 
     Attributes:
         moves: Operation numbers at which it migrates, goes back or builds anew.
@@ -72,7 +72,7 @@ class Orders:
 
     @classmethod
     def decode(cls, text: str) -> Orders:
-        """Return what `encode` was given."""
+        """Return the orders of an encoded text."""
         orders = cls(**json.loads(text))
         return replace(orders, moves=tuple((int(at), str(what)) for at, what in orders.moves))
 
@@ -98,7 +98,7 @@ def open_service(root: str, backend: str, embedder: str) -> MemoryService:
 
 
 class Session:
-    """What one process does and remembers: its own memories, with the texts it was told are there."""
+    """Work of one process, and its own memories with their texts."""
 
     def __init__(self, orders: Orders, service: MemoryService) -> None:
         self._orders = orders
@@ -313,7 +313,7 @@ async def _run(orders: Orders) -> None:
 
 
 async def _meet(word: str) -> None:
-    """Tell where this process is and wait until all are there."""
+    """Report a stage and wait until all processes have reached it."""
     sys.stdout.write(word + "\n")
     sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.readline)

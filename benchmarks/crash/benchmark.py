@@ -114,7 +114,7 @@ class Campaign:
     # -- one kill -----------------------------------------------------------------------------------------------------
 
     def kill(self, do: str) -> None:
-        """Let a process do `do`, kill it, and judge what is left."""
+        """Start an operation, kill its process and check what remains."""
         backend = self._backend_for(do)
         if do not in self._calls:
             self._calibrate(do, backend)

@@ -1,4 +1,4 @@
-"""What must be on disk after a kill: everything acknowledged, and of the operation under way all or nothing. Pure."""
+"""Expected state after a kill: all acknowledged, the pending operation whole or absent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Expected:
-    """What was acknowledged so far."""
+    """Acknowledged state so far."""
 
     memories: dict[str, Shown] = field(default_factory=dict)
     forgotten: dict[str, Shown] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Expected:
 
 @dataclass(slots=True)
 class Heard:
-    """What a process said before it died."""
+    """Messages of a process before its death."""
 
     pending: Pending = field(default_factory=Pending)
     under_way: bool = False
@@ -91,7 +91,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a comparison says.
+    """Result of a comparison.
 
     Attributes:
         lost: Acknowledged and not there, or forgotten and back.

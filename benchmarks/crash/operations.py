@@ -1,4 +1,4 @@
-"""What the killed processes of `benchmarks.crash` do: one kind of operation, as a user would, again and again.
+"""Processes to be killed: each repeats one kind of operation, as a user would.
 
 Each operation is announced (`begin`, with what it will change), acknowledged (`done`), and followed by `settled` once
 the work behind its answer is over. Runs in a forked child; the driver hears all this through a pipe.
@@ -50,7 +50,7 @@ LONG_AGO: Final = timedelta(days=60)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one process is to do, and where it dies.
+    """Work of one process, and the call at which it dies.
 
     Attributes:
         do: One of `OPERATIONS`.

@@ -80,7 +80,7 @@ class Shim:
         self._numbers, self._at, self._how = itertools.count(1), at, how
 
     def calls(self) -> int:
-        """Return how many calls there were since it was armed, or since this was asked last."""
+        """Return the number of calls since the last question."""
         before, self._numbers = self._numbers, itertools.count(1)
         return next(before) - 1
 
@@ -105,7 +105,7 @@ class Shim:
 
 
 def changes_files(name: str, arguments: tuple[Any, ...]) -> bool:
-    """Tell whether a call of this name changes a file."""
+    """Return True if a call of this name changes a file."""
     if name == "open":
         return bool(arguments[1] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
     if name == "write":

@@ -1,4 +1,4 @@
-"""What a fresh process finds after a kill: opens, recovers, compares, searches, goes on working, lists the folder.
+"""Checks by a fresh process after a kill: open, compare, search, continue, list.
 
 Runs in a forked child of `benchmarks.crash`. Whatever is wrong becomes a finding in one of four columns; nothing here
 mends what the product should.
@@ -47,7 +47,7 @@ _OF_A_SHARD: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong, by column, and what the operation under way turned out to have done."""
+    """Faults by column, and the outcome of the pending operation."""
 
     lost: list[str] = field(default_factory=list)
     reopen: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is examined.
+    """Case to examine.
 
     Attributes:
         root: Storage root.
@@ -209,7 +209,7 @@ async def _check_index(service: MemoryService, findings: Findings) -> None:
 
 
 async def _check_files(service: MemoryService, findings: Findings) -> None:
-    """What is rendered shows what is there now; what is JSON parses."""
+    """Check that rendered files are current and JSON files parse."""
     storage = service.storage
     assert isinstance(storage, FileStorage)
     folder = storage.folder

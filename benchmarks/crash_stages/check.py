@@ -76,7 +76,7 @@ def _first(hits: SearchResults) -> First:
 
 
 def alike(some: list[First], others: list[First]) -> bool:
-    """Tell whether answers are the same; of two hits that score alike either may be the first.
+    """Return True if answers are equal; hits of equal scores may change places.
 
     Sealed vectors are rounded, which changes a score in the fourth place.
     """
@@ -104,7 +104,7 @@ async def _further(root: Path, expected: Expected) -> dict[str, Shown | None]:
 
 
 def leftovers(root: Path) -> list[str]:
-    """Return what is in the folder and not in use."""
+    """Return the unused files of the folder."""
     folder = folder_of(AGENT, root)
     place = folder.segments(MEMORY.name)
     names = json.loads((place / "segments.json").read_bytes())["segments"]

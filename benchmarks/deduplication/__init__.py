@@ -1,1 +1,1 @@
-"""Whether two records are told to be one: four labelled sets, against simpler ways; and how long a lookup takes."""
+"""Measure matching of records on four labelled sets, and the time of a lookup."""

@@ -1,4 +1,4 @@
-"""Whether two records are told to be one: four labelled sets, against simpler ways; and how long a lookup takes.
+"""Measure matching of records on four labelled sets, and the time of a lookup.
 
     python -m benchmarks.deduplication --data DIR [--split valid] [--embedder none] [--json]
 
@@ -36,7 +36,7 @@ WANTED: Final = {
 
 
 class Counted(NamedTuple):
-    """How many were said to be one, how many of these are, and how many there are."""
+    """Numbers of reported, right and existing matches."""
 
     said: int
     right: int
@@ -77,7 +77,7 @@ def f1_between(said: Sequence[bool], labelled: Labelled) -> tuple[float, float]:
 
 
 def ways(labelled: Labelled, embedder: Embedder | None) -> dict[str, list[bool]]:
-    """Return what each way says of each pair: our rules, what of it they merge, and the simpler ways."""
+    """Return the decision of each way on each pair."""
     matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
     matches = [matcher.match(labelled.ours[pair.ours], str(pair.theirs)) for pair in labelled.pairs]
     forms = [[normal_form(each.name) for each in side] for side in (labelled.ours, labelled.theirs)]

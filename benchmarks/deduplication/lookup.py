@@ -1,4 +1,4 @@
-"""How long a lookup takes among many known: real records of four sets, and bare names as they come up in talk."""
+"""Time of a lookup among many records, and among many bare names."""
 
 from __future__ import annotations
 

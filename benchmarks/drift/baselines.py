@@ -1,4 +1,4 @@
-"""What a drift world gives without a memory worth the name: tf-idf, grep, chance, and a queue of every pair."""
+"""Baselines for a drift world: tf-idf, grep, chance, and a queue of every pair."""
 
 # ruff: noqa: ARG002 - a baseline leaves alone what it cannot do
 
@@ -49,7 +49,7 @@ class Notes:
         return Written()
 
     async def settle(self) -> None:
-        """Have nothing under way."""
+        """Do nothing: no work is pending."""
 
     async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> Recalled:
         """Return the best notes of the window."""
@@ -66,7 +66,7 @@ class Notes:
         raise NotImplementedError
 
     def shown(self, note: dict[str, Any]) -> str:
-        """Return what is shown of a note."""
+        """Return the shown text of a note."""
         return f"{note['title']}\n{note['body']}"
 
     async def recall_path(self, path: str, k: int) -> Recalled:

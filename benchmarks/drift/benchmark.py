@@ -1,4 +1,4 @@
-"""How a memory stays true: notes that go stale, contradict, are replaced and forgotten, and questions about them.
+"""Measure how a memory handles stale, contradicting, replaced and forgotten notes.
 
     python -m benchmarks.drift FILE... [--json] [--embedder local|none]
 

@@ -50,7 +50,7 @@ class Grade:
 
 
 def tokens(text: str) -> int:
-    """Return how many tokens a text counts for, by its length alone."""
+    """Return the number of tokens of a text, estimated by its length."""
     return math.ceil(len(text) / 4)
 
 
@@ -189,7 +189,7 @@ class _Grading:
         self._passed["drift"].append(queued and hint != "entailment")
 
     def _raised(self, one: str, other: str) -> tuple[bool, str | None, bool]:
-        """Return whether a pair was named, the strongest hint, and whether the note was taken for the other."""
+        """Return if a pair was queued, its strongest hint, and if it was absorbed."""
         hints = [pair.hint for pair in self._replies.queue if {pair.a, pair.b} == {one, other}]
         queued = bool(hints)
         hint = "contradiction" if "contradiction" in hints else next((each for each in hints if each), None)

@@ -58,7 +58,7 @@ class Product:
 
     @property
     def can(self) -> Abilities:
-        """What it can do, by the public names that there are."""
+        """Abilities of the product."""
         return Abilities(suspects=True, trace=True, temporal=True)
 
     async def inscribe(self, record: dict[str, Any], mode: str) -> Written:
@@ -87,7 +87,7 @@ class Product:
         return Written(matched, bool(getattr(stored, "released", False)), pairs, similar)
 
     async def replace(self, newer: str, older: str, prompt: str) -> bool:
-        """Let a model replace a stored note in a turn in which the user typed `prompt`; return True if it may."""
+        """Replace a note in a turn with this prompt; return True if allowed."""
         caller = Caller(trust="medium", prompt=prompt)
         try:
             await self.service.update(self._ids[newer], {"supersedes": self._ids[older]}, caller)
@@ -100,7 +100,7 @@ class Product:
         return self._keys.get(memory_id, memory_id)
 
     async def replaced(self) -> set[tuple[str, str]]:
-        """Return which notes replace which, the newer first."""
+        """Return pairs of a note and the note that it replaced."""
         superseded = await self.service.storage.superseded()
         return {(self.key_of(new), self.key_of(old)) for old, new in superseded.items()}
 
@@ -174,7 +174,7 @@ class Product:
         return await self.recall(path, k, None)
 
     async def lineage(self, key: str) -> list[str] | None:
-        """Return what a note replaced, as the storage tells it."""
+        """Return the notes that a note replaced."""
         older = await self.service.storage.older_versions(self._ids[key])
         return [self._keys[each] for each in older]
 
@@ -200,7 +200,7 @@ class Product:
         await self.service.forget(self._ids[key])
 
     async def standing_tokens(self) -> int:
-        """Return what stands in every prompt: the scratchpad."""
+        """Return the tokens of the scratchpad, which every prompt has."""
         pad = await self.service.scratchpad()
         return tokens(render(pad.entries, pad.agent_id).text)
 
@@ -210,7 +210,7 @@ class Product:
 
 
 def shown_text(view: dict[str, Any]) -> str:
-    """Return what a reader sees of a hit: its text, and the titles of what is linked with it."""
+    """Return the shown text of a hit, with titles of linked memories."""
     linked = (each.get("title", "") for each in view.get("links", ()) if isinstance(each, dict))
     return "\n".join(part for part in chain([view["content"]], linked) if part)
 

@@ -1,4 +1,4 @@
-"""What a drift world asks of a memory system, and a replay of a world on one: the replies, for the grader."""
+"""Protocol of a memory system for drift worlds, and the replay of a world."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Written:
-    """What a write answered.
+    """Answer to a write.
 
     Attributes:
         matched: The note that it was taken for, instead of being stored.
@@ -64,7 +64,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a system can do at all; a family that needs more counts as failed."""
+    """Abilities of a system; a family that needs more counts as failed."""
 
     suspects: bool = False
     trace: bool = False
@@ -78,7 +78,7 @@ class System(Protocol):
         """Store a note."""
 
     async def link(self, start: str, end: str, verb: str) -> None:
-        """Let one note point at another."""
+        """Link one note to another."""
 
     async def supersede(self, old: str, new: dict[str, Any]) -> Written:
         """Replace a note."""
@@ -93,7 +93,7 @@ class System(Protocol):
         """Search by the path of a file."""
 
     async def lineage(self, key: str) -> list[str] | None:
-        """Return which notes this one replaced, or None where no such thing is kept."""
+        """Return the replaced notes, or None if a system keeps no history."""
 
     async def suspects(self) -> list[Pair]:
         """Return the pairs that need a look."""
@@ -107,7 +107,7 @@ class System(Protocol):
 
 @dataclass
 class Replies:
-    """What a system answered to one world, by the ids of the world's steps.
+    """Answers of a system to one world, by step ID.
 
     Attributes:
         queue: All pairs that it named, in its queue and in answers to writes.
@@ -154,7 +154,7 @@ async def _step(step: dict[str, Any], system: System, replies: Replies) -> None:
 
 
 async def _told(step: dict[str, Any], system: System) -> None:
-    """Tell what has no answer."""
+    """Apply a step without an answer."""
     match step["op"]:
         case "link":
             await system.link(step["from"], step["to"], step["verb"])

@@ -1,1 +1,1 @@
-"""What it costs to take in conversations: time of a turn, turns a second, bytes on the disk."""
+"""Measure the ingestion of conversations: time of a turn, turns a second, disk space."""

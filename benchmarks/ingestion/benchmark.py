@@ -1,4 +1,4 @@
-"""What it costs to take in conversations: time of a turn, turns a second, bytes on the disk.
+"""Measure the ingestion of conversations: time of a turn, turns a second, disk space.
 
     python -m benchmarks.ingestion [--turns 500] [--chars 200] [--embedder none|local] [--rate 100] [--locomo FILE]
 
@@ -149,7 +149,7 @@ async def _drawn(settings: ServiceSettings) -> dict[str, Any]:
 
 
 async def _found(knowledge: Knowledge, ingest: Ingest, turn: ReceivedTurn) -> float:
-    """Return how many milliseconds after its acknowledgement a turn is found by a word of its own."""
+    """Return the milliseconds until an acknowledged turn is found by its word."""
     kept, word = (await ingest.turn(turn)).record.id, turn.text.partition(" ")[0]
     started = time.perf_counter()
     while True:

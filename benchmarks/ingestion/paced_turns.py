@@ -1,4 +1,4 @@
-"""How soon turns that come at a steady rate are found, and what whole talks of a set take on the disk."""
+"""Time until turns at a steady rate are found, and disk space of talks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How long things take, beside the budget for each, and beside what nobody can be faster than."""
+"""Measure hooks, imports, embedding, and search with the vector engine."""

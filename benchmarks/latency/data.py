@@ -1,4 +1,4 @@
-"""What the latency benchmark measures with: synthetic memories, samples, figures and ratios."""
+"""Synthetic memories, samples, figures and ratios of the latency benchmark."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Figure:
 
     @property
     def kept(self) -> bool:
-        """Whether the budget is kept."""
+        """True if the budget is kept."""
         return self.budget is None or self.p95 <= self.budget
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How two medians of one run compare: `at_most` or `at_least` say what is promised, if anything is."""
+    """Ratio of two medians of one run, with its promised bound."""
 
     what: str
     size: int
@@ -64,7 +64,7 @@ class Ratio:
 
     @property
     def kept(self) -> bool:
-        """Whether the promise is kept."""
+        """True if the bound is kept."""
         return (self.at_most is None or self.value <= self.at_most) and (
             self.at_least is None or self.value >= self.at_least
         )
@@ -82,7 +82,7 @@ def amount(what: str, size: int, value: float, unit: str, budget: float | None =
 
 
 def sampled(call: Callable[[], object], rounds: int) -> list[float]:
-    """Return how long each of `rounds` calls took, in seconds, after three that do not count."""
+    """Return the seconds of each call, after three warm-up calls."""
     for _ in range(3):
         call()
     return measure_calls(call, rounds)

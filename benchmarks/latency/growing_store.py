@@ -170,7 +170,7 @@ class Agent:
         return amount("recall@10 of the engine against exact", self.size, found / wanted, "share")
 
     def memory(self) -> list[Figure]:
-        """Return what this process and the holder of the shard have taken at most."""
+        """Return the peak memory of this process and of the shard's holder."""
         client = self.index.engine
         holder = read_memory(client.pid, "VmHWM") if isinstance(client, EngineClient) else 0.0
         return [

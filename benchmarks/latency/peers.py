@@ -1,4 +1,4 @@
-"""What search is measured beside, over the same vectors: numpy, the raw engine, and QdrantClient's local mode.
+"""Rivals of search over the same vectors: numpy, the raw engine, local mode.
 
     python -m benchmarks.latency.peers ROOT SIZE ROUNDS SECONDS
 

@@ -1,1 +1,1 @@
-"""What becomes of topics and their pages: where items are filed, and what twenty rewrites lose."""
+"""Measure what rewrites of pages lose, and how requests are filed under topics."""

@@ -1,4 +1,4 @@
-"""What becomes of topics and their pages: where items are filed, and what twenty rewrites lose.
+"""Measure what rewrites of pages lose, and how requests are filed under topics.
 
     python -m benchmarks.pages --locomo FILE [--clinc FOLDER] [--rounds 20] [--seed 14] [--json]
 
@@ -137,7 +137,7 @@ def pages_of(talk: Talk, rounds: int, seed: int) -> Counter[str]:
 
 
 def requests_filed(folder: Path, phrases: int, embed: Embed | None) -> dict[str, dict[str, float]]:
-    """Return how many requests were filed under their domain, for each half."""
+    """Return the shares of rightly filed requests, for each half."""
     declared, sample = load_requests(folder, phrases)
     names = nearest([text for text, _ in sample], declared, embed)
     right = [name == label for name, (_, label) in zip(names, sample, strict=True)]

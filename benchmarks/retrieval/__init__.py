@@ -1,1 +1,1 @@
-"""How well the product finds what answers a question, measured through its own `store` and `search`."""
+"""Measure how well search finds the memories that answer a question."""

@@ -1,4 +1,4 @@
-"""How well the product finds what answers a question, measured through its own `store` and `search`.
+"""Measure how well search finds the memories that answer a question.
 
     python -m benchmarks.retrieval --locomo FILE [--form all] [--conversations conv-26,conv-30] [--unit turn|session]
     python -m benchmarks.retrieval --jsonl benchmarks/retrieval/facts.jsonl [FILE ...] [--vectors FILE.sqlite3]

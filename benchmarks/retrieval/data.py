@@ -212,7 +212,7 @@ def _add(groups: dict[str, Group], row: dict[str, Any], form: str) -> None:
 
 
 def has_speakers(path: Path) -> bool:
-    """Tell whether a set of JSON lines has turns, which can be written in several forms."""
+    """Return True if a set of JSON lines has turns of speakers."""
     with path.open(encoding="utf-8") as lines:
         return any(json.loads(line).get("speaker") for line in lines if line.strip())
 

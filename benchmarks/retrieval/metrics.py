@@ -1,4 +1,4 @@
-"""What a ranking is worth: metrics, bootstrap intervals, and the BM25 reference that is measured beside the product."""
+"""Metrics of a ranking, bootstrap intervals, and the BM25 reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the answers to one question stood: `ranks` count from 0, None is not among the first 100."""
+    """Ranks of the answers to one question, from 0; None beyond 100."""
 
     category: str
     ranks: tuple[int | None, ...]
@@ -71,13 +71,13 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def auc(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
-    """Return how often an answerable question has the higher number of two, one of each kind; 0.5 is chance."""
+    """Return the AUC of answerable against unanswerable questions; 0.5 is chance."""
     ours, theirs = np.asarray(answerable)[:, None], np.asarray(unanswerable)[None, :]
     return float(((ours > theirs) + (ours == theirs) / 2).mean())
 
 
 def rejected(answerable: Sequence[float], unanswerable: Sequence[float], kept: float = 0.9) -> float:
-    """Return which share of the unanswerable lies below the number that a share `kept` of the answerable reaches."""
+    """Return the share of the unanswerable below the cut-off for `kept` of the answerable."""
     cut = np.quantile(np.asarray(answerable), 1 - kept, method="lower")
     return float((np.asarray(unanswerable) < cut).mean())
 
@@ -94,7 +94,7 @@ class Reference:
         return [key for key, _ in self.scored(query)]
 
     def scored(self, query: str) -> list[tuple[str, float]]:
-        """Return what `search` does, with the scores."""
+        """Return the results of `search` with their scores."""
         if self._index is None:
             return []
         scores = self._index.get_scores(_terms(query))

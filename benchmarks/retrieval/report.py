@@ -1,4 +1,4 @@
-"""What a run of the retrieval benchmark says, for machines and for people."""
+"""Reports of the retrieval benchmark."""
 
 from __future__ import annotations
 

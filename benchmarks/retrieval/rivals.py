@@ -1,4 +1,4 @@
-"""What is measured beside the product: rankings that anyone gets in a few lines, from the same texts and weights."""
+"""Rival rankings of the same texts: BM25, MiniLM, and both joined."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Rivals:
             self._vectors = self._embedder.embed_documents([text for texts in pieces for text in texts])
 
     def search(self, query: str) -> dict[str, Found]:
-        """Return what each finds."""
+        """Return the ranking of each rival."""
         words = self._words.scored(query)
         found = {BM25: Found([key for key, _ in words], words[0][1] if words else 0.0)}
         if self._embedder is not None:

@@ -29,7 +29,7 @@ PRODUCT: Final = "product"
 
 @dataclass
 class Run:
-    """What was measured.
+    """Figures of a run.
 
     Attributes:
         outcomes: Of each ranker, question by question in one order.

@@ -25,7 +25,7 @@ _CATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def portions(items: Sequence[Item], way: str) -> list[Sequence[Item]]:
-    """Return what is sealed together, portion by portion, and what is not sealed, which comes last.
+    """Return the batches that are sealed, then the unsealed rest.
 
     Args:
         items: In the order of storing.

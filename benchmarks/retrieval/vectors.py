@@ -30,7 +30,7 @@ class KeptVectors(Embedder):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which vectors these are."""
+        """Identity of the embedder."""
         return self._embedder.identity
 
     @property

@@ -34,7 +34,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+")
 
 @dataclass(frozen=True)
 class Claim:
-    """What a title says.
+    """Claim of a title.
 
     Attributes:
         form: Its name in the frames, `setting` or `rule.may`, say.
@@ -50,7 +50,7 @@ class Claim:
 
     @property
     def subject(self) -> str:
-        """Whom it is about."""
+        """Subject of the claim."""
         return self.parts["s"] if self.inner is None else self.inner.subject
 
 
@@ -65,7 +65,7 @@ class Reader:
         self._conditions = sorted(conditions, key=len, reverse=True)
 
     def claim(self, title: str) -> Claim | None:
-        """Return what a title says; None if it is of no known form."""
+        """Return the claim of a title, or None if its form is unknown."""
         text = title.strip()
         if found := _first(_READINGS["wrapped"], text):
             form, parts = found

@@ -1,4 +1,4 @@
-"""How an agent's memory grows: what takes how long with how many memories. Exits with 1 when a budget is missed.
+"""Measure times and memory by the number of memories, against budgets.
 
     python -m benchmarks.scale [--sizes 1000,10000,100000,1000000] [--rounds 200] [--json] [--plot FILE.png]
 

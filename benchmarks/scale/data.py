@@ -1,4 +1,4 @@
-"""What the scale benchmark measures with: an agent that has remembered one thing after the other for a year."""
+"""Synthetic agent with a year of memories for the scale benchmark."""
 
 from __future__ import annotations
 

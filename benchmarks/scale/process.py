@@ -36,7 +36,7 @@ class Taken:
 
 
 def memory_of(process: int) -> Taken:
-    """Return what a process and its children take now; nothing for one that has ended."""
+    """Return the memory of a process and its children; 0 after its end."""
     private = mapped = 0.0
     for each in _family(process):
         with contextlib.suppress(OSError):
@@ -87,7 +87,7 @@ def heard(process: subprocess.Popen[str]) -> Any:
 
 
 def figures_of(module: str, *arguments: object) -> list[Figure]:
-    """Return what a process that measures something says."""
+    """Return the figures of a measuring process."""
     with started(module, *arguments) as process:
         return [Figure(**each) for each in heard(process)]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Budget(NamedTuple):
-    """What a figure may be: its 95th percentile, where it has one.
+    """Budget of a figure, for its 95th percentile if it has one.
 
     Attributes:
         what: The figure.
@@ -69,13 +69,13 @@ DRAWN: Final = (
 
 
 def budget_of(figure: Figure) -> Budget | None:
-    """Return what a figure is held against."""
+    """Return the budget of a figure, or None."""
     fitting = [each for each in BUDGETS if each.what == figure.what and figure.size <= each.up_to]
     return min(fitting, key=lambda each: each.up_to, default=None)
 
 
 def is_kept(figure: Figure) -> bool:
-    """Tell whether a figure keeps its budget, if it has one."""
+    """Return True if a figure keeps its budget, or has none."""
     budget = budget_of(figure)
     if budget is None:
         return True

@@ -1,4 +1,4 @@
-"""What a session's requests pay for the scratchpad: the first one of a process, and those after it.
+"""Cost of the scratchpad for the first and later requests of a session.
 
     python -m benchmarks.scale.scratchpad ROOT ROUNDS
 

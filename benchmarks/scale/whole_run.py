@@ -1,4 +1,4 @@
-"""What reads all of an agent's files, in a process of its own: sealing all of its memories, the doctor, an export.
+"""Sealing, doctor and export of all memories, each in its own process.
 
     python -m benchmarks.scale.whole_run WHAT ROOT SIZE [LEAST]
 

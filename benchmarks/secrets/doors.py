@@ -407,7 +407,7 @@ def _bytes_below(folder: Path) -> Iterable[tuple[str, bytes]]:
 
 
 def left_of(all_: Sequence[PlantedSecret], places: dict[str, bytes], *, bare: bool) -> dict[str, Any]:
-    """Return how many secrets of eight characters or more stand in some byte, and where; see `through`."""
+    """Return the number of secrets left in some byte, and the files."""
     read = {name: _read(data).lower() for name, data in places.items()}
     text = "\n".join(read.values())
     redactor = SecretRedactor()
@@ -438,7 +438,7 @@ def _read(data: bytes) -> str:
 
 
 def _is_in(secret: str, text: str) -> bool:
-    """Tell whether half of a secret, ten characters at least, stands in a text in lower case, in one piece."""
+    """Return True if half of a secret is in a lower-case text, in one piece."""
     secret = secret.lower()
     size = min(len(secret), max(10, (len(secret) + 1) // 2))
     step = max(1, size // 2)

@@ -134,7 +134,7 @@ def _row(build: float, more: float, asked: list[float]) -> dict[str, float]:
 
 
 def _asked(ask: Callable[[list[str]], object], questions: Texts) -> list[float]:
-    """Return how long each question took, in seconds."""
+    """Return the seconds of each question."""
     return [_seconds(partial(ask, words)) for words in questions]
 
 

@@ -53,7 +53,7 @@ _END_SECONDS: Final = 600
 
 @dataclass
 class Report:
-    """What was killed, and what was wrong."""
+    """Numbers of kills, and faults."""
 
     kills: int = 0
     rounds: int = 0

@@ -1,4 +1,4 @@
-"""How long a workspace takes: snapshots, restoring, summaries of many chapters, search among many rows."""
+"""Measure snapshots, restoring, reading and search of a workspace."""
 
 from __future__ import annotations
 

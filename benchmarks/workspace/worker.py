@@ -117,7 +117,7 @@ def _do(workspace: Workspace, claim: Claim) -> None:
 
 
 def _changed(workspace: Workspace, claim: Claim) -> dict[str, Any]:
-    """Return what the step sets in its own row: what it must produce, and a share of the rest."""
+    """Return the values that a step sets in its own row."""
     declaration = workspace.declaration
     table = declaration.tables[claim.table or ""]
     phase = declaration.phase(claim.phase or "")
