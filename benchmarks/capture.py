@@ -22,7 +22,6 @@ as `prompt:submit`, an assistant's as the last message at `orchestrator:complete
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import tempfile
 from dataclasses import dataclass, field
@@ -36,10 +35,10 @@ from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, print_report, read_jsonl, render_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
 _AGENT = "bench"
 _EVENTS = (
@@ -109,14 +108,6 @@ class Tally:
             "category_accuracy": round(self.categories / self.matching, 4) if self.matching else 1.0,
             "secrets_leaked": self.leaked,
         }
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the labelled messages of a file, plain or gzipped."""
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    for line in raw.decode().splitlines():
-        if line.strip():
-            yield json.loads(line)
 
 
 def chosen(
@@ -230,21 +221,15 @@ def main() -> None:
     parser.add_argument("--waiting", action="store_true", help="count waiting notes as captured, too")
     parser.add_argument("--errors", action="store_true", help="list every miss and every unwanted capture")
     options = parser.parse_args()
-    lines = chosen(read_lines(options.data), options.sample, options.source)
+    lines = chosen(read_jsonl(options.data), options.sample, options.source)
     if not lines:
         parser.error(f"no line of {options.data} is of this sample and source")
     tallies = asyncio.run(run(lines, with_waiting=options.waiting))
     figures = tallies["all"].figures()
     by_source = {name: tally.figures() for name, tally in tallies.items() if name != "all" and tally.lines}
-    if options.json:
-        print(json.dumps({**figures, "by_source": by_source}, indent=2))
-        return
-    columns = list(figures)
-    print(f"{'':10}" + "".join(f"{column:>23}" for column in columns))
-    for name, row in {"all": figures, **by_source}.items():
-        print(f"{name:10}" + "".join(f"{row[column]:>23}" for column in columns))
-    if options.errors:
-        print(*tallies["all"].errors, sep="\n")
+    shown = [*render_rows("", {"all": figures, **by_source}, 22, first=10)]
+    shown += tallies["all"].errors if options.errors else []
+    print_report({**figures, "by_source": by_source}, shown, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -37,18 +37,18 @@ from agent_memory.knowledge.pages.page_items import load_texts
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import drawn_from, get_source_id
-from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles
-from agent_memory.memory import NOBODY, open_service
+from agent_memory.memory import NOBODY
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
 from benchmarks.crash.process import Child
-from benchmarks.harness import build_parser, print_report
+from benchmarks.harness import build_parser, open_agent, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+    from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
     from benchmarks.crash.process import Say
@@ -102,49 +102,48 @@ def write_files(folder: Path, number: int) -> list[Path]:
 
 async def work(root: Path, files: Sequence[Path]) -> None:
     """Take in files and do the background work."""
-    service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
-    for file in files:
-        await Ingest(knowledge, service.report).file(file)
-        await runner_of(knowledge, service).run()
-    while (await runner_of(knowledge, service).run()).is_busy:  # noqa: ASYNC110 - who works says nothing when it is done
-        await asyncio.sleep(0.01)
-    await knowledge.close()
-    await service.close()
+    async with open_agent(settings_of(root)) as (service, knowledge):
+        for file in files:
+            await Ingest(knowledge, service.report).file(file)
+            await runner_of(knowledge, service).run()
+        while (await runner_of(knowledge, service).run()).is_busy:  # noqa: ASYNC110 - who works says nothing when it is done
+            await asyncio.sleep(0.01)
 
 
 async def take_back(root: Path, files: Sequence[Path]) -> None:
     """Forget files with all that came of them."""
-    service, knowledge = keep_pages(open_service("bob", settings_of(root))), Knowledge("bob", settings_of(root))
-    for file in files:
-        taken = await find_ingested(knowledge, file.name)
-        await undo(knowledge, service, [each.id for each in taken], NOBODY)
-    await knowledge.close()
-    await service.close()
+    async with open_agent(settings_of(root)) as (service, knowledge):
+        keep_pages(service)
+        for file in files:
+            taken = await find_ingested(knowledge, file.name)
+            await undo(knowledge, service, [each.id for each in taken], NOBODY)
 
 
 async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
     """Return the faults after some rounds, a sentence each."""
-    service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
-    episodes = [episode async for episode in knowledge.episodes.iter_all()]
-    pages = [resource async for resource in knowledge.resources.iter_all() if resource.resource_type == "document"]
-    wanted = Counter(text for number in rounds for text in texts_of(number)[0])
-    found = Counter(episode.content for episode in episodes)
-    problems = [f"lost: {text}" for text in wanted - found] + [f"twice: {text}" for text in found - wanted]
-    whole = Counter([await knowledge.text_of(page) for page in pages])
-    if whole != Counter(texts_of(number)[1] for number in rounds):
-        problems.append(f"{len(pages)} documents, not {len(rounds)} whole ones")
-    expected = {item["id"]: item["content"] for episode in episodes for item in drawn_from(episode, episode.content)}
-    for page in pages:
-        drawn = drawn_from(page, await knowledge.text_of(page))
-        expected |= {item["id"]: item["content"] for item in drawn}
-    items = [memory for memory in await service.searcher.list_all() if memory.is_item]
-    if Counter(item.content for item in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
-        problems.append(f"{len(items)} items, not {len(expected)}")
-    problems += await wrong_pages(Pages(knowledge, service), {item.id: item for item in items})
-    problems += await problems_of_pages(root, knowledge, service)
-    problems += await problems_of_entities(knowledge)
-    await knowledge.close()
-    await service.close()
+    async with open_agent(settings_of(root)) as (service, knowledge):
+        episodes = [episode async for episode in knowledge.episodes.iter_all()]
+        pages = [resource async for resource in knowledge.resources.iter_all() if resource.resource_type == "document"]
+        wanted = Counter(text for number in rounds for text in texts_of(number)[0])
+        found = Counter(episode.content for episode in episodes)
+        problems = [f"lost: {text}" for text in wanted - found] + [f"twice: {text}" for text in found - wanted]
+        whole = Counter([await knowledge.text_of(page) for page in pages])
+        if whole != Counter(texts_of(number)[1] for number in rounds):
+            problems.append(f"{len(pages)} documents, not {len(rounds)} whole ones")
+        expected = {
+            item["id"]: item["content"] for episode in episodes for item in drawn_from(episode, episode.content)
+        }
+        for page in pages:
+            drawn = drawn_from(page, await knowledge.text_of(page))
+            expected |= {item["id"]: item["content"] for item in drawn}
+        items = [memory for memory in await service.searcher.list_all() if memory.is_item]
+        if Counter(item.content for item in items) != Counter(expected.values()) or {x.id for x in items} != set(
+            expected
+        ):
+            problems.append(f"{len(items)} items, not {len(expected)}")
+        problems += await wrong_pages(Pages(knowledge, service), {item.id: item for item in items})
+        problems += await problems_of_pages(root, knowledge, service)
+        problems += await problems_of_entities(knowledge)
     report = examine_agent(root, "bob", now=utc_now(), settings=settings_of(root))
     codes = [finding.code for finding in report.findings if finding.severity >= Severity.WARNING]
     return problems + [f"doctor: {code}" for code in codes if code != "journal_tail"]

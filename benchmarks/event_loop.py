@@ -18,10 +18,8 @@ from typing import Any, Final
 
 from agent_memory.ingestion import MemoryIngestor, Turn, runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.records import Knowledge
-from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import build_parser, print_report, watch_loop
+from benchmarks.harness import build_parser, open_agent, print_report, watch_loop
 
 _MOST: Final = 0.1
 _SAID: Final = "Maria Gomez from Acme Corp asked about order ORD-{number} in Lisbon. "
@@ -31,20 +29,18 @@ async def measure(files: list[Path], turns: int) -> dict[str, float]:
     """Return the longest hold of each part, in seconds of processor time of the process."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
         settings, holds = ServiceSettings(storage_root=root, embedder="none"), dict[str, float]()
-        service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
-        for file in files:
-            async with watch_loop() as hold:
-                await Ingest(knowledge, service.report).file(file)
-                await runner_of(knowledge, service, at_once=True).run()
-            holds[file.name] = hold.process
-        session: Any = SimpleNamespace(tenant_id="acme", id="1")
-        async with MemoryIngestor(knowledge=knowledge, service=service) as ingestor, watch_loop() as hold:
-            for number in range(turns):
-                await ingestor.ingest_turn(Turn(_SAID.format(number=number) * 20, "Noted. " * 200), session)
-            await ingestor.background.settle()
-        holds["turns"] = hold.process
-        await knowledge.close()
-        await service.close()
+        async with open_agent(settings) as (service, knowledge):
+            for file in files:
+                async with watch_loop() as hold:
+                    await Ingest(knowledge, service.report).file(file)
+                    await runner_of(knowledge, service, at_once=True).run()
+                holds[file.name] = hold.process
+            session: Any = SimpleNamespace(tenant_id="acme", id="1")
+            async with MemoryIngestor(knowledge=knowledge, service=service) as ingestor, watch_loop() as hold:
+                for number in range(turns):
+                    await ingestor.ingest_turn(Turn(_SAID.format(number=number) * 20, "Noted. " * 200), session)
+                await ingestor.background.settle()
+            holds["turns"] = hold.process
     return holds
 
 

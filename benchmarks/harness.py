@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gzip
 import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,9 +23,12 @@ from agent_memory.models import Memory
 from agent_memory.store import memory_storage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import MemoryService
+    from agent_memory.settings import ServiceSettings
     from agent_memory.storage import MemoryStorage
     from benchmarks.retrieval.data import Item
     from benchmarks.retrieval.vectors import KeptVectors
@@ -206,6 +211,18 @@ def draw_lines(
     plt.close(chart)
 
 
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file with JSON lines, plain or gzipped."""
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in data.decode().splitlines() if line.strip()]
+
+
+def read_replacements(path: Path, known: Collection[str]) -> set[tuple[str, str]]:
+    """Return the pairs of known IDs that a text lists as `new > old`."""
+    pairs: list[tuple[str, str]] = re.findall(r"\b(\w+)\s+>\s+(\w+)\b", path.read_text("utf-8"))
+    return {pair for pair in pairs if pair[0] in known and pair[1] in known}
+
+
 # -- stores -----------------------------------------------------------------------------------------------------------
 
 
@@ -246,6 +263,20 @@ async def store_items(storage: MemoryStorage, items: Iterable[Item]) -> dict[str
     await storage.store_many(memories)
     await storage.prepare()
     return keys
+
+
+@contextlib.asynccontextmanager
+async def open_agent(settings: ServiceSettings, agent: str = "bob") -> AsyncIterator[tuple[MemoryService, Knowledge]]:
+    """Open the service and the knowledge of an agent, and close both."""
+    from agent_memory.knowledge.records import Knowledge  # a feature package
+    from agent_memory.memory import open_service
+
+    service, knowledge = open_service(agent, settings), Knowledge(agent, settings)
+    try:
+        yield service, knowledge
+    finally:
+        await knowledge.close()
+        await service.close()
 
 
 @contextlib.contextmanager

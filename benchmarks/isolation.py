@@ -14,7 +14,6 @@ Ends with 1 if a mark of another group was told, or a count was wrong.
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 import tempfile
@@ -43,7 +42,7 @@ from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, Entity, sees
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.segment_builder import seal_up
-from benchmarks.harness import build_parser, seal_by_hand
+from benchmarks.harness import build_parser, print_report, seal_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -320,10 +319,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, seal_by_hand():
         report = asyncio.run(measure(Path(folder), chosen.queries, chosen.turns, chosen.embedder, chosen.seed))
-    if chosen.json:
-        print(json.dumps({"asked": report.asked, "told": report.told, "cross": report.cross}))
-    else:
-        print("\n".join(shown(report)))
+    figures = {"asked": report.asked, "told": report.told, "cross": report.cross}
+    print_report(figures, shown(report), as_json=chosen.json)
     return bool(report.cross)
 
 

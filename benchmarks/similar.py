@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -25,7 +24,7 @@ from agent_memory.memory.similarity import find_similar
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks.harness import build_parser, open_embedder
+from benchmarks.harness import build_parser, open_embedder, read_jsonl, read_replacements
 from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
@@ -65,16 +64,15 @@ def _load_cases(args: Any) -> Iterator[tuple[str, dict[str, str], list[ReplacedP
     for path in args.worlds:
         yield path.name, _read_texts(path), list(_read_pairs(read_world(path)))
     if args.agent:
-        listed = re.findall(r"(\w+) > (\w+)", args.replaced.read_text("utf-8"))
         texts = _read_texts(args.agent)
-        yield args.agent.name, texts, [ReplacedPair("replaced", *pair) for pair in listed if {*pair} <= texts.keys()]
+        listed = sorted(read_replacements(args.replaced, texts))
+        yield args.agent.name, texts, [ReplacedPair("replaced", *pair) for pair in listed]
 
 
 def _read_texts(path: Path) -> dict[str, str]:
     """Return the texts of a world, or of a set in JSON lines, by key."""
     if path.suffix == ".jsonl":
-        rows = map(json.loads, path.read_text("utf-8").splitlines())
-        return {row["id"]: row["text"] for row in rows if row["type"] == "memory"}
+        return {row["id"]: row["text"] for row in read_jsonl(path) if row["type"] == "memory"}
     records = [op.get("record") or op["new"] for op in read_world(path)["ops"] if op["op"] in {"inscribe", "supersede"}]
     return {record["key"]: f"{record['title']}\n{record['body']}".strip() for record in records}
 

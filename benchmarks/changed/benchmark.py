@@ -22,8 +22,6 @@ new fact; `first` always replaces the first similar note, in a turn about someth
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.models import Source
 from agent_memory.settings import ServiceSettings
 from benchmarks.drift.product import Product
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, print_report, read_jsonl, read_replacements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +44,6 @@ _UNRELATED_PROMPT: Final = "Thanks, please run the tests again."
 RESULTS: Final = 5
 """How many `memory_search` shows unless told otherwise."""
 _BEGIN: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
-_REPLACES: Final = re.compile(r"\b(\w+)\s+>\s+(\w+)\b")
 
 
 @dataclass(frozen=True)
@@ -90,13 +87,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, KeyError) as error:
         parser.error(str(error))
     report = asyncio.run(measure(facts, args.embedder, args.agent))
-    print(json.dumps(report) if args.json else "\n".join(f"{name:36}{said}" for name, said in report.items()))
+    print_report(report, [f"{name:36}{figure}" for name, figure in report.items()], as_json=args.json)
     return 0
 
 
 def load(path: Path, replaces: Path | None = None) -> Facts:
     """Read a set of either format."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    rows = read_jsonl(path)
     if any(row["type"] == "case" for row in rows):
         return _of_cases(rows)
     facts = Facts()
@@ -107,9 +104,7 @@ def load(path: Path, replaces: Path | None = None) -> Facts:
         elif row.get("stale"):
             facts.questions.append(Question(row["text"], frozenset(row["gold"]), frozenset(row["stale"]), "current"))
     if replaces is not None:
-        known = {note.key for note in facts.notes}
-        found = _REPLACES.findall(replaces.read_text("utf-8"))
-        facts.changes = {(new, old) for new, old in found if {new, old} <= known}
+        facts.changes = read_replacements(replaces, {note.key for note in facts.notes})
     return facts
 
 

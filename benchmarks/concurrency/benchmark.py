@@ -21,7 +21,6 @@ round two to three times as long and is otherwise the same.
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import shutil
 import statistics
@@ -43,7 +42,7 @@ from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
 from benchmarks.concurrency.check import Told, compare, expected
 from benchmarks.concurrency.worker import AGENT, DIMENSION, Orders, fact, open_service
-from benchmarks.harness import build_parser, get_percentile, print_report
+from benchmarks.harness import build_parser, get_percentile, print_report, read_jsonl
 
 if TYPE_CHECKING:
     import argparse
@@ -189,7 +188,7 @@ def _work(
         for process in running:
             process.kill()
             process.communicate()
-    return [[json.loads(line) for line in Path(order.log).read_text("utf-8").splitlines()] for order in orders]
+    return [read_jsonl(Path(order.log)) for order in orders]
 
 
 def _orders(

@@ -13,18 +13,16 @@ by mistake, the missed pairs, then by set: precision, recall, and recall with th
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import tempfile
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.settings import ServiceSettings
 from benchmarks.drift.product import Product
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, print_report, read_jsonl, read_replacements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,10 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     reports = [asyncio.run(measure(notes, args.embedder)) for notes in sets]
     reports.append(add_reports(reports))
     texts = {key: text for notes in sets for key, text in notes.texts.items()}
-    if args.json:
-        print(json.dumps([{**asdict(report), **report.figures} for report in reports], ensure_ascii=False))
-    else:
-        print("\n".join(render_reports(reports, texts)))
+    figures = [{**asdict(report), **report.figures} for report in reports]
+    print_report(figures, render_reports(reports, texts), as_json=args.json)
     return 0
 
 
@@ -106,8 +102,7 @@ def load_sets(path: Path) -> Iterator[NoteSet]:
     """Yield the sets of a file."""
     texts: defaultdict[str, dict[str, str]] = defaultdict(dict)
     conflicts: defaultdict[str, set[NotePair]] = defaultdict(set)
-    for line in path.read_text("utf-8").splitlines():
-        row: dict[str, Any] = json.loads(line)
+    for row in read_jsonl(path):
         if row["type"] == "note":
             texts[row["set"]][row["id"]] = row["text"]
             conflicts[row["set"]].update((row["id"], older) for older in row.get("contradicts", ()))
@@ -117,10 +112,8 @@ def load_sets(path: Path) -> Iterator[NoteSet]:
 
 def load_agent_set(path: Path, replaced: Path) -> NoteSet:
     """Return a set of `benchmarks.retrieval` with the pairs that a text lists as `new > old`."""
-    rows = map(json.loads, path.read_text("utf-8").splitlines())
-    texts = {row["id"]: row["text"] for row in rows if row["type"] == "memory"}
-    listed: list[NotePair] = re.findall(r"(\w+)\s+>\s+(\w+)", replaced.read_text("utf-8"))
-    return NoteSet(path.stem, texts, frozenset(pair for pair in listed if texts.keys() >= {*pair}))
+    texts = {row["id"]: row["text"] for row in read_jsonl(path) if row["type"] == "memory"}
+    return NoteSet(path.stem, texts, frozenset(read_replacements(replaced, texts)))
 
 
 async def measure(notes: NoteSet, embedder: str) -> SetReport:

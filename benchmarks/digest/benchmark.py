@@ -26,10 +26,9 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
-from agent_memory.knowledge.records import Knowledge
-from agent_memory.memory import NOBODY, open_service
+from agent_memory.memory import NOBODY
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, open_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -200,18 +199,16 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestRes
     """Return in which words a background digest stores statements."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:  # a segment may still be written
         settings = ServiceSettings(storage_root=root, embedder="none")
-        service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
-        ingest = Ingest(knowledge)
-        for name in dict.fromkeys(statement.document for statement in statements):
-            await ingest.resource(ReceivedDocument(_read(folder, name), name))
-        asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
-        await runner_of(
-            knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING), config=ITEMS_ONLY
-        ).run()
-        stored = {item.content for item in await service.searcher.list_all() if item.source.detail == "digest"}
-        use = ModelUse.read(knowledge.folder.path, knowledge.clock())
-        await knowledge.close()
-        await service.close()
+        async with open_agent(settings) as (service, knowledge):
+            ingest = Ingest(knowledge)
+            for name in dict.fromkeys(statement.document for statement in statements):
+                await ingest.resource(ReceivedDocument(_read(folder, name), name))
+            asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
+            await runner_of(
+                knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING), config=ITEMS_ONLY
+            ).run()
+            stored = {item.content for item in await service.searcher.list_all() if item.source.detail == "digest"}
+            use = ModelUse.read(knowledge.folder.path, knowledge.clock())
     return DigestResult(stored & {statement.text for statement in statements}, use.refused)
 
 

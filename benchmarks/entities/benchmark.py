@@ -30,7 +30,7 @@ from agent_memory.knowledge.entities.name_finder import LOWERCASE
 from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
 from agent_memory.models import Episode
 from benchmarks.entities.baselines import BASELINES
-from benchmarks.harness import build_parser, resample
+from benchmarks.harness import build_parser, read_jsonl, resample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ def label_turns(
     """
     found = {key: find(turns) for key, turns in talks.items()}
     parts: dict[str, list[LabelledTurn]] = {"all": [], "random": []}
-    for row in map(json.loads, LABELS.read_text(encoding="utf-8").splitlines()):
+    for row in read_jsonl(LABELS):
         if row["set"] != name or row["conversation"] not in talks:
             continue
         text = talks[row["conversation"]][row["turn"]][1]

@@ -17,7 +17,6 @@ wrong act is missed.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import subprocess
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.harm.areas import RUNNERS, HarmFinding, open_product
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, print_report, read_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,10 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     reports = [run(harm_set) for harm_set in sets if harm_set.area in args.area]
     cases = run_cases(args.cases, args.only) if args.cases else []
-    if args.json:
-        print(json.dumps({"sets": reports, "cases": [vars(case) for case in cases]}, ensure_ascii=False))
-    else:
-        print("\n".join([*render(reports, quiet=args.quiet), *render_cases(cases)]))
+    lines = [*render(reports, quiet=args.quiet), *render_cases(cases)]
+    print_report({"sets": reports, "cases": [vars(case) for case in cases]}, lines, as_json=args.json)
     return int(any(report["wrong"] for report in reports))
 
 
@@ -102,7 +99,7 @@ def load(path: Path) -> HarmSet:
     Raises:
         ValueError: The file has no header, or no runner or area has its name.
     """
-    head, *inputs = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()] or [{}]
+    head, *inputs = read_jsonl(path) or [{}]
     if absent := _HEADER - head.keys():
         raise ValueError(f"{path}: the first line is without {', '.join(sorted(absent))}")
     if head["set"] not in RUNNERS or head["area"] not in AREAS:

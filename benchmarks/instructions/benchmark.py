@@ -29,7 +29,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import render
 from agent_memory.settings import OFFERED_TOOLS
 from agent_memory.tools import ALL_TOOLS
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, read_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None, send: Send | None = None) -> int:
 
 def read_decisions(path: Path = DECISIONS) -> list[dict[str, Any]]:
     """Return the decisions of a file."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return read_jsonl(path)
 
 
 def connect(url: str, model: str, key: str) -> Send:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.redaction import SecretRedactor
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, read_jsonl
 from benchmarks.secrets.kinds import GROUPS, SETS, PlantedSecret, plant
 from benchmarks.secrets.peers import PEERS
 from benchmarks.secrets.statements import make_statements
@@ -93,7 +93,7 @@ def _ours(text: str) -> str:
 
 def _read(path: Path) -> tuple[dict[str, list[LabelledText]], list[tuple[str, str]]]:
     """Return the secrets of a file as one set, and class and text of its clean lines."""
-    several = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    several = read_jsonl(path)
     lot = [
         LabelledText(one.get("group", "all"), one.get("label", ""), PlantedSecret(one["text"], tuple(one["secrets"])))
         for one in several
