@@ -27,7 +27,7 @@ from benchmarks.retrieval.metrics import DEPTH, measure, outcome
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
-    from benchmarks.retrieval.data import Group, Item
+    from benchmarks.retrieval.data import QuestionGroup, SetItem
 
 WAYS: Final[dict[str, SourceKind | None]] = {
     "notes alone": None, "beside items": "extraction", "items taken for notes": "assistant",
@@ -36,7 +36,7 @@ _KS: Final = (5, 10)
 
 
 async def ask(
-    notes: Group, items: list[Item], way: str, embedder: Embedder | None, *, sealed: bool
+    notes: QuestionGroup, items: list[SetItem], way: str, embedder: Embedder | None, *, sealed: bool
 ) -> dict[str, float]:
     """Store the notes and the items of a way; return the means over all questions."""
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
@@ -66,7 +66,7 @@ async def ask(
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]} | {"ms CPU": spent}
 
 
-def _build_memory(item: Item, origin: SourceKind) -> Memory:
+def _build_memory(item: SetItem, origin: SourceKind) -> Memory:
     """Return a memory with an ID of its key, so that equally good ones come in one order in all runs."""
     return Memory(
         agent_id="bench",

@@ -52,7 +52,7 @@ _EVENTS = (
 
 
 @dataclass
-class Heard:
+class CaptureResult:
     """Memories of one line, and True if its secret leaked."""
 
     memories: list[tuple[str, str, float]]
@@ -60,7 +60,7 @@ class Heard:
 
 
 @dataclass
-class Tally:
+class CaptureTally:
     """Counts over lines; see the module's docstring."""
 
     lines: int = 0
@@ -73,7 +73,7 @@ class Tally:
     weight: float = 0.0
     errors: list[str] = field(default_factory=list)
 
-    def add(self, line: dict[str, Any], heard: Heard) -> None:
+    def add(self, line: dict[str, Any], heard: CaptureResult) -> None:
         """Count one line."""
         wanted = line["capture"]
         met: set[int] = set()
@@ -126,7 +126,7 @@ def chosen(
     ]
 
 
-async def hear(line: dict[str, Any], root: Path, *, with_waiting: bool = False) -> Heard:
+async def hear(line: dict[str, Any], root: Path, *, with_waiting: bool = False) -> CaptureResult:
     """Send one message through the mounted hook and return what was kept.
 
     Args:
@@ -155,7 +155,7 @@ async def hear(line: dict[str, Any], root: Path, *, with_waiting: bool = False) 
         memories += await _list_waiting(root)
     secret: str = line.get("secret") or ""
     leaked = bool(secret) and (any(secret in text for text in emitted) or _stands_below(root, secret))
-    return Heard(memories, leaked)
+    return CaptureResult(memories, leaked)
 
 
 async def _say(coordinator: Any, context: Any, line: dict[str, Any]) -> None:
@@ -199,9 +199,9 @@ def _stands_below(root: Path, secret: str) -> bool:
     return any(form in path.read_bytes() for path in root.rglob("*") if path.is_file() for form in forms)
 
 
-async def run(lines: list[dict[str, Any]], *, with_waiting: bool = False) -> dict[str, Tally]:
+async def run(lines: list[dict[str, Any]], *, with_waiting: bool = False) -> dict[str, CaptureTally]:
     """Judge all lines; return a tally for each kind of source and one for `all`."""
-    tallies = {name: Tally() for name in ("all", "user", "assistant", "tool")}
+    tallies = {name: CaptureTally() for name in ("all", "user", "assistant", "tool")}
     for line in lines:
         with tempfile.TemporaryDirectory(prefix="capture-bench-") as folder:
             heard = await hear(line, Path(folder), with_waiting=with_waiting)

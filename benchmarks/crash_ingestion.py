@@ -42,7 +42,7 @@ from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
-from benchmarks.crash.process import Child
+from benchmarks.crash.process import ForkedProcess
 from benchmarks.harness import build_parser, open_agent, print_report
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 
 _TURNS: Final = 60
 _CHECK_SECONDS: Final = 600.0
@@ -64,7 +64,7 @@ _ROUND_KILLS: Final = 6
 
 
 @dataclass(slots=True)
-class Report:
+class IngestionKills:
     """Numbers of kills by stage, of processes that ended before, and faults."""
 
     kills: int = 0
@@ -232,26 +232,31 @@ def _undated(line: str) -> str:
     return _MADE.split(line)[0]
 
 
-def _run_coroutine(_: Say, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def _run_coroutine(_: MessagePipe, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(body())
 
 
-def _check(say: Say, root: Path, rounds: Sequence[int]) -> None:
+def _check(say: MessagePipe, root: Path, rounds: Sequence[int]) -> None:
     say(problems=asyncio.run(problems_of(root, rounds)))
 
 
-def check(root: Path, report: Report) -> list[str]:
+def check(root: Path, report: IngestionKills) -> list[str]:
     """Return the present faults, as another process finds them."""
     rounds = [number for number in range(report.rounds) if number not in report.undone]
-    child = Child(root.parent / "check.log", _check, root, rounds)
+    child = ForkedProcess(root.parent / "check.log", _check, root, rounds)
     messages = child.listen(_CHECK_SECONDS)
     child.close()
     return messages[-1].get("problems", [str(messages[-1])]) if messages else ["the process that looked died"]
 
 
-def run(folder: Path, kills: int, seed: int) -> Report:
+def run(folder: Path, kills: int, seed: int) -> IngestionKills:
     """Do rounds until so many processes were killed, or something is wrong."""
-    report, chance, root, usual = Report(), random.Random(seed), folder / "root", {"taking in": 1.0, "undoing": 0.3}
+    report, chance, root, usual = (
+        IngestionKills(),
+        random.Random(seed),
+        folder / "root",
+        {"taking in": 1.0, "undoing": 0.3},
+    )
     while report.kills < kills and not report.problems:
         files, number = write_files(folder, report.rounds), report.rounds
         usual["taking in"] = one_round(partial(work, root, files), "taking in", report, chance, usual["taking in"])
@@ -266,13 +271,17 @@ def run(folder: Path, kills: int, seed: int) -> Report:
 
 
 def one_round(
-    body: Callable[[], Coroutine[Any, Any, None]], stage: str, report: Report, chance: random.Random, usual: float
+    body: Callable[[], Coroutine[Any, Any, None]],
+    stage: str,
+    report: IngestionKills,
+    chance: random.Random,
+    usual: float,
 ) -> float:
     """Kill processes that do something until one comes to its end; return how long that one took."""
     log = Path(os.devnull)
     for deaths in count():
-        second = Child(log, _run_coroutine, body) if chance.random() < _TWO_AT_ONCE else None
-        child, started = Child(log, _run_coroutine, body), time.monotonic()
+        second = ForkedProcess(log, _run_coroutine, body) if chance.random() < _TWO_AT_ONCE else None
+        child, started = ForkedProcess(log, _run_coroutine, body), time.monotonic()
         died = child.kill_after(600.0 if deaths >= _ROUND_KILLS else chance.uniform(0, usual))
         child.close()
         if second is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage import MemoryStorage
-    from benchmarks.retrieval.data import Item
+    from benchmarks.retrieval.data import SetItem
     from benchmarks.retrieval.vectors import KeptVectors
 
 _Row = TypeVar("_Row")
@@ -250,7 +250,7 @@ def open_embedder(name: str, vectors: Path | None = None) -> Iterator[KeptVector
         yield embedder
 
 
-async def store_items(storage: MemoryStorage, items: Iterable[Item]) -> dict[str, str]:
+async def store_items(storage: MemoryStorage, items: Iterable[SetItem]) -> dict[str, str]:
     """Store the items of a set with their vectors; return the key of each memory by its ID."""
     keys: dict[str, str] = {}
     memories = []

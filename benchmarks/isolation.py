@@ -59,7 +59,7 @@ _ASKED: Final = ("shelf tea boxes", "who moved to the harbour", "salary", "room 
 
 
 @dataclass(slots=True)
-class Report:
+class LeakReport:
     """Answers and leaks.
 
     Attributes:
@@ -82,7 +82,7 @@ def mark_of(agent: str, group: str) -> str:
 OWNERS: Final = {mark_of(agent, group): (agent, group) for agent in AGENTS for group in GROUPS}
 
 
-class Asked:
+class AskedSession:
     """One agent, asked by a session of one group.
 
     Args:
@@ -193,9 +193,17 @@ class Asked:
 
 
 WAYS: Final = {
-    Asked.recall: 34, Asked.search: 24, Asked.by_id: 12, Asked.resources: 5, Asked.preview: 3, Asked.suspects: 2,
-    Asked.topics: 3, Asked.page: 5, Asked.entities: 8, Asked.summaries: 4,
-}  # fmt: skip
+    AskedSession.recall: 34,
+    AskedSession.search: 24,
+    AskedSession.by_id: 12,
+    AskedSession.resources: 5,
+    AskedSession.preview: 3,
+    AskedSession.suspects: 2,
+    AskedSession.topics: 3,
+    AskedSession.page: 5,
+    AskedSession.entities: 8,
+    AskedSession.summaries: 4,
+}
 """How to ask, and how often among a hundred."""
 
 
@@ -238,7 +246,7 @@ async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[Mem
     raise AssertionError("two parts were given")
 
 
-async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) -> list[Asked]:
+async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) -> list[AskedSession]:
     """Return a session of each group for an agent."""
     items = await service.searcher.list_all()
     given = [
@@ -248,11 +256,11 @@ async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) ->
     found = []
     for group in GROUPS:
         others = [item.id for item in [*items, *given] if not sees(group, item.facets)]
-        found.append(Asked(service, knowledge, agent, replace(NOBODY, group=group), others))
+        found.append(AskedSession(service, knowledge, agent, replace(NOBODY, group=group), others))
     return found
 
 
-async def miscounted(asked: Asked) -> list[str]:
+async def miscounted(asked: AskedSession) -> list[str]:
     """Return the counts of a session that differ from a full read."""
     items = [
         memory
@@ -275,9 +283,9 @@ def others_in(answer: str, agent: str, group: str) -> list[str]:
     return sorted({f"{who} {whose}" for who, whose in owners if who != agent or whose not in {"", group}})
 
 
-async def measure(root: Path, queries: int, turns: int, embedder: str, seed: int) -> Report:
+async def measure(root: Path, queries: int, turns: int, embedder: str, seed: int) -> LeakReport:
     """Build, ask, and look."""
-    report, made = Report(), random.Random(seed)
+    report, made = LeakReport(), random.Random(seed)
     settings = ServiceSettings(storage_root=str(root), embedder=embedder)
     agents = {agent: await opened(agent, settings, turns) for agent in AGENTS}
     everyone = [each for agent, open_ in agents.items() for each in await asking_of(agent, *open_)]
@@ -302,7 +310,7 @@ async def measure(root: Path, queries: int, turns: int, embedder: str, seed: int
     return report
 
 
-def shown(report: Report) -> Iterable[str]:
+def shown(report: LeakReport) -> Iterable[str]:
     """Yield lines for a reader."""
     yield f"{'way':12}{'asked':>8}{'marks told':>12}"
     for way, count in sorted(report.asked.items()):

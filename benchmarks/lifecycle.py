@@ -81,7 +81,7 @@ def place(number: int) -> str:
 
 
 @dataclass
-class Report:
+class YearReport:
     """Numbers and faults of a run.
 
     Attributes:
@@ -123,16 +123,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if report.problems else 0
 
 
-def told(report: Report) -> str:
+def told(report: YearReport) -> str:
     """Return a report for people."""
     lines = [f"{name.replace('_', ' '):12}  {value}" for name, value in asdict(report).items() if name != "problems"]
     return "\n".join([*lines, *(f"BROKEN: {problem}" for problem in report.problems)])
 
 
-async def run(root: Path, operations: int, embedder: str, seed: int) -> Report:
+async def run(root: Path, operations: int, embedder: str, seed: int) -> YearReport:
     """Live a year, tidy, and take it back."""
     settings = ServiceSettings(storage_root=str(root), embedder=cast("Literal['none', 'local']", embedder))
-    clock, report = ManualClock(_BEGIN), Report(operations)
+    clock, report = ManualClock(_BEGIN), YearReport(operations)
     begun = time.perf_counter()
     service = _opened_service(settings, clock)
     try:
@@ -143,7 +143,7 @@ async def run(root: Path, operations: int, embedder: str, seed: int) -> Report:
     service = _opened_service(settings, clock)  # what the first had begun behind its answers is over
     archive = Archive(service, clock=clock)
     try:
-        await Judged(service, archive, clock, report, random.Random(seed)).judge()
+        await TidyingJudge(service, archive, clock, report, random.Random(seed)).judge()
     finally:
         await archive.close()
         await service.close()
@@ -209,7 +209,7 @@ async def _forgotten(service: MemoryService, alive: list[str], choose: random.Ra
         return
 
 
-class Judged:
+class TidyingJudge:
     """Tidies and judges.
 
     Args:
@@ -221,7 +221,7 @@ class Judged:
     """
 
     def __init__(
-        self, service: MemoryService, archive: Archive, clock: ManualClock, report: Report, choose: random.Random
+        self, service: MemoryService, archive: Archive, clock: ManualClock, report: YearReport, choose: random.Random
     ) -> None:
         self._service, self._archive, self._now = service, archive, clock()
         self._report, self._choose = report, choose

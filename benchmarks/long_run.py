@@ -56,7 +56,7 @@ _DRAWN: Final = (
 
 
 @dataclass(slots=True)
-class Window:
+class UseWindow:
     """Some operations, and what there was at their end. Sizes in kB, times in milliseconds."""
 
     operations: int
@@ -76,7 +76,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class Run:
+class LongRunState:
     """The state of a run: the ids that are alive, and the samples of the window under way."""
 
     choose: random.Random
@@ -116,13 +116,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if problems else 0
 
 
-async def run(root: Path, args: argparse.Namespace) -> list[Window]:
+async def run(root: Path, args: argparse.Namespace) -> list[UseWindow]:
     """Do all operations and return the windows."""
     settings, clock = ServiceSettings(storage_root=str(root), embedder="none"), ManualClock(_BEGIN)
     embedder = HashEmbedder()
     storage = FileStorage(_AGENT, settings=settings, clock=clock, embedder=embedder)
     service = MemoryService(storage, settings, audit=AuditLog(storage.folder.audit), clock=clock)
-    state = Run(random.Random(args.seed), args.memories)
+    state = LongRunState(random.Random(args.seed), args.memories)
     step = timedelta(weeks=args.weeks) / args.operations
     each = max(1, args.operations // args.windows)
     windows = []
@@ -139,7 +139,7 @@ async def run(root: Path, args: argparse.Namespace) -> list[Window]:
     return windows
 
 
-async def one(service: MemoryService, state: Run) -> None:
+async def one(service: MemoryService, state: LongRunState) -> None:
     """Do one operation, drawn so that the memories reach their number and keep it."""
     choose = state.choose
     drawn, begun = choose.random(), time.perf_counter()
@@ -160,7 +160,7 @@ async def one(service: MemoryService, state: Run) -> None:
         await service.settle()  # a conversation has pauses, in which what was left to do is done
 
 
-def sample(storage: FileStorage, state: Run, now: datetime) -> Window:
+def sample(storage: FileStorage, state: LongRunState, now: datetime) -> UseWindow:
     """Look at the files and at this process."""
     folder = storage.folder
     header, *lines = map(decode_line, folder.journal.read_bytes().splitlines())
@@ -169,7 +169,7 @@ def sample(storage: FileStorage, state: Run, now: datetime) -> Window:
     since = to_text(now - _YOUNG)
     young = sum(line["at"] >= since and not _is_touch(line) for line in lines)
     alive = len(state.alive)
-    return Window(
+    return UseWindow(
         operations=state.number,
         day=(now - _BEGIN).days,
         alive=alive,
@@ -191,7 +191,7 @@ def _is_touch(line: dict[str, Any]) -> bool:
     return all(each["op"] == "touch" for each in line.get("entries", (line,)))
 
 
-def judged(windows: Sequence[Window]) -> list[str]:
+def judged(windows: Sequence[UseWindow]) -> list[str]:
     """Return the broken bounds, a sentence each."""
     problems = [
         f"after {window.operations} operations the journal has {window.lines} lines, {window.bound} are allowed"
@@ -212,7 +212,7 @@ def _kilobytes(*paths: Path) -> float:
     return round(sum(path.stat().st_size for path in paths if path.exists()) / 1024, 1)
 
 
-def table(windows: Sequence[Window], problems: Sequence[str]) -> str:
+def table(windows: Sequence[UseWindow], problems: Sequence[str]) -> str:
     """Return about twelve of the windows for people, and the verdict."""
     head = (
         f"{'ops':>8}{'day':>5}{'alive':>7}{'lines':>8}{'bound':>8}{'compacted':>10}{'RSS MB':>8}{'journal kB':>11}"

@@ -31,7 +31,7 @@ from agent_memory.storage import FileStorage
 from benchmarks.drift.grade import tokens
 from benchmarks.drift.product import shown_text
 from benchmarks.harness import ManualClock, build_parser, open_embedder, print_report, store_items
-from benchmarks.retrieval.data import Group, load_jsonl, load_locomo
+from benchmarks.retrieval.data import QuestionGroup, load_jsonl, load_locomo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,11 +46,11 @@ Answers = dict[str, list[tuple[str, str]]]
 """For each question, by its text, the memories that answer it: key, and what has to be read."""
 
 _Holds = Callable[[str, str], bool]
-_Asked = tuple[Group, Answers, _Holds]
+_Asked = tuple[QuestionGroup, Answers, _Holds]
 
 
 @dataclass
-class Report:
+class ReadableReport:
     """Figures of a set."""
 
     readable: list[bool] = field(default_factory=list)
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def _sets(args: Any) -> Iterator[tuple[str, list[_Asked]]]:
-    sets: list[tuple[str, list[Group]]] = [(path.stem, load_jsonl(path)) for path in args.jsonl]
+    sets: list[tuple[str, list[QuestionGroup]]] = [(path.stem, load_jsonl(path)) for path in args.jsonl]
     if args.locomo:
         talks = load_locomo(args.locomo, [], "turn")
         said = {each["question"]: str(each.get("answer", "")) for talk in _read(args.locomo) for each in talk["qa"]}
@@ -93,18 +93,18 @@ def _read(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
-def _of_texts(group: Group) -> Answers:
+def _of_texts(group: QuestionGroup) -> Answers:
     texts = {item.key: item.text for item in group.items}
     return {query.text: [(key, texts[key]) for key in query.gold] for query in group.queries}
 
 
-def _of_words(group: Group, said: dict[str, str]) -> Answers:
+def _of_words(group: QuestionGroup, said: dict[str, str]) -> Answers:
     return {query.text: [(key, said[query.text]) for key in query.gold] for query in group.queries}
 
 
-def joined(group: Group) -> tuple[Group, Answers]:
+def joined(group: QuestionGroup) -> tuple[QuestionGroup, Answers]:
     """Return a group whose memories stand a few in one note, a line each, and what answers its questions."""
-    notes, place = Group(group.name), dict[str, tuple[str, str]]()
+    notes, place = QuestionGroup(group.name), dict[str, tuple[str, str]]()
     lines: list[str] = []
     for item, following in zip(group.items, [*group.items[1:], None], strict=True):
         place[item.key] = f"note-{len(notes.items)}", item.text
@@ -117,8 +117,8 @@ def joined(group: Group) -> tuple[Group, Answers]:
     return notes, {query.text: [place[key] for key in query.gold] for query in group.queries}
 
 
-async def _measured(groups: Sequence[_Asked], embedder: Embedder | None) -> Report:
-    report = Report()
+async def _measured(groups: Sequence[_Asked], embedder: Embedder | None) -> ReadableReport:
+    report = ReadableReport()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for number, (group, answers, holds) in enumerate(groups):
             now = ManualClock(group.now)
@@ -131,7 +131,9 @@ async def _measured(groups: Sequence[_Asked], embedder: Embedder | None) -> Repo
     return report
 
 
-async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _Holds, report: Report) -> None:
+async def _ask(
+    service: MemoryService, group: QuestionGroup, answers: Answers, holds: _Holds, report: ReadableReport
+) -> None:
     keys = await store_items(service.storage, group.items)
     for query in group.queries:
         found = await service.search(query.text)

@@ -32,7 +32,7 @@ from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
 from benchmarks.harness import build_parser, get_wilson_interval
-from benchmarks.retrieval.data import Group, load_locomo
+from benchmarks.retrieval.data import QuestionGroup, load_locomo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,10 +43,10 @@ _ADVERSARIAL: Final = 5
 
 
 @dataclass
-class Talk:
+class SummarizedTalk:
     """Conversation with its turns, questions, speakers, and the answers expected of turns."""
 
-    group: Group
+    group: QuestionGroup
     speakers: Mapping[str, str]
     answers: list[tuple[str, str]] = field(default_factory=list)
 
@@ -80,12 +80,12 @@ def main() -> int:
     return 0
 
 
-def _locomo(path: Path) -> list[Talk]:
+def _locomo(path: Path) -> list[SummarizedTalk]:
     talks = []
     for group, data in zip(load_locomo(path, (), "turn", "none"), json.loads(path.read_text("utf-8")), strict=True):
         turns = [turn for value in data["conversation"].values() if isinstance(value, list) for turn in value]
         speakers = {turn["dia_id"]: turn["speaker"] for turn in turns}
-        talk = Talk(group, speakers)
+        talk = SummarizedTalk(group, speakers)
         for question in data["qa"]:
             gold = [key for text in question["evidence"] for key in _EVIDENCE.findall(text)]
             if question["category"] != _ADVERSARIAL:
@@ -94,13 +94,15 @@ def _locomo(path: Path) -> list[Talk]:
     return talks
 
 
-def _windows(talk: Talk, turns: int) -> Iterator[list[SummaryTurn]]:
+def _windows(talk: SummarizedTalk, turns: int) -> Iterator[list[SummaryTurn]]:
     passages = [SummaryTurn(item.key, item.text, talk.speakers[item.key]) for item in talk.group.items]
     for number in range(0, len(passages), turns):
         yield passages[number : number + turns]
 
 
-def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int], Kept], turns: int) -> dict[str, float]:
+def _measured(
+    talks: Sequence[SummarizedTalk], way: Callable[[Sequence[SummaryTurn], int], Kept], turns: int
+) -> dict[str, float]:
     pairs = kept = survive = chars = whole = windows = 0
     spent = 0.0
     for talk in talks:

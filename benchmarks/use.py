@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.embeddings import Embedder
-    from benchmarks.retrieval.data import Group
+    from benchmarks.retrieval.data import QuestionGroup
 
 _SHOWN: Final = 5
 _DEPTH: Final = 100
@@ -50,7 +50,7 @@ def main() -> int:
     return 0
 
 
-async def measured(groups: Sequence[Group], counted: str, rounds: int, embedder: Embedder) -> list[list[float]]:
+async def measured(groups: Sequence[QuestionGroup], counted: str, rounds: int, embedder: Embedder) -> list[list[float]]:
     """Return the reciprocal rank of each question's first answer, for each round, in the order of the set."""
     result: list[list[float]] = [[] for _ in range(rounds)]
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +64,7 @@ async def measured(groups: Sequence[Group], counted: str, rounds: int, embedder:
     return result
 
 
-async def _ask_group(storage: FileStorage, group: Group, counted: str, rounds: int) -> list[list[float]]:
+async def _ask_group(storage: FileStorage, group: QuestionGroup, counted: str, rounds: int) -> list[list[float]]:
     keys = await store_items(storage, group.items)
     shuffled, result = random.Random(7), []
     for _ in range(rounds):

@@ -45,7 +45,7 @@ _FRESH: Final = 1.5
 
 
 @dataclass(slots=True)
-class Report:
+class BackupReport:
     """Figures of a run; times in seconds."""
 
     memories: int = 0
@@ -68,7 +68,7 @@ class Report:
         self.lost.append(what)
 
 
-class Worker:
+class BackupWorker:
     """A process of `worker`.
 
     Args:
@@ -163,7 +163,7 @@ def ids_in(root: Path) -> tuple[set[str], set[str]]:
     return memories, {change.id.replace("par-", "mem-") for entry in entries for change in entry.changes}
 
 
-def check_moment(file: Path, report: Report, writers: int, *, restored: bool = False) -> set[str]:
+def check_moment(file: Path, report: BackupReport, writers: int, *, restored: bool = False) -> set[str]:
     """Look whether a backup is whole and of one moment; return the ids of its memories.
 
     Args:
@@ -185,11 +185,11 @@ def check_moment(file: Path, report: Report, writers: int, *, restored: bool = F
     return memories
 
 
-def measure(root: Path, report: Report, size: int, writers: int) -> None:
+def measure(root: Path, report: BackupReport, size: int, writers: int) -> None:
     """Make, read and restore a backup beside processes that store."""
     report.memories, report.writers = size, writers
     fill(root, size)
-    processes = [Worker("store", root, f"w{number}") for number in range(writers)]
+    processes = [BackupWorker("store", root, f"w{number}") for number in range(writers)]
     for process in processes:
         process.wait_for("ready")
     told = _told(processes)
@@ -223,14 +223,14 @@ def measure(root: Path, report: Report, size: int, writers: int) -> None:
     report.waited = max((each["seconds"] for each in said if "seconds" in each), default=0.0)
 
 
-def kill(root: Path, report: Report, kills: int, rng: random.Random) -> None:
+def kill(root: Path, report: BackupReport, kills: int, rng: random.Random) -> None:
     """Kill what makes, restores or prunes backups, and look each time what is left."""
     report.memories = _FEW
     fill(root, _FEW)
     first = create_backup(folder_of(AGENT, root)).path
     base = root / "base.zip"
     base.write_bytes(first.read_bytes())
-    storing = [Worker("store", root, f"k{number}") for number in range(2)]
+    storing = [BackupWorker("store", root, f"k{number}") for number in range(2)]
     for each in storing:
         each.wait_for("ready")
     seen: dict[str, set[str]] = {}
@@ -240,7 +240,7 @@ def kill(root: Path, report: Report, kills: int, rng: random.Random) -> None:
     while died.total() < kills:
         doing = rng.choices(list(_CHANCES), list(_CHANCES.values()))[0]
         exact = rng.random() < 0.5
-        victim = Worker(doing, root, str(base), "--die", str(rng.randint(1, calls[doing])) if exact else "0")
+        victim = BackupWorker(doing, root, str(base), "--die", str(rng.randint(1, calls[doing])) if exact else "0")
         victim.wait_for("ready")
         victim.go()
         if exact:
@@ -262,7 +262,7 @@ def kill(root: Path, report: Report, kills: int, rng: random.Random) -> None:
     end(root, report, storing, seen)
 
 
-def look(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[str]]) -> None:
+def look(root: Path, report: BackupReport, storing: list[BackupWorker], seen: dict[str, set[str]]) -> None:
     """Look what a killed process has left."""
     told = _told(storing)
     memories, pairs = ids_in(root)
@@ -287,7 +287,7 @@ def look(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[
         report.wrong("no backup is left")
 
 
-def end(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[str]]) -> None:
+def end(root: Path, report: BackupReport, storing: list[BackupWorker], seen: dict[str, set[str]]) -> None:
     """Look whether anything stays behind once backups are made and restored again."""
     time.sleep(_FRESH)
     made = create_backup(folder_of(AGENT, root))
@@ -301,14 +301,14 @@ def end(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[s
         report.wrong(f"left behind: {', '.join(each.name for each in left)}")
 
 
-def _told(processes: list[Worker]) -> set[str]:
+def _told(processes: list[BackupWorker]) -> set[str]:
     for process in processes:
         process.listen()
     return set().union(*(process.acknowledged() for process in processes))
 
 
 def _done(root: Path, *arguments: str) -> dict[str, Any]:
-    worker = Worker(arguments[0], root, *arguments[1:])
+    worker = BackupWorker(arguments[0], root, *arguments[1:])
     worker.wait_for("ready")
     worker.go()
     try:
@@ -318,9 +318,9 @@ def _done(root: Path, *arguments: str) -> dict[str, Any]:
         worker.kill()
 
 
-def run(memories: int, writers: int, kills: int, seed: int) -> tuple[Report, Report]:
+def run(memories: int, writers: int, kills: int, seed: int) -> tuple[BackupReport, BackupReport]:
     """Measure, then kill; return what was seen of both."""
-    measured, killed = Report(), Report()
+    measured, killed = BackupReport(), BackupReport()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a child of one that was killed may write
         if memories:
             measure(Path(folder) / "measured", measured, memories, writers)

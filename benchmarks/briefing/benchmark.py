@@ -71,7 +71,7 @@ Turns = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class BriefingTasks:
     """The tasks, by name, each with its report, and all conversations by name, in the order in which they were led.
 
     `needed` are patterns of what has to be readable before the task of that name is begun.
@@ -83,7 +83,7 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WayFigures:
     """Figures of one way."""
 
     whole: int
@@ -93,7 +93,7 @@ class Row:
     milliseconds: tuple[float, float]
 
 
-def read(folder: Path, seed: int = 1) -> Bench:
+def read(folder: Path, seed: int = 1) -> BriefingTasks:
     """Read a clone of sde-bench.
 
     Raises:
@@ -118,16 +118,16 @@ def read(folder: Path, seed: int = 1) -> Bench:
         first, second = sorted((order.index(f"{name}/0"), order.index(f"{name}/1")))
         order[first], order[second] = f"{name}/0", f"{name}/1"
     needed = yaml.safe_load(NEEDED.read_text("utf-8"))
-    return Bench(reports, {name: talks[name] for name in order}, needed)
+    return BriefingTasks(reports, {name: talks[name] for name in order}, needed)
 
 
-def read_chats(others: Mapping[str, Turns], seed: int = 1) -> Bench:
+def read_chats(others: Mapping[str, Turns], seed: int = 1) -> BriefingTasks:
     """Return the tasks that no weight was set on, their conversations among others."""
     chats = yaml.safe_load(CHATS.read_text("utf-8"))
     talks = dict(others) | {f"chat/{name}": [tuple(turn) for turn in chat["turns"]] for name, chat in chats.items()}
     order = sorted(talks)
     random.Random(seed).shuffle(order)
-    return Bench(
+    return BriefingTasks(
         {name: chat["prompt"] for name, chat in chats.items()},
         {name: talks[name] for name in order},
         {name: chat["needed"] for name, chat in chats.items()},
@@ -140,7 +140,7 @@ def readable(task: str, text: str, needed: Mapping[str, Sequence[str]]) -> list[
     return [re.search(each, flat, re.IGNORECASE) is not None for each in needed[task]]
 
 
-async def fill(root: Path, bench: Bench, form: str, embedder: str) -> None:
+async def fill(root: Path, bench: BriefingTasks, form: str, embedder: str) -> None:
     """Store all conversations."""
     service = open_service("dev", ServiceSettings(storage_root=str(root), embedder=embedder))
     try:
@@ -218,7 +218,7 @@ def ways_of(service: MemoryService, knowledge: Knowledge) -> dict[str, Callable[
     }
 
 
-async def measured(bench: Bench, way: Callable[[str], Awaitable[str]], show: str = "") -> Row:
+async def measured(bench: BriefingTasks, way: Callable[[str], Awaitable[str]], show: str = "") -> WayFigures:
     """Ask one way for the text of each task."""
     whole, found, tokens, times = 0, list[bool](), 0, list[float]()
     for task, report in bench.reports.items():
@@ -231,10 +231,12 @@ async def measured(bench: Bench, way: Callable[[str], Awaitable[str]], show: str
         found += parts
         if task == show:
             sys.stdout.write(f"{text}\n\n")
-    return Row(whole, len(bench.reports), sum(found) / len(found), tokens, (sorted(times)[len(times) // 2], max(times)))
+    return WayFigures(
+        whole, len(bench.reports), sum(found) / len(found), tokens, (sorted(times)[len(times) // 2], max(times))
+    )
 
 
-async def run(bench: Bench, form: str, embedder: str, show: str = "") -> dict[str, Row]:
+async def run(bench: BriefingTasks, form: str, embedder: str, show: str = "") -> dict[str, WayFigures]:
     """Fill a store, and measure each way."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -284,7 +286,7 @@ def main() -> int:
     return 0
 
 
-def _as_json(row: Row) -> dict[str, Any]:
+def _as_json(row: WayFigures) -> dict[str, Any]:
     return {
         "whole": row.whole / row.tasks,
         "tasks": row.tasks,

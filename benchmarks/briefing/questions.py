@@ -25,7 +25,7 @@ from benchmarks.retrieval.data import load_jsonl, load_locomo
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from benchmarks.retrieval.data import Group, Item, Query
+    from benchmarks.retrieval.data import QuestionGroup, SetItem, SetQuery
 
 _PATIENCE: Final = 5.0
 _PAD: Final = 2_000
@@ -39,7 +39,7 @@ _EACH: Final = 50
 
 
 @dataclass
-class Shares:
+class ReadableShares:
     """Of each way the share of the answers of each question that is readable."""
 
     of: dict[str, list[float]] = field(default_factory=dict)
@@ -49,17 +49,17 @@ class Shares:
         self.of.setdefault(way, []).append(len(shown & gold) / len(gold))
 
 
-async def ask(path: Path, embedder: str) -> Shares:
+async def ask(path: Path, embedder: str) -> ReadableShares:
     """Ask the questions of a file: LoCoMo's, or JSON lines as `load_jsonl` reads them."""
     groups = load_locomo(path, (), "turn") if path.suffix == ".json" else load_jsonl(path)
-    shares = Shares()
+    shares = ReadableShares()
     for group in groups:
         with tempfile.TemporaryDirectory() as root:
             await _ask_group(group, Path(root), embedder, shares)
     return shares
 
 
-async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) -> None:
+async def _ask_group(group: QuestionGroup, root: Path, embedder: Any, shares: ReadableShares) -> None:
     clock = ManualClock(group.now)
     settings = ServiceSettings(storage_root=str(root), embedder=embedder)
     service = MemoryService(FileStorage("bench", settings=settings, clock=clock), settings, clock=clock)
@@ -80,13 +80,13 @@ async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) ->
         await service.close()
 
 
-def _memory(item: Item) -> Memory:
+def _memory(item: SetItem) -> Memory:
     memory = Memory(agent_id="bench", content=item.text, timestamp=item.when, category=item.category)
     return memory.model_copy(update={"created_by_session": item.session})
 
 
 async def _compare(
-    service: MemoryService, briefers: dict[str, Briefer], query: Query, gold: set[str], shares: Shares
+    service: MemoryService, briefers: dict[str, Briefer], query: SetQuery, gold: set[str], shares: ReadableShares
 ) -> None:
     entries = (await service.scratchpad()).entries
     text = render(entries, "bench", ScratchpadSettings(token_budget=_PAD)).text

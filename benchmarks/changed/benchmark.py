@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import Source
 from agent_memory.settings import ServiceSettings
-from benchmarks.drift.product import Product
+from benchmarks.drift.product import ProductSystem
 from benchmarks.harness import build_parser, print_report, read_jsonl, read_replacements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.memory import Found
-    from benchmarks.drift.system import Pair
+    from benchmarks.drift.system import SuspectPair
 
 CASES: Final = Path(__file__).with_name("changed-facts.jsonl")
 _UNRELATED_PROMPT: Final = "Thanks, please run the tests again."
@@ -47,7 +47,7 @@ _BEGIN: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Note:
+class FactNote:
     """Something to store."""
 
     key: str
@@ -57,7 +57,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Question:
+class FactQuestion:
     """Something to ask: `gold` is right, `stale` must not stand above it; of a `kind`."""
 
     text: str
@@ -67,11 +67,11 @@ class Question:
 
 
 @dataclass
-class Facts:
+class ChangedFacts:
     """A set of notes in the order of storing, questions, and which note replaces which."""
 
-    notes: list[Note] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    notes: list[FactNote] = field(default_factory=list)
+    questions: list[FactQuestion] = field(default_factory=list)
     changes: set[tuple[str, str]] = field(default_factory=set)
 
 
@@ -91,45 +91,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def load(path: Path, replaces: Path | None = None) -> Facts:
+def load(path: Path, replaces: Path | None = None) -> ChangedFacts:
     """Read a set of either format."""
     rows = read_jsonl(path)
     if any(row["type"] == "case" for row in rows):
         return _of_cases(rows)
-    facts = Facts()
+    facts = ChangedFacts()
     for row in rows:
         if row["type"] == "memory":
             when = datetime.fromisoformat(row["date"]).replace(hour=9, tzinfo=UTC)
-            facts.notes.append(Note(row["id"], row["text"], when, row.get("category", "note")))
+            facts.notes.append(FactNote(row["id"], row["text"], when, row.get("category", "note")))
         elif row.get("stale"):
-            facts.questions.append(Question(row["text"], frozenset(row["gold"]), frozenset(row["stale"]), "current"))
+            facts.questions.append(
+                FactQuestion(row["text"], frozenset(row["gold"]), frozenset(row["stale"]), "current")
+            )
     if replaces is not None:
         facts.changes = read_replacements(replaces, {note.key for note in facts.notes})
     return facts
 
 
-def _of_cases(rows: list[dict[str, Any]]) -> Facts:
+def _of_cases(rows: list[dict[str, Any]]) -> ChangedFacts:
     cases = [row for row in rows if row["type"] == "case"]
     others = [row for row in rows if row["type"] == "other"]
     texts = [(f"{row['id']}-first", row["first"]) for row in cases]
     texts += [(f"other-{number}", row["text"]) for number, row in enumerate(others)]
     texts += [(f"{row['id']}-changed", row["changed"]) for row in cases]
-    facts = Facts([Note(key, text, _BEGIN + timedelta(days=day)) for day, (key, text) in enumerate(texts)])
+    facts = ChangedFacts([FactNote(key, text, _BEGIN + timedelta(days=day)) for day, (key, text) in enumerate(texts)])
     for row in cases:
         first, changed = f"{row['id']}-first", f"{row['id']}-changed"
         kind = "current, said so" if row["says_so"] else "current, in other words"
-        facts.questions.append(Question(row["question"], frozenset({changed}), frozenset({first}), kind))
-        facts.questions.append(Question(row["history"], frozenset({first}), frozenset(), "history"))
+        facts.questions.append(FactQuestion(row["question"], frozenset({changed}), frozenset({first}), kind))
+        facts.questions.append(FactQuestion(row["history"], frozenset({first}), frozenset(), "history"))
         facts.changes.add((changed, first))
     return facts
 
 
-async def measure(facts: Facts, embedder: str = "local", agent: str | None = None) -> dict[str, Any]:
+async def measure(facts: ChangedFacts, embedder: str = "local", agent: str | None = None) -> dict[str, Any]:
     """Return the shares and counts; shares of 1. `agent` names a scripted model."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     last = max(note.when for note in facts.notes) + timedelta(days=1)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        product = Product(Path(folder), settings, last.timestamp())
+        product = ProductSystem(Path(folder), settings, last.timestamp())
         try:
             raised = await _store(product, facts, agent)
             shown = [(question, await _ask(product, question)) for question in facts.questions]
@@ -140,8 +142,8 @@ async def measure(facts: Facts, embedder: str = "local", agent: str | None = Non
     return report | {"stated_hidden": len(replaced)} if agent == "first" else report
 
 
-async def _store(product: Product, facts: Facts, agent: str | None) -> set[frozenset[str]]:
-    raised: list[Pair] = []
+async def _store(product: ProductSystem, facts: ChangedFacts, agent: str | None) -> set[frozenset[str]]:
+    raised: list[SuspectPair] = []
     source = {"source": Source(kind="user")} if agent else {}
     for note in facts.notes:
         values = {"content": note.text, "category": note.category, **source}
@@ -157,15 +159,15 @@ async def _store(product: Product, facts: Facts, agent: str | None) -> set[froze
     return {frozenset((pair.a, pair.b)) for pair in raised}
 
 
-async def _ask(product: Product, question: Question) -> list[str]:
+async def _ask(product: ProductSystem, question: FactQuestion) -> list[str]:
     history = question.kind == "history"
     found: Found = await product.service.search(question.text, RESULTS, include_superseded=history)
     return [product.key_of(hit.memory.id) for hit in found]
 
 
 def report_of(
-    facts: Facts,
-    shown: list[tuple[Question, list[str]]],
+    facts: ChangedFacts,
+    shown: list[tuple[FactQuestion, list[str]]],
     raised: set[frozenset[str]],
     replaced: set[tuple[str, str]],
 ) -> dict[str, Any]:
@@ -193,13 +195,13 @@ def report_of(
     return {name: said for name, said in report.items() if said is not None}
 
 
-def _above(question: Question, keys: list[str]) -> bool:
+def _above(question: FactQuestion, keys: list[str]) -> bool:
     """Return True if a right note is shown above all outdated ones."""
     first = next((number for number, key in enumerate(keys) if key in question.gold), None)
     return first is not None and not question.stale & set(keys[:first])
 
 
-def _kinds(current: list[tuple[Question, bool]]) -> list[str]:
+def _kinds(current: list[tuple[FactQuestion, bool]]) -> list[str]:
     kinds = sorted({question.kind for question, _ in current})
     return kinds if len(kinds) > 1 else []
 

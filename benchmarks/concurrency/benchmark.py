@@ -40,8 +40,8 @@ from agent_memory.journal.salvage import get_rejected_path
 from agent_memory.memories import MigratableStorage
 from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
-from benchmarks.concurrency.check import Told, compare, expected
-from benchmarks.concurrency.worker import AGENT, DIMENSION, Orders, fact, open_service
+from benchmarks.concurrency.check import AcknowledgedWrite, compare, expected
+from benchmarks.concurrency.worker import AGENT, DIMENSION, WorkerOrders, fact, open_service
 from benchmarks.harness import build_parser, get_percentile, print_report, read_jsonl
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _TOLD: Final = frozenset({"store", "capture", "duplicate", "update", "forget"})
 
 
 @dataclass(slots=True)
-class Outcome:
+class RoundOutcome:
     """Result of one round."""
 
     backend: str
@@ -76,7 +76,7 @@ class Outcome:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; 0 when nothing was lost."""
     args = _arguments(argv)
-    outcomes: list[Outcome] = []
+    outcomes: list[RoundOutcome] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         template = Path(scratch) / "template"
         prepare(template, args.memories, args.embedder)
@@ -139,16 +139,16 @@ async def _store_and_close(storage: FileStorage, memory: Memory) -> None:
     await storage.close()
 
 
-def one_round(root: Path, backend: str, args: argparse.Namespace, seed: str) -> Outcome:
+def one_round(root: Path, backend: str, args: argparse.Namespace, seed: str) -> RoundOutcome:
     """Run all processes on one folder and check the result."""
-    outcome, begun = Outcome(backend), time.monotonic()
+    outcome, begun = RoundOutcome(backend), time.monotonic()
     before = asyncio.run(contents(root))
     shared = tuple(list(before)[-_SHARED:])
     lock = folder_of(AGENT, root).path / ".lock"
     inode = lock.stat().st_ino
     logs = _work(root, backend, args, seed, shared, outcome)
     outcome.seconds = time.monotonic() - begun
-    wanted = expected(before, (Told.of(each) for log in logs for each in log if each["op"] in _TOLD))
+    wanted = expected(before, (AcknowledgedWrite.of(each) for log in logs for each in log if each["op"] in _TOLD))
     found = asyncio.run(contents(root))
     outcome.memories = len(found)
     outcome.problems += compare(wanted, found)
@@ -162,7 +162,7 @@ def one_round(root: Path, backend: str, args: argparse.Namespace, seed: str) -> 
 
 
 def _work(
-    root: Path, backend: str, args: argparse.Namespace, seed: str, shared: tuple[str, ...], outcome: Outcome
+    root: Path, backend: str, args: argparse.Namespace, seed: str, shared: tuple[str, ...], outcome: RoundOutcome
 ) -> list[list[dict[str, Any]]]:
     orders = [_orders(root, backend, args, seed, number, shared) for number in range(args.processes)]
     command = [sys.executable, "-m", "benchmarks.concurrency.worker"]
@@ -193,14 +193,14 @@ def _work(
 
 def _orders(
     root: Path, backend: str, args: argparse.Namespace, seed: str, number: int, shared: tuple[str, ...]
-) -> Orders:
+) -> WorkerOrders:
     choose = random.Random(f"{seed}-{number}")
     compactions = tuple(at for at in range(args.operations) if choose.random() < args.compactions)
     moves = []
     if backend == "vector" and number < 3:
         at = sorted(choose.sample(range(args.operations), min(2, args.operations)))
         moves = [(each, choose.choice(("migrate", "migrate", "rollback", "reindex"))) for each in at]
-    return Orders(
+    return WorkerOrders(
         root=str(root),
         backend=backend,
         embedder=args.embedder,
@@ -259,7 +259,7 @@ async def search_problems(root: Path, backend: str, embedder: str, found: dict[s
     return problems
 
 
-def _sum_up(log: list[dict[str, Any]], outcome: Outcome) -> None:
+def _sum_up(log: list[dict[str, Any]], outcome: RoundOutcome) -> None:
     times: dict[str, list[float]] = {}
     for each in log:
         match each["op"]:
@@ -283,7 +283,7 @@ def _sum_up(log: list[dict[str, Any]], outcome: Outcome) -> None:
         outcome.searches.setdefault(phase, []).append(samples)
 
 
-def summary(outcomes: list[Outcome], args: argparse.Namespace) -> dict[str, Any]:
+def summary(outcomes: list[RoundOutcome], args: argparse.Namespace) -> dict[str, Any]:
     """Return the report of all rounds."""
     by_backend = {}
     for backend in dict.fromkeys(outcome.backend for outcome in outcomes):
@@ -294,7 +294,7 @@ def summary(outcomes: list[Outcome], args: argparse.Namespace) -> dict[str, Any]
     return {**given, "lost": lost, "budget_ms": BUDGET_MS, "backends": by_backend}
 
 
-def _summary_of(rounds: list[Outcome]) -> dict[str, Any]:
+def _summary_of(rounds: list[RoundOutcome]) -> dict[str, Any]:
     searches: dict[str, Any] = {}
     for phase in ("mixed", "at once"):
         each = [samples for outcome in rounds for samples in outcome.searches.get(phase, ()) if samples]
@@ -357,7 +357,7 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "none"
 
 
-def _tell_progress(outcomes: list[Outcome], repeat: int) -> None:
+def _tell_progress(outcomes: list[RoundOutcome], repeat: int) -> None:
     latest = outcomes[-1]
     verdict = "as told" if not latest.problems else f"{len(latest.problems)} problems, first: {latest.problems[0]}"
     print(f"{len(outcomes)}/{repeat} {latest.backend}: {latest.seconds:.1f} s, {verdict}", file=sys.stderr)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AcknowledgedWrite:
     """Acknowledged operation on one memory."""
 
     op: str
@@ -27,13 +27,13 @@ class Told:
     end: float
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Told:
+    def of(cls, record: Mapping[str, Any]) -> AcknowledgedWrite:
         """Return the record as a process wrote it."""
         return cls(record["op"], record["id"], record.get("text", ""), record["begin"], record["end"])
 
 
 @dataclass(slots=True)
-class Expectation:
+class ExpectedTexts:
     """Expected texts, absent memories and contradictions."""
 
     texts: dict[str, set[str]] = field(default_factory=dict)
@@ -41,11 +41,11 @@ class Expectation:
     problems: list[str] = field(default_factory=list)
 
 
-def expected(before: Mapping[str, str], told: Iterable[Told]) -> Expectation:
+def expected(before: Mapping[str, str], told: Iterable[AcknowledgedWrite]) -> ExpectedTexts:
     """Return the expected state after `told`, from the memories `before`."""
-    writes: dict[str, list[Told]] = defaultdict(list)
-    forgets: dict[str, list[Told]] = defaultdict(list)
-    repeats: list[Told] = []
+    writes: dict[str, list[AcknowledgedWrite]] = defaultdict(list)
+    forgets: dict[str, list[AcknowledgedWrite]] = defaultdict(list)
+    repeats: list[AcknowledgedWrite] = []
     for each in told:
         if each.op == "forget":
             forgets[each.memory_id].append(each)
@@ -53,9 +53,9 @@ def expected(before: Mapping[str, str], told: Iterable[Told]) -> Expectation:
             repeats.append(each)
         else:
             writes[each.memory_id].append(each)
-    outcome = Expectation()
+    outcome = ExpectedTexts()
     for memory_id in {*before, *writes, *forgets}:
-        first = [Told("before", memory_id, before[memory_id], -2, -1)] if memory_id in before else []
+        first = [AcknowledgedWrite("before", memory_id, before[memory_id], -2, -1)] if memory_id in before else []
         _judge_one(memory_id, first + writes[memory_id], forgets[memory_id], outcome)
     known = {*before, *writes}
     for repeat in repeats:
@@ -67,7 +67,7 @@ def expected(before: Mapping[str, str], told: Iterable[Told]) -> Expectation:
     return outcome
 
 
-def compare(wanted: Expectation, found: Mapping[str, str]) -> list[str]:
+def compare(wanted: ExpectedTexts, found: Mapping[str, str]) -> list[str]:
     """Return the faults of the memories `found` (ID to text)."""
     problems = list(wanted.problems)
     problems += [f"lost: {memory_id}" for memory_id in wanted.texts.keys() - found.keys()]
@@ -84,7 +84,9 @@ def compare(wanted: Expectation, found: Mapping[str, str]) -> list[str]:
     return sorted(problems)
 
 
-def _judge_one(memory_id: str, writes: list[Told], forgets: list[Told], outcome: Expectation) -> None:
+def _judge_one(
+    memory_id: str, writes: list[AcknowledgedWrite], forgets: list[AcknowledgedWrite], outcome: ExpectedTexts
+) -> None:
     stored = [write for write in writes if write.op != "update"]
     if len(stored) != 1:
         outcome.problems.append(f"{memory_id} was stored {len(stored)} times")
@@ -100,7 +102,11 @@ def _judge_one(memory_id: str, writes: list[Told], forgets: list[Told], outcome:
     }
 
 
-def _judge_captures(writes: Mapping[str, list[Told]], forgets: Mapping[str, list[Told]], outcome: Expectation) -> None:
+def _judge_captures(
+    writes: Mapping[str, list[AcknowledgedWrite]],
+    forgets: Mapping[str, list[AcknowledgedWrite]],
+    outcome: ExpectedTexts,
+) -> None:
     """Check that no forgotten text is captured again, unless stored in between."""
     ended: dict[str, float] = {}
     for memory_id, each in filter(itemgetter(1), forgets.items()):

@@ -45,7 +45,7 @@ QUERIES: Final = tuple(f"why does the {topic} use {thing}" for topic, thing in z
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class WorkerOrders:
     """Orders of one process.
 
     Attributes:
@@ -71,7 +71,7 @@ class Orders:
         return json.dumps(asdict(self))
 
     @classmethod
-    def decode(cls, text: str) -> Orders:
+    def decode(cls, text: str) -> WorkerOrders:
         """Return the orders of an encoded text."""
         orders = cls(**json.loads(text))
         return replace(orders, moves=tuple((int(at), str(what)) for at, what in orders.moves))
@@ -97,10 +97,10 @@ def open_service(root: str, backend: str, embedder: str) -> MemoryService:
     return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)
 
 
-class Session:
+class WorkerSession:
     """Work of one process, and its own memories with their texts."""
 
-    def __init__(self, orders: Orders, service: MemoryService) -> None:
+    def __init__(self, orders: WorkerOrders, service: MemoryService) -> None:
         self._orders = orders
         self._service = service
         self._choose = random.Random(orders.seed)
@@ -296,10 +296,10 @@ class Session:
             self.note(op="move", what=what, outcome="done", seconds=time.monotonic() - begin)
 
 
-async def _run(orders: Orders) -> None:
+async def _run(orders: WorkerOrders) -> None:
     service = open_service(orders.root, orders.backend, orders.embedder)
     await service.storage.prepare(None)
-    session = Session(orders, service)
+    session = WorkerSession(orders, service)
     await _meet("ready")
     await session.work()
     await _meet("done")
@@ -320,4 +320,4 @@ async def _meet(word: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_run(Orders.decode(sys.argv[1])))
+    asyncio.run(_run(WorkerOrders.decode(sys.argv[1])))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.settings import ServiceSettings
-from benchmarks.drift.product import Product
+from benchmarks.drift.product import ProductSystem
 from benchmarks.harness import build_parser, print_report, read_jsonl, read_replacements
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def measure(notes: NoteSet, embedder: str) -> SetReport:
     settings = ServiceSettings.model_validate({"embedder": embedder})
     similar: dict[str, tuple[str, ...]] = {}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
-        product = Product(Path(folder), settings, (_BEGIN + timedelta(days=365)).timestamp())
+        product = ProductSystem(Path(folder), settings, (_BEGIN + timedelta(days=365)).timestamp())
         try:
             for number, (key, text) in enumerate(notes.texts.items()):
                 written = await product.store(key, {"content": text}, _BEGIN + timedelta(hours=number))

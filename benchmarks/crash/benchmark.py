@@ -34,18 +34,18 @@ from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.models import MEMORY
 from agent_memory.storage import folder_of
 from agent_memory.store.shards import Shards
-from benchmarks.crash.model import Expected, Heard
-from benchmarks.crash.operations import AGENT, EMBEDDER, MOVES, OPERATIONS, Job, Victim, preload
-from benchmarks.crash.process import SITE, Child
+from benchmarks.crash.model import AcknowledgedState, HeardMessages
+from benchmarks.crash.operations import AGENT, EMBEDDER, MOVES, OPERATIONS, MemoryVictim, VictimJob, preload
+from benchmarks.crash.process import SITE, ForkedProcess
 from benchmarks.crash.record_kind import OPERATIONS as ANY_KINDS
 from benchmarks.crash.record_kind import RecordVictim, examine_records, kind_named, recover_records
-from benchmarks.crash.recovery_check import Case, examine, recover
+from benchmarks.crash.recovery_check import RecoveryCase, examine, recover
 from benchmarks.crash.sabotage import SABOTAGES, sabotage
 from benchmarks.harness import build_parser, print_report, render_rows
 
 if TYPE_CHECKING:
     from agent_memory.models import Kind
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 
 COLUMNS: Final = ("lost", "reopen", "half", "leftovers")
 _PATIENCE: Final = 120.0
@@ -59,7 +59,7 @@ _CALLS: Final = "openat,write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat
 
 
 @dataclass(slots=True)
-class Row:
+class OperationFigures:
     """Figures of one operation."""
 
     kills: int = 0
@@ -74,14 +74,14 @@ class Row:
 
 
 @dataclass(slots=True)
-class Place:
+class CampaignFolder:
     """An agent's folder with what must be in it."""
 
     root: Path
-    expected: Expected = field(default_factory=Expected)
+    expected: AcknowledgedState = field(default_factory=AcknowledgedState)
 
 
-class Campaign:
+class CrashCampaign:
     """All kills of one run.
 
     Args:
@@ -95,7 +95,7 @@ class Campaign:
     def __init__(
         self, scratch: Path, seed: int, *, exact: bool = False, spoilt: str = "", kind: Kind[Any] = MEMORY
     ) -> None:
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, OperationFigures] = {}
         self.windows: Counter[str] = Counter()
         self.problems: list[str] = []
         self._scratch = scratch
@@ -103,11 +103,11 @@ class Campaign:
         self._exact = exact
         self._spoilt = spoilt
         self._of_kind = () if kind is MEMORY else (kind,)
-        self._places: dict[tuple[str, str], Place] = {}
+        self._places: dict[tuple[str, str], CampaignFolder] = {}
         self._begun = 0
         self._calls: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
-        self._templates: dict[str, Place] = {}
+        self._templates: dict[str, CampaignFolder] = {}
         (scratch / "site").mkdir(parents=True)
         (scratch / "site" / "sitecustomize.py").write_text(SITE)
 
@@ -118,7 +118,7 @@ class Campaign:
         backend = self._backend_for(do)
         if do not in self._calls:
             self._calibrate(do, backend)
-        place, row = self._place(do, backend), self.rows.setdefault(do, Row())
+        place, row = self._place(do, backend), self.rows.setdefault(do, OperationFigures())
         how = self._choose.choice(("call", "call", "time", "exact") if self._exact else ("call", "call", "time"))
         heard = {"call": self._kill_at_call, "time": self._kill_at_time, "exact": self._kill_exactly}[how](do, place)
         row.kills += 1
@@ -131,7 +131,7 @@ class Campaign:
             row.recovery_kills += self._kill_recovery(place)
         self._judge(do, place, heard, row)
 
-    def _kill_at_call(self, do: str, place: Place) -> Heard:
+    def _kill_at_call(self, do: str, place: CampaignFolder) -> HeardMessages:
         in_builder = do in {"migration", "reindex"} and self._choose.random() < 0.6
         most = self._calls["build" if in_builder else do]
         skip = 0 if do in MOVES else self._choose.randint(0, 3)
@@ -149,12 +149,12 @@ class Campaign:
             heard.struck = f"{job.how} in the builder"
         return heard
 
-    def _kill_at_time(self, do: str, place: Place) -> Heard:
+    def _kill_at_time(self, do: str, place: CampaignFolder) -> HeardMessages:
         moment = self._choose.random() * 1.1 * self._seconds[do]
         skip = 0 if do in MOVES else self._choose.randint(0, 2)
         a_child = self._choose.random() < _A_CHILD
 
-        def strike(child: Child, heard: Heard) -> None:
+        def strike(child: ForkedProcess, heard: HeardMessages) -> None:
             while heard.began <= skip and (message := child.hear(_PATIENCE)) is not None:
                 heard.take(message, place.expected)
             time.sleep(moment)
@@ -169,10 +169,10 @@ class Campaign:
 
         return self._run(self._job(do, place), place, strike)
 
-    def _kill_exactly(self, do: str, place: Place) -> Heard:
+    def _kill_exactly(self, do: str, place: CampaignFolder) -> HeardMessages:
         number = self._choose.randint(1, 2 * self._calls[do])
 
-        def strike(child: Child, heard: Heard) -> None:
+        def strike(child: ForkedProcess, heard: HeardMessages) -> None:
             child.hear(_PATIENCE)
             trace = [f"trace={_CALLS}", f"inject={_CALLS}:signal=KILL:when={number}"]
             command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", trace[0], "-e", trace[1], "-p", str(child.pid)]
@@ -189,8 +189,8 @@ class Campaign:
 
         return self._run(self._job(do, place, attached=True), place, strike)
 
-    def _run(self, job: Job, place: Place, strike: Any) -> Heard:
-        heard, expected = Heard(), place.expected
+    def _run(self, job: VictimJob, place: CampaignFolder, strike: Any) -> HeardMessages:
+        heard, expected = HeardMessages(), place.expected
         child = self._child("victim", _work, job, expected, self._spoilt, *self._of_kind)
         try:
             strike(child, heard)
@@ -203,7 +203,7 @@ class Campaign:
             self.rows[job.do].reopen += 1
         return heard
 
-    def _kill_recovery(self, place: Place) -> int:
+    def _kill_recovery(self, place: CampaignFolder) -> int:
         at, how = self._choose.randint(1, 40), self._choose.choice(("before", "after", "torn"))
         function = recover_records if self._of_kind else recover
         child = self._child("recovery", function, place.root, at, how, *self._of_kind)
@@ -212,8 +212,8 @@ class Campaign:
         child.close()
         return int(code == -signal.SIGKILL)
 
-    def _judge(self, do: str, place: Place, heard: Heard, row: Row) -> None:
-        case = Case(
+    def _judge(self, do: str, place: CampaignFolder, heard: HeardMessages, row: OperationFigures) -> None:
+        case = RecoveryCase(
             place.root,
             heard.pending,
             tuple(heard.damaged),
@@ -239,11 +239,11 @@ class Campaign:
 
     # -- places -------------------------------------------------------------------------------------------------------
 
-    def _job(self, do: str, place: Place, **options: Any) -> Job:
-        return Job(do, place.root, self._choose.getrandbits(32), **options)
+    def _job(self, do: str, place: CampaignFolder, **options: Any) -> VictimJob:
+        return VictimJob(do, place.root, self._choose.getrandbits(32), **options)
 
-    def _child(self, name: str, function: Any, *arguments: object) -> Child:
-        return Child(self._scratch / f"{name}.log", function, *arguments)
+    def _child(self, name: str, function: Any, *arguments: object) -> ForkedProcess:
+        return ForkedProcess(self._scratch / f"{name}.log", function, *arguments)
 
     def _backend_for(self, do: str) -> str:
         if do in {"rollback", "reindex"}:
@@ -252,7 +252,7 @@ class Campaign:
             return "file"
         return "vector" if self._choose.random() < _ON_VECTORS else "file"
 
-    def _place(self, do: str, backend: str) -> Place:
+    def _place(self, do: str, backend: str) -> CampaignFolder:
         """Return the folder this operation goes on in, as long as it is not too full and has the right backend."""
         place = self._places.get((do, backend))
         if place is not None:
@@ -266,26 +266,28 @@ class Campaign:
         root = self._scratch / f"{do}-{backend}-{self._begun}" / "memory"
         shutil.copytree(template.root, root)
         shutil.copytree(self._scratch / "site", root.parent / "site")
-        place = Place(root, Expected(dict(template.expected.memories), dict(template.expected.forgotten)))
+        place = CampaignFolder(
+            root, AcknowledgedState(dict(template.expected.memories), dict(template.expected.forgotten))
+        )
         self._places[do, backend] = place
         return place
 
-    def _forget_places(self, place: Place) -> None:
+    def _forget_places(self, place: CampaignFolder) -> None:
         self._places = {key: each for key, each in self._places.items() if each is not place}
         shutil.rmtree(place.root.parent, ignore_errors=True)
 
-    def _template(self, backend: str) -> Place:
+    def _template(self, backend: str) -> CampaignFolder:
         """Return a folder to begin with: fifteen memories, some of which replace others."""
         if backend not in self._templates:
-            place = Place(self._scratch / f"template-{backend}" / "memory")
+            place = CampaignFolder(self._scratch / f"template-{backend}" / "memory")
             if backend == "vector":
                 shutil.copytree(self._template("file").root, place.root)
                 place.expected = self._template("file").expected
-                jobs = [Job("migration", place.root, 0)]
+                jobs = [VictimJob("migration", place.root, 0)]
             else:
-                jobs = [Job("store", place.root, 1, rounds=15)]
+                jobs = [VictimJob("store", place.root, 1, rounds=15)]
             for job in jobs:
-                heard = Heard()
+                heard = HeardMessages()
                 for message in self._finish(job, place):
                     heard.take(message, place.expected)
             self._templates[backend] = place
@@ -296,7 +298,7 @@ class Campaign:
         rounds = 1 if do in MOVES else 4
         for each in [do] if do not in {"migration", "reindex"} else [do, "build"]:
             place = self._place(each, self._backend_for(each) if each in MOVES else backend)
-            heard, most, longest, began = Heard(), 1, 0.01, time.monotonic()
+            heard, most, longest, began = HeardMessages(), 1, 0.01, time.monotonic()
             for message in self._finish(self._job(each, place, rounds=rounds), place):
                 heard.take(message, place.expected)
                 began = time.monotonic() if "begin" in message else began
@@ -306,7 +308,7 @@ class Campaign:
             if each in MOVES:
                 self._forget_places(place)
 
-    def _finish(self, job: Job, place: Place) -> list[dict[str, Any]]:
+    def _finish(self, job: VictimJob, place: CampaignFolder) -> list[dict[str, Any]]:
         child = self._child("victim", _work, job, place.expected, "", *self._of_kind)
         messages = []
         while (message := child.hear(_PATIENCE)) is not None:
@@ -318,23 +320,23 @@ class Campaign:
         return messages
 
 
-def _work(say: Say, job: Job, expected: Expected, spoilt: str, *kind: Kind[Any]) -> None:
+def _work(say: MessagePipe, job: VictimJob, expected: AcknowledgedState, spoilt: str, *kind: Kind[Any]) -> None:
     if spoilt:
         sabotage(spoilt)
-    (RecordVictim(say, job, expected, *kind) if kind else Victim(say, job, expected)).run()
+    (RecordVictim(say, job, expected, *kind) if kind else MemoryVictim(say, job, expected)).run()
 
 
 def run(kills: int, seed: int, operations: list[str], *, until_found: bool = False, **options: Any) -> dict[str, Any]:
-    """Kill so many processes, the operations in turn, and return the report; for the options see `Campaign`."""
+    """Kill so many processes, the operations in turn, and return the report; for the options see `CrashCampaign`."""
     preload()
     PROVIDERS["local"] = Provider(make=lambda _: EMBEDDER)  # a model would only take longer to be killed
     with tempfile.TemporaryDirectory(prefix="crash-") as scratch:
-        campaign = Campaign(Path(scratch), seed, **options)
+        campaign = CrashCampaign(Path(scratch), seed, **options)
         for number in range(kills):
             campaign.kill(operations[number % len(operations)])
             if until_found and campaign.problems:
                 break
-        total = Row()
+        total = OperationFigures()
         for row in campaign.rows.values():
             for name, value in asdict(row).items():
                 setattr(total, name, getattr(total, name) + value)

@@ -22,7 +22,7 @@ def shown(record: Record) -> Shown:
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingOperation:
     """The operation under way when the process died.
 
     Attributes:
@@ -39,7 +39,7 @@ class Pending:
 
 
 @dataclass(slots=True)
-class Expected:
+class AcknowledgedState:
     """Acknowledged state so far."""
 
     memories: dict[str, Shown] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class Expected:
 
 
 @dataclass(slots=True)
-class Heard:
+class HeardMessages:
     """Messages of a process before its death."""
 
-    pending: Pending = field(default_factory=Pending)
+    pending: PendingOperation = field(default_factory=PendingOperation)
     under_way: bool = False
     working: bool = False
     began: int = 0
@@ -71,16 +71,16 @@ class Heard:
     crashed: str = ""
     failed: int = 0
 
-    def take(self, message: dict[str, Any], expected: Expected) -> None:
+    def take(self, message: dict[str, Any], expected: AcknowledgedState) -> None:
         """Note one message; what was acknowledged is expected from now on."""
         if "pending" in message:
-            self.pending, self.under_way, self.working = Pending(**message["pending"]), True, True
+            self.pending, self.under_way, self.working = PendingOperation(**message["pending"]), True, True
             self.began += "begin" in message
         if "now" in message:
             expected.learn(message["now"])
             self.pending.extra = [each for each in self.pending.extra if each.get("id") not in message["now"]]
         if "done" in message:
-            self.pending, self.under_way = Pending(self.pending.do), False
+            self.pending, self.under_way = PendingOperation(self.pending.do), False
         if "settled" in message:
             self.working, self.calls = False, int(message["calls"])
         self.damaged += [message["damaged"]] if "damaged" in message else []
@@ -90,7 +90,7 @@ class Heard:
 
 
 @dataclass(slots=True)
-class Verdict:
+class StateVerdict:
     """Result of a comparison.
 
     Attributes:
@@ -104,7 +104,9 @@ class Verdict:
     now: dict[str, Shown | None] = field(default_factory=dict)
 
 
-def compare(expected: Expected, pending: Pending, found: Mapping[str, Shown], *, settled: bool) -> Verdict:
+def compare(
+    expected: AcknowledgedState, pending: PendingOperation, found: Mapping[str, Shown], *, settled: bool
+) -> StateVerdict:
     """Compare what is there with what was acknowledged.
 
     Args:
@@ -113,7 +115,7 @@ def compare(expected: Expected, pending: Pending, found: Mapping[str, Shown], *,
         found: Every memory there is.
         settled: Whether what `must` be there has had the time to.
     """
-    verdict = Verdict()
+    verdict = StateVerdict()
     differing = {
         memory_id
         for memory_id in expected.memories.keys() | found.keys()
@@ -133,7 +135,9 @@ def compare(expected: Expected, pending: Pending, found: Mapping[str, Shown], *,
     return verdict
 
 
-def _judge(memory_id: str, expected: Expected, now: Shown | None, waiting: list[Shown], verdict: Verdict) -> None:
+def _judge(
+    memory_id: str, expected: AcknowledgedState, now: Shown | None, waiting: list[Shown], verdict: StateVerdict
+) -> None:
     if memory_id in expected.memories:
         what = "is gone" if now is None else f"differs in {_differing(now, expected.memories[memory_id])}"
         verdict.lost.append(f"{memory_id}, acknowledged, {what}")

@@ -25,8 +25,8 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage, folder_of
 from agent_memory.store.segment_builder import seal_up
-from benchmarks.crash.model import Expected, Pending, shown
-from benchmarks.crash.process import Shim
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, shown
+from benchmarks.crash.process import CallShim
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.results import Imported
     from agent_memory.models import Clock
     from benchmarks.crash.model import Shown
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 
 AGENT: Final = "bob"
 EMBEDDER: Final = HashEmbedder(dimension=256)
@@ -49,7 +49,7 @@ LONG_AGO: Final = timedelta(days=60)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class VictimJob:
     """Work of one process, and the call at which it dies.
 
     Attributes:
@@ -117,7 +117,7 @@ def run_command(root: Path, *words: str) -> int:
     return code if isinstance(code, int) else 0
 
 
-class Victim:
+class MemoryVictim:
     """A process that works until it is killed.
 
     Args:
@@ -127,12 +127,14 @@ class Victim:
         shim: Counts the calls, one that strikes at any if omitted.
     """
 
-    def __init__(self, say: Say, job: Job, expected: Expected, shim: Shim | None = None) -> None:
+    def __init__(
+        self, say: MessagePipe, job: VictimJob, expected: AcknowledgedState, shim: CallShim | None = None
+    ) -> None:
         self._say = say
         self._job = job
         self._expected = expected
         self._choose = random.Random(job.seed)
-        self._shim = shim or Shim(say)
+        self._shim = shim or CallShim(say)
         self._number = 0
 
     def run(self) -> None:
@@ -165,14 +167,14 @@ class Victim:
 
     # -- telling ------------------------------------------------------------------------------------------------------
 
-    def _begin(self, pending: Pending) -> None:
+    def _begin(self, pending: PendingOperation) -> None:
         self._say(begin=self._number, pending=asdict(pending))
         if self._number == self._job.skip:
             self._shim.arm(self._job.at, self._job.how)
         elif self._job.at == 0:
             self._shim.calls()  # what prepared this operation does not count
 
-    def _announce(self, pending: Pending) -> None:
+    def _announce(self, pending: PendingOperation) -> None:
         """Begin something that only prepares an operation."""
         self._say(pending=asdict(pending))
 
@@ -207,7 +209,7 @@ class Victim:
             values["supersedes"] = self._choose.choice(list(self._expected.memories))
         if self._choose.random() < 0.3:
             values["tags"] = ["one", "two"]
-        self._begin(Pending("store", extra=[values]))
+        self._begin(PendingOperation("store", extra=[values]))
         stored = await service.store(values, CALLER)
         self._done({stored.memory.id: shown(stored.memory)})
         await service.settle()
@@ -216,7 +218,7 @@ class Victim:
     async def _store_together(self, service: MemoryService) -> None:
         """Store by several callers, who share a sync, while the journal is compacted."""
         memories = [Memory(agent_id=AGENT, content=self._text()) for _ in range(8)]
-        self._begin(Pending("together", extra=[{**shown(memory), "id": memory.id} for memory in memories]))
+        self._begin(PendingOperation("together", extra=[{**shown(memory), "id": memory.id} for memory in memories]))
 
         async def store(memory: Memory) -> None:
             await service.storage.store(memory)
@@ -232,7 +234,7 @@ class Victim:
         if change is not None:
             await change(service)
             return
-        self._begin(Pending("seal"))
+        self._begin(PendingOperation("seal"))
         await asyncio.to_thread(seal_up, folder_of(AGENT, self._job.root), MEMORY, EMBEDDER.identity, 1)
         self._done({})
         self._settled()
@@ -246,7 +248,7 @@ class Victim:
                 {"content": self._text(), "category": "insight", "pinned": self._choose.random() < 0.1},
             )
         )
-        self._begin(Pending("update", changed={memory_id: {**self._expected.memories[memory_id], **changes}}))
+        self._begin(PendingOperation("update", changed={memory_id: {**self._expected.memories[memory_id], **changes}}))
         updated = await service.update(memory_id, changes, CALLER)
         self._done({memory_id: shown(updated.memory)})
         await service.settle()
@@ -257,7 +259,7 @@ class Victim:
         for _ in range(self._choose.randint(0, 2)):  # versions to be forgotten with it, in one line
             memory_id = (await self._prepared(service, supersedes=memory_id)).id
         gone = dict.fromkeys([memory_id, *await service.storage.older_versions(memory_id)])
-        self._begin(Pending("forget", changed=dict.fromkeys(gone)))
+        self._begin(PendingOperation("forget", changed=dict.fromkeys(gone)))
         await service.forget(memory_id, CALLER)
         self._done(dict.fromkeys(gone))
         await service.settle()
@@ -267,7 +269,7 @@ class Victim:
         await self._live_long_ago()
         if self._choose.random() < 0.4:
             self._damage(service)
-        self._begin(Pending("compaction"))
+        self._begin(PendingOperation("compaction"))
         await asyncio.to_thread(run_command, self._job.root, "compact")
         self._done({})
         self._settled()
@@ -277,9 +279,9 @@ class Victim:
         past = open_service(self._job.root, lambda: datetime.now(UTC) - LONG_AGO)
         kept = [await self._prepared(past) for _ in range(3)]
         changes = {"content": self._text()}
-        self._announce(Pending("compaction", changed={kept[0].id: {**shown(kept[0]), **changes}}))
+        self._announce(PendingOperation("compaction", changed={kept[0].id: {**shown(kept[0]), **changes}}))
         self._done({kept[0].id: shown((await past.update(kept[0].id, changes, CALLER)).memory)})
-        self._announce(Pending("compaction", changed={kept[1].id: None}))
+        self._announce(PendingOperation("compaction", changed={kept[1].id: None}))
         await past.forget(kept[1].id, CALLER)
         self._done({kept[1].id: None})
         await past.storage.touch([kept[2].id])
@@ -288,7 +290,7 @@ class Victim:
     async def _prepared(self, service: MemoryService, **more: str) -> Memory:
         """Store something to work with."""
         values = {"content": self._text(), **more}
-        self._announce(Pending(self._job.do, extra=[values]))
+        self._announce(PendingOperation(self._job.do, extra=[values]))
         stored = (await service.store(values, CALLER)).memory
         self._done({stored.id: shown(stored)})
         return stored
@@ -318,7 +320,7 @@ class Victim:
         entries.append({"content": added})
         footer = [line for line in text.splitlines() if line.startswith("# rendered")]
         changed: dict[str, Shown | None] = {entry["id"]: {**before, "content": new}}
-        pending = Pending("scratchpad", changed=changed, extra=[{"content": added}])
+        pending = PendingOperation("scratchpad", changed=changed, extra=[{"content": added}])
         self._announce(pending)
         _save(path, yaml.safe_dump(entries, sort_keys=False) + footer[-1] + "\n")
         self._begin(replace(pending, must=True))
@@ -335,7 +337,7 @@ class Victim:
         _save(file, "".join(encode(memory, "jsonl") for memory in memories))
         every: list[Shown] = [{"id": memory.id, **shown(memory)} for memory in memories]
         self._say(file=str(file), every=every)
-        self._begin(Pending("import", extra=every))
+        self._begin(PendingOperation("import", extra=every))
         if self._choose.random() < 0.5:
             by_id = {memory.id: memory for memory in memories}
 
@@ -375,7 +377,7 @@ class Victim:
                 "PYTHONPATH": os.pathsep.join([str(job.root.parent / "site"), str(Path(__file__).parents[2])]),
             }
             self._job = job = replace(job, at=0)
-        self._begin(Pending(job.do))
+        self._begin(PendingOperation(job.do))
         if job.do == "build":
             from agent_memory.engines import index_builder as build  # a builder's process loads the engine
 

@@ -41,7 +41,7 @@ if any("agent_memory.engines.index_builder" in word for word in sys.orig_argv):
 """A `sitecustomize.py`: found first on the path of a builder, which is another program and cannot be told otherwise."""
 
 
-class Say:
+class MessagePipe:
     """The child's end of the pipe: one JSON object a line, written at once, past any shim."""
 
     def __init__(self, descriptor: int) -> None:
@@ -54,7 +54,7 @@ class Say:
             content = content[_WRITE(self._descriptor, content) :]
 
 
-class Shim:
+class CallShim:
     """Counts the calls that change files, and kills its own process at one of them: before, after, or half-way through.
 
     Args:
@@ -126,7 +126,7 @@ def _target(name: str, arguments: tuple[Any, ...]) -> str:
     return _RANDOM.sub("*", name)
 
 
-class Child:
+class ForkedProcess:
     """A forked process that runs `function(say, *arguments)`; its output goes into `log`."""
 
     def __init__(self, log: Path, function: Callable[..., object], *arguments: object) -> None:
@@ -135,7 +135,7 @@ class Child:
         self.pid = os.fork()
         if self.pid == 0:
             os.close(receive)
-            _run(log, Say(send), function, arguments)
+            _run(log, MessagePipe(send), function, arguments)
         os.close(send)
         self._receive = receive
         self._buffer = b""
@@ -202,7 +202,7 @@ class Child:
         return found
 
 
-def _run(log: Path, say: Say, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+def _run(log: Path, say: MessagePipe, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
     status = 1
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

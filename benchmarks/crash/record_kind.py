@@ -17,17 +17,17 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
 from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_storage import RecordStorage
-from benchmarks.crash.model import Expected, Pending, compare, shown
-from benchmarks.crash.operations import AGENT, ENOUGH, LONG_AGO, Victim
-from benchmarks.crash.process import Shim
-from benchmarks.crash.recovery_check import Case, Findings, age
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, compare, shown
+from benchmarks.crash.operations import AGENT, ENOUGH, LONG_AGO, MemoryVictim
+from benchmarks.crash.process import CallShim
+from benchmarks.crash.recovery_check import RecoveryCase, RecoveryFindings, age
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from agent_memory.models import Clock, Record
     from benchmarks.crash.model import Shown
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 
 OPERATIONS: Final = ("store", "update", "forget", "compaction")
 """What every kind has; the other operations of the suite are commands and files of memories."""
@@ -55,15 +55,15 @@ def open_records(kind: Kind[Any], root: Path, clock: Clock = utc_now) -> RecordS
     return RecordStorage(files.backend())
 
 
-class RecordVictim(Victim):
+class RecordVictim(MemoryVictim):
     """A process that works on records of any kind until it is killed.
 
     Args:
-        say, job, expected: See `Victim`.
+        say, job, expected: See `MemoryVictim`.
         kind: Of the records.
     """
 
-    def __init__(self, say: Say, job: Any, expected: Expected, kind: Kind[Any]) -> None:
+    def __init__(self, say: MessagePipe, job: Any, expected: AcknowledgedState, kind: Kind[Any]) -> None:
         super().__init__(say, job, expected)
         self._kind = kind
 
@@ -87,13 +87,13 @@ class RecordVictim(Victim):
 
     async def _store_record(self, records: RecordStorage[Any]) -> None:
         record = self._record()
-        self._begin(Pending("store", extra=[{"id": record.id, **shown(record)}]))
+        self._begin(PendingOperation("store", extra=[{"id": record.id, **shown(record)}]))
         await records.store(record)
         self._done({record.id: shown(record)})
 
     async def _change(self, records: RecordStorage[Any]) -> None:
         record_id, changes = self._any(), {self._kind.text: self._text()}
-        self._begin(Pending("update", changed={record_id: {**self._expected.memories[record_id], **changes}}))
+        self._begin(PendingOperation("update", changed={record_id: {**self._expected.memories[record_id], **changes}}))
         self._done({record_id: shown(await records.update(record_id, changes))})
 
     async def _delete(self, records: RecordStorage[Any]) -> None:
@@ -101,25 +101,25 @@ class RecordVictim(Victim):
         for _ in range(self._choose.randint(0, 2)):  # versions to be forgotten with it, in one line
             record_id = (await self._ready(records, supersedes=record_id)).id
         gone = dict.fromkeys([record_id, *await records.older_versions(record_id)])
-        self._begin(Pending("forget", changed=dict.fromkeys(gone)))
+        self._begin(PendingOperation("forget", changed=dict.fromkeys(gone)))
         await records.delete(record_id)
         self._done(dict.fromkeys(gone))
 
     async def _fold(self, records: RecordStorage[Any]) -> None:
         past = open_records(self._kind, self._job.root, lambda: datetime.now(UTC) - LONG_AGO)
         kept, gone = await self._ready(past), await self._ready(past)
-        self._announce(Pending("compaction", changed={gone.id: None}))
+        self._announce(PendingOperation("compaction", changed={gone.id: None}))
         await past.delete(gone.id)
         self._done({gone.id: None})
         await past.touch([kept.id])
         await past.close()
-        self._begin(Pending("compaction"))
+        self._begin(PendingOperation("compaction"))
         await records.compact()
         self._done({})
 
     async def _ready(self, records: RecordStorage[Any], **more: str) -> Record:
         record = self._record(**more)
-        self._announce(Pending(self._job.do, extra=[{"id": record.id, **shown(record)}]))
+        self._announce(PendingOperation(self._job.do, extra=[{"id": record.id, **shown(record)}]))
         await records.store(record)
         self._done({record.id: shown(record)})
         return record
@@ -128,9 +128,9 @@ class RecordVictim(Victim):
         return self._choose.choice(list(self._expected.memories))
 
 
-def recover_records(say: Say, root: Path, at: int, how: str, kind: Kind[Any]) -> None:
+def recover_records(say: MessagePipe, root: Path, at: int, how: str, kind: Kind[Any]) -> None:
     """Open, search and compact, and be killed in the middle of that."""
-    Shim(say).arm(at, how)
+    CallShim(say).arm(at, how)
 
     async def look() -> None:
         records = open_records(kind, root)
@@ -143,9 +143,9 @@ def recover_records(say: Say, root: Path, at: int, how: str, kind: Kind[Any]) ->
     say(recovered=True)
 
 
-def examine_records(say: Say, case: Case, expected: Expected, kind: Kind[Any]) -> None:
+def examine_records(say: MessagePipe, case: RecoveryCase, expected: AcknowledgedState, kind: Kind[Any]) -> None:
     """Judge what there is of a kind, and have the doctor examine it; tell the findings."""
-    findings = Findings()
+    findings = RecoveryFindings()
     asyncio.run(_look(case, expected, findings, kind))
     report = examine_agent(case.root, AGENT, now=utc_now(), settings=_SETTINGS, kinds=(kind,))
     problems = [finding for finding in report.findings if finding.severity is Severity.PROBLEM]
@@ -157,7 +157,7 @@ async def _found(records: RecordStorage[Any]) -> dict[str, Shown]:
     return {record.id: shown(record) async for record in records.iter_all()}
 
 
-async def _look(case: Case, expected: Expected, findings: Findings, kind: Kind[Any]) -> None:
+async def _look(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings, kind: Kind[Any]) -> None:
     """Open it, compare, change it further, compact it, compare again, and look for each of a sample."""
     choose, records = random.Random(case.seed), open_records(kind, case.root)
     first = compare(expected, case.pending, await _found(records), settled=True)
@@ -179,7 +179,7 @@ async def _look(case: Case, expected: Expected, findings: Findings, kind: Kind[A
         answer = await records.answer(SearchRequest(word, 100, utc_now()))
         if each.id not in {found.id for found in answer.records}:
             findings.lost.append(f"a search for {word} does not find {each.id}")
-    then = compare(expected, Pending(), await _found(records), settled=True)
+    then = compare(expected, PendingOperation(), await _found(records), settled=True)
     findings.lost += [f"in the end: {what}" for what in (*then.lost, *then.half)]
     if (health := await records.health())["status"] != "ok":
         findings.half.append(f"health after a compaction: {health}")

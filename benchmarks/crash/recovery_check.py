@@ -24,15 +24,15 @@ from agent_memory.memories import MigratableStorage
 from agent_memory.memory.scratchpad_file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
 from agent_memory.store.shards import Shards
-from benchmarks.crash.model import Expected, Pending, compare, shown
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, compare, shown
 from benchmarks.crash.operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
-from benchmarks.crash.process import Shim
+from benchmarks.crash.process import CallShim
 
 if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
     from benchmarks.crash.model import Shown
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 
 _PATIENCE: Final = 60.0
 _OLD: Final = 10.0
@@ -46,7 +46,7 @@ _OF_A_SHARD: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
 
 
 @dataclass(slots=True)
-class Findings:
+class RecoveryFindings:
     """Faults by column, and the outcome of the pending operation."""
 
     lost: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RecoveryCase:
     """Case to examine.
 
     Attributes:
@@ -71,7 +71,7 @@ class Case:
     """
 
     root: Path
-    pending: Pending
+    pending: PendingOperation
     damaged: tuple[str, ...] = ()
     file: str = ""
     every: tuple[Shown, ...] = ()
@@ -79,9 +79,9 @@ class Case:
     rerun: bool = True
 
 
-def recover(say: Say, root: Path, at: int, how: str) -> None:
+def recover(say: MessagePipe, root: Path, at: int, how: str) -> None:
     """Open, look, render and compact, as whoever comes next does, and be killed in the middle of that."""
-    shim = Shim(say)
+    shim = CallShim(say)
     shim.arm(at, how)
 
     async def look() -> None:
@@ -97,9 +97,9 @@ def recover(say: Say, root: Path, at: int, how: str) -> None:
     say(recovered=True)
 
 
-def examine(say: Say, case: Case, expected: Expected) -> None:
+def examine(say: MessagePipe, case: RecoveryCase, expected: AcknowledgedState) -> None:
     """Judge what there is and tell the findings."""
-    findings = Findings()
+    findings = RecoveryFindings()
     folder = folder_of(AGENT, case.root)
     had_torn_tail = _has_torn_tail(folder.journal)
     rejected_before = _rejected(folder)
@@ -124,7 +124,7 @@ async def _found(service: MemoryService) -> dict[str, Shown]:
     return {memory.id: shown(memory) async for memory in service.storage.iter_all()}
 
 
-async def _look(case: Case, expected: Expected, findings: Findings) -> None:
+async def _look(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings) -> None:
     """Open it, compare, let it recover, compare again."""
     service = open_service(case.root)
     first = compare(expected, case.pending, await _found(service), settled=False)
@@ -143,7 +143,7 @@ async def _look(case: Case, expected: Expected, findings: Findings) -> None:
     await service.close()
 
 
-def _import_again(case: Case, expected: Expected, findings: Findings) -> None:
+def _import_again(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings) -> None:
     """Run an interrupted import again: exactly the whole set, no doubles, every link."""
     code = run_command(case.root, "import", "--trusted", case.file)
     if code != 0:
@@ -153,7 +153,7 @@ def _import_again(case: Case, expected: Expected, findings: Findings) -> None:
     findings.now |= whole
 
 
-def _move_again(case: Case, findings: Findings) -> None:
+def _move_again(case: RecoveryCase, findings: RecoveryFindings) -> None:
     backend = Shards(folder_of(AGENT, case.root)).active()[0]
     command = COMMANDS[case.pending.do]
     code = run_command(case.root, command)
@@ -161,7 +161,7 @@ def _move_again(case: Case, findings: Findings) -> None:
         findings.reopen.append(f"{command} done again ended with {code}")
 
 
-async def _go_on(case: Case, expected: Expected, findings: Findings) -> None:
+async def _go_on(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings) -> None:
     """A further store, update, search, forget and compaction work, and find what was acknowledged."""
     choose = random.Random(case.seed)
     service = open_service(case.root)
@@ -177,7 +177,7 @@ async def _go_on(case: Case, expected: Expected, findings: Findings) -> None:
     await service.storage.compact()
     await _search(service, choose, findings)
     await _check_index(service, findings)
-    verdict = compare(expected, Pending(), await _found(service), settled=True)
+    verdict = compare(expected, PendingOperation(), await _found(service), settled=True)
     findings.lost += [f"in the end: {what}" for what in (*verdict.lost, *verdict.half)]
     health = await service.storage.health()
     if health["status"] != "ok":
@@ -188,7 +188,7 @@ async def _go_on(case: Case, expected: Expected, findings: Findings) -> None:
     _check_shard(service, findings)
 
 
-async def _search(service: MemoryService, choose: random.Random, findings: Findings) -> None:
+async def _search(service: MemoryService, choose: random.Random, findings: RecoveryFindings) -> None:
     await service.storage.prepare(None)
     valid = await service.storage.valid()
     for memory in choose.sample(valid, min(4, len(valid))):
@@ -200,7 +200,7 @@ async def _search(service: MemoryService, choose: random.Random, findings: Findi
             findings.half.append(f"a search is by {results.mode}")
 
 
-async def _check_index(service: MemoryService, findings: Findings) -> None:
+async def _check_index(service: MemoryService, findings: RecoveryFindings) -> None:
     storage = service.storage
     if storage.backend == "vector":
         assert isinstance(storage, MigratableStorage)
@@ -208,7 +208,7 @@ async def _check_index(service: MemoryService, findings: Findings) -> None:
             findings.half.append(f"the index did not catch up: {await storage.health()}")
 
 
-async def _check_files(service: MemoryService, findings: Findings) -> None:
+async def _check_files(service: MemoryService, findings: RecoveryFindings) -> None:
     """Check that rendered files are current and JSON files parse."""
     storage = service.storage
     assert isinstance(storage, FileStorage)
@@ -229,7 +229,7 @@ async def _check_files(service: MemoryService, findings: Findings) -> None:
         findings.half.append(f"metadata.json: {error}")
 
 
-def _check_shard(service: MemoryService, findings: Findings) -> None:
+def _check_shard(service: MemoryService, findings: RecoveryFindings) -> None:
     """Compare what the index in use holds with what there is, point by point."""
     storage = service.storage
     assert isinstance(storage, FileStorage)
@@ -279,7 +279,7 @@ def _rejected(folder: AgentFolder) -> list[str]:
 
 
 def _check_rejected(
-    folder: AgentFolder, damaged: list[str], before: list[str], findings: Findings, *, had_torn_tail: bool
+    folder: AgentFolder, damaged: list[str], before: list[str], findings: RecoveryFindings, *, had_torn_tail: bool
 ) -> None:
     after = _rejected(folder)
     findings.half += [
@@ -327,7 +327,7 @@ def _await_holders(folder: AgentFolder) -> None:
                 time.sleep(0.02)
 
 
-async def _start_once_more(case: Case) -> None:
+async def _start_once_more(case: RecoveryCase) -> None:
     service = open_service(case.root)
     await service.search("key ledger", caller=CALLER)
     storage = service.storage
@@ -336,7 +336,7 @@ async def _start_once_more(case: Case) -> None:
     await service.close()
 
 
-def _check_leftovers(folder: AgentFolder, findings: Findings) -> None:
+def _check_leftovers(folder: AgentFolder, findings: RecoveryFindings) -> None:
     """List everything there is: nothing but known names, and one shard, which is in use."""
     shard = Shards(folder).active()[1] or "-"
     for path in sorted(folder.path.rglob("*")):

@@ -26,9 +26,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.crash.model import Expected, Heard, Pending
-from benchmarks.crash.operations import Job, preload
-from benchmarks.crash.process import Child
+from benchmarks.crash.model import AcknowledgedState, HeardMessages, PendingOperation
+from benchmarks.crash.operations import VictimJob, preload
+from benchmarks.crash.process import ForkedProcess
 from benchmarks.crash_stages.check import examine
 from benchmarks.crash_stages.victim import STAGES, seal_next, work
 from benchmarks.harness import build_parser, print_report, render_rows
@@ -41,7 +41,7 @@ _TRIES: Final = 12
 
 
 @dataclass(slots=True)
-class Row:
+class StageFigures:
     """Figures of one stage."""
 
     before: int = 0
@@ -54,17 +54,17 @@ class Row:
 
 
 @dataclass
-class Campaign:
+class StageCampaign:
     """All kills of one run."""
 
     scratch: Path
     choose: random.Random
-    rows: dict[str, Row] = field(default_factory=lambda: {stage: Row() for stage in STAGES.values()})
+    rows: dict[str, StageFigures] = field(default_factory=lambda: {stage: StageFigures() for stage in STAGES.values()})
     problems: list[str] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     begun: int = 0
     root: Path = Path()
-    expected: Expected = field(default_factory=Expected)
+    expected: AcknowledgedState = field(default_factory=AcknowledgedState)
 
     def kill(self, stage: str) -> None:
         """Kill one process in a stage, and judge what it left."""
@@ -73,7 +73,9 @@ class Campaign:
             self._make_room()
             most = self.calls[stage] or 1
             how = self.choose.choice(("before", "after", "torn"))
-            heard, struck = self._work(Job(stage, self.root, self._seed(), self.choose.randint(1, most), how), row)
+            heard, struck = self._work(
+                VictimJob(stage, self.root, self._seed(), self.choose.randint(1, most), how), row
+            )
             if struck:
                 break
             row.not_reached += 1
@@ -84,7 +86,7 @@ class Campaign:
         setattr(row, name, getattr(row, name) + 1)
         if self.choose.random() < _ALSO_THE_NEXT:
             next_stage = self.choose.choice(("seal", "merge", "swap of segments.json", "vectors", "removal"))
-            job = Job(next_stage, self.root, 0, self.choose.randint(1, max(1, self.calls[next_stage] // 3)), how)
+            job = VictimJob(next_stage, self.root, 0, self.choose.randint(1, max(1, self.calls[next_stage] // 3)), how)
             row.next_killed += self._ended("next", seal_next, job)[1] == -signal.SIGKILL
         messages, _ = self._ended("check", examine, self.root, heard.pending, self.expected, self._seed())
         message: dict[str, Any] = messages[-1] if messages else {"crashed": "it says nothing"}
@@ -93,8 +95,8 @@ class Campaign:
         self.problems += [f"{stage}, {struck}: {what}" for what in wrong]
         self.expected.learn(message.get("now", {}))
 
-    def _work(self, job: Job, row: Row) -> tuple[Heard, str]:
-        heard = Heard()
+    def _work(self, job: VictimJob, row: StageFigures) -> tuple[HeardMessages, str]:
+        heard = HeardMessages()
         struck = ""
         messages, _ = self._ended("victim", work, job, self.expected)
         for message in messages:
@@ -106,7 +108,7 @@ class Campaign:
             for stage, count in message.get("seen", {}).items():
                 self.calls[stage] = max(self.calls[stage], count)
         if not struck:
-            heard.pending = Pending()
+            heard.pending = PendingOperation()
         return heard, struck
 
     def _make_room(self) -> None:
@@ -115,13 +117,13 @@ class Campaign:
             return
         shutil.rmtree(self.root.parent, ignore_errors=True) if self.begun else None
         self.begun += 1
-        self.root, self.expected = self.scratch / f"home{self.begun}" / "memory", Expected()
+        self.root, self.expected = self.scratch / f"home{self.begun}" / "memory", AcknowledgedState()
         self.root.mkdir(parents=True)
         for _ in range(2):  # a first one that fills it, and one that tells how many calls there are
-            self._work(Job("", self.root, self._seed()), Row())
+            self._work(VictimJob("", self.root, self._seed()), StageFigures())
 
     def _ended(self, name: str, function: Any, *arguments: object) -> tuple[list[dict[str, Any]], int]:
-        child = Child(self.scratch / f"{name}.log", function, *arguments)
+        child = ForkedProcess(self.scratch / f"{name}.log", function, *arguments)
         messages = child.listen(_PATIENCE)
         child.kill() if child.is_alive and messages == [] else None
         code = child.wait()
@@ -136,7 +138,7 @@ def run(kills: int, seed: int) -> dict[str, Any]:
     """Kill so many processes, the stages in turn, and return the report."""
     preload()
     with tempfile.TemporaryDirectory(prefix="stages-") as scratch:
-        campaign = Campaign(Path(scratch), random.Random(seed))
+        campaign = StageCampaign(Path(scratch), random.Random(seed))
         stages = list(campaign.rows)
         for number in range(kills):
             campaign.kill(stages[number % len(stages)])
@@ -151,7 +153,7 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.nice(5)
     report = run(args.kills, args.seed)
-    total = {name: sum(row[name] for row in report["stages"].values()) for name in asdict(Row())}
+    total = {name: sum(row[name] for row in report["stages"].values()) for name in asdict(StageFigures())}
     end = report["problems"] or ["nothing lost, nothing half done, nothing left over"]
     lines = [*render_rows("stage", {**report["stages"], "all": total}, 12, first=40), "", *end]
     print_report(report, lines, as_json=args.json)

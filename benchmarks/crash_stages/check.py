@@ -14,14 +14,14 @@ from agent_memory.care.checks.codes import Severity
 from agent_memory.care.checks.examination import examine_agent
 from agent_memory.models import MEMORY, Memory, utc_now
 from agent_memory.storage import folder_of
-from benchmarks.crash.model import Expected, Pending, compare, shown
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, compare, shown
 from benchmarks.crash.operations import AGENT, settings_for
 from benchmarks.crash.recovery_check import age
 
 if TYPE_CHECKING:
     from agent_memory.models import SearchResults
     from benchmarks.crash.model import Shown
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 from benchmarks.crash_stages.victim import seal_all, storage_of
 from benchmarks.harness import seal_by_hand
 
@@ -33,7 +33,7 @@ FURTHER: Final = "a further one"
 
 
 @seal_by_hand()
-def examine(say: Say, root: Path, pending: Pending, expected: Expected, seed: int) -> None:
+def examine(say: MessagePipe, root: Path, pending: PendingOperation, expected: AcknowledgedState, seed: int) -> None:
     """Open what is left, compare, repair; tell what was found to be wrong, and what the operation had done."""
     wrong: list[str] = []
     found = asyncio.run(_answers(root, seed))
@@ -96,7 +96,7 @@ async def _go_on(root: Path) -> None:
     await storage.close()
 
 
-async def _further(root: Path, expected: Expected) -> dict[str, Shown | None]:
+async def _further(root: Path, expected: AcknowledgedState) -> dict[str, Shown | None]:
     storage = storage_of(root)
     now = {memory.id: shown(memory) async for memory in storage.iter_all() if memory.content == FURTHER}
     await storage.close()

@@ -14,9 +14,9 @@ from agent_memory.errors import BusyError, StorageError
 from agent_memory.models import MEMORY, Memory, utc_now
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.store.segment_builder import seal_up
-from benchmarks.crash.model import Expected, Pending, shown
-from benchmarks.crash.operations import AGENT, EMBEDDER, LONG_AGO, Job, Victim, settings_for
-from benchmarks.crash.process import Shim, changes_files
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, shown
+from benchmarks.crash.operations import AGENT, EMBEDDER, LONG_AGO, MemoryVictim, VictimJob, settings_for
+from benchmarks.crash.process import CallShim, changes_files
 from benchmarks.harness import seal_by_hand
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Clock
     from benchmarks.crash.model import Shown
-    from benchmarks.crash.process import Say
+    from benchmarks.crash.process import MessagePipe
 
 _OF_PURGED: Final = "compaction, segments of what was purged"
 STAGES: Final = {
@@ -57,11 +57,11 @@ def stage_of(frame: FrameType | None) -> str:
     return _OF_PURGED if _OF_PURGED in found else next(iter(found), "")
 
 
-class StagedShim(Shim):
+class StagedShim(CallShim):
     """Strikes at a call of one stage.
 
     Args:
-        say: See `Shim`.
+        say: See `CallShim`.
         stage: Which.
 
     Attributes:
@@ -96,10 +96,10 @@ def seal_all(root: Path) -> bool:
     return seal_up(folder_of(AGENT, root), MEMORY, EMBEDDER.identity, 1)
 
 
-class StageVictim(Victim):
+class StageVictim(MemoryVictim):
     """A process that works until it is killed in a stage, or is done; `do` of the job is the stage."""
 
-    def __init__(self, say: Say, job: Job, expected: Expected) -> None:
+    def __init__(self, say: MessagePipe, job: VictimJob, expected: AcknowledgedState) -> None:
         self._stages = StagedShim(say, job.do)
         super().__init__(say, job, expected, self._stages)
 
@@ -139,7 +139,9 @@ class StageVictim(Victim):
     async def _store_several(self, storage: FileStorage) -> None:
         """Store by several callers, who share a sync."""
         memories = [self._memory() for _ in range(6)]
-        self._say(pending=asdict(Pending("store", extra=[{**shown(each), "id": each.id} for each in memories])))
+        self._say(
+            pending=asdict(PendingOperation("store", extra=[{**shown(each), "id": each.id} for each in memories]))
+        )
 
         async def store(memory: Memory) -> None:
             await storage.store(memory)
@@ -160,7 +162,7 @@ class StageVictim(Victim):
         await self._apply(storage.delete(memory_id), {memory_id: None})
 
     async def _apply(self, doing: Any, changed: dict[str, Shown | None]) -> None:
-        self._say(pending=asdict(Pending("change", changed=changed)))
+        self._say(pending=asdict(PendingOperation("change", changed=changed)))
         await doing
         self._learn(changed)
 
@@ -169,13 +171,13 @@ class StageVictim(Victim):
         self._expected.learn(now)
 
 
-def seal_next(say: Say, job: Job) -> None:
+def seal_next(say: MessagePipe, job: VictimJob) -> None:
     """Seal what is left, and be killed in the middle of that."""
     StagedShim(say, job.do).arm(job.at, job.how)
     seal_all(job.root)
 
 
-def work(say: Say, job: Job, expected: Expected) -> None:
+def work(say: MessagePipe, job: VictimJob, expected: AcknowledgedState) -> None:
     """Be a `StageVictim`."""
     with seal_by_hand():
         StageVictim(say, job, expected).run()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.embeddings import Embedder
-    from benchmarks.deduplication.data import Labelled
+    from benchmarks.deduplication.data import LabelledSet
 
 _RESAMPLES: Final = 1_000
 _LEVENSHTEIN, _COSINE = 0.85, 0.80
@@ -35,7 +35,7 @@ WANTED: Final = {
 """Least F1, and least share of what is one that is merged."""
 
 
-class Counted(NamedTuple):
+class MatchCounts(NamedTuple):
     """Numbers of reported, right and existing matches."""
 
     said: int
@@ -58,13 +58,13 @@ class Counted(NamedTuple):
         return 2 * self.right / (self.said + self.there) if self.said + self.there else 1.0
 
 
-def counted(said: Sequence[bool], labelled: Labelled) -> Counted:
+def counted(said: Sequence[bool], labelled: LabelledSet) -> MatchCounts:
     """Count what was said of each pair."""
     labels = [pair.is_one for pair in labelled.pairs]
-    return Counted(sum(said), sum(one and label for one, label in zip(said, labels, strict=True)), sum(labels))
+    return MatchCounts(sum(said), sum(one and label for one, label in zip(said, labels, strict=True)), sum(labels))
 
 
-def f1_between(said: Sequence[bool], labelled: Labelled) -> tuple[float, float]:
+def f1_between(said: Sequence[bool], labelled: LabelledSet) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of F1, over pairs."""
     rows = [(is_said, pair.is_one) for is_said, pair in zip(said, labelled.pairs, strict=True)]
 
@@ -76,7 +76,7 @@ def f1_between(said: Sequence[bool], labelled: Labelled) -> tuple[float, float]:
     return get_percentile(drawn, 0.025), get_percentile(drawn, 0.975)
 
 
-def ways(labelled: Labelled, embedder: Embedder | None) -> dict[str, list[bool]]:
+def ways(labelled: LabelledSet, embedder: Embedder | None) -> dict[str, list[bool]]:
     """Return the decision of each way on each pair."""
     matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
     matches = [matcher.match(labelled.ours[pair.ours], str(pair.theirs)) for pair in labelled.pairs]
@@ -100,7 +100,7 @@ def ways(labelled: Labelled, embedder: Embedder | None) -> dict[str, list[bool]]
     return said
 
 
-def among_all(labelled: Labelled) -> dict[str, float]:
+def among_all(labelled: LabelledSet) -> dict[str, float]:
     """Look the first records up among all second ones; return how often the right one is compared, and is found."""
     matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
     partners: dict[int, set[str]] = {}
@@ -119,7 +119,7 @@ def among_all(labelled: Labelled) -> dict[str, float]:
 def measure(folder: Path, split: str, embedder: Embedder | None) -> dict[str, object]:
     """Measure all sets, and the merges of all of them together."""
     report: dict[str, object] = {}
-    pooled: dict[str, list[Counted]] = {}
+    pooled: dict[str, list[MatchCounts]] = {}
     for name in SETS:
         labelled = load(folder, name, split)
         rows: dict[str, object] = {"pairs": len(labelled.pairs), **among_all(labelled)}

@@ -27,7 +27,7 @@ _POSSESSIVE: Final = re.compile(r"\s*\\?\s*'s\b")
 _QUOTE: Final = re.compile(r"`|(?<!\S)'|'(?!\S)|\\")
 
 
-class Pair(NamedTuple):
+class RecordPair(NamedTuple):
     """Two records, by their places in the lists of their sides, and whether they are one."""
 
     ours: int
@@ -36,16 +36,16 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledSet:
     """One set: the distinct records of both sides, and the pairs that were labelled."""
 
     name: str
     ours: list[Described]
     theirs: list[Described]
-    pairs: list[Pair]
+    pairs: list[RecordPair]
 
 
-def load(folder: Path, name: str, split: str) -> Labelled:
+def load(folder: Path, name: str, split: str) -> LabelledSet:
     """Read one split of one set.
 
     Raises:
@@ -58,9 +58,9 @@ def load(folder: Path, name: str, split: str) -> Labelled:
     for line in (folder / inside / f"{split}.txt").read_text(encoding="utf-8").splitlines():
         one, other, label = line.split("\t")
         places = [side.setdefault(text, len(side)) for side, text in zip(sides, (one, other), strict=True)]
-        pairs.append(Pair(places[0], places[1], label.strip() == "1"))
+        pairs.append(RecordPair(places[0], places[1], label.strip() == "1"))
     ours, theirs = ([_described(text, column) for text in side] for side in sides)
-    return Labelled(name, ours, theirs, pairs)
+    return LabelledSet(name, ours, theirs, pairs)
 
 
 def _described(text: str, column: str) -> Described:

@@ -203,7 +203,7 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestRes
             ingest = Ingest(knowledge)
             for name in dict.fromkeys(statement.document for statement in statements):
                 await ingest.resource(ReceivedDocument(_read(folder, name), name))
-            asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
+            asking = Asking(_ScriptedModel(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
             await runner_of(
                 knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING), config=ITEMS_ONLY
             ).run()
@@ -212,7 +212,7 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestRes
     return DigestResult(stored & {statement.text for statement in statements}, use.refused)
 
 
-class _Script:
+class _ScriptedModel:
     """Model that answers with the statements whose quotes are in a prompt."""
 
     def __init__(self, statements: Iterable[TrueStatement]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.drift.system import Abilities, Hit, Pair, Recalled, Written
+from benchmarks.drift.system import RecallAnswer, ShownNote, SuspectPair, SystemAbilities, WriteAnswer
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _PATH: Final = re.compile(r"[a-z0-9_/.-]+")
@@ -22,18 +22,18 @@ _NEGATIONS: Final = frozenset(
 )
 
 
-class Notes:
+class NoteBaseline:
     """A list of notes that shows whole ones; what ranks them is for each baseline to say."""
 
-    can = Abilities()
+    can = SystemAbilities()
 
     def __init__(self) -> None:
         self.notes: dict[str, dict[str, Any]] = {}
 
-    async def inscribe(self, record: dict[str, Any], mode: str) -> Written:
+    async def inscribe(self, record: dict[str, Any], mode: str) -> WriteAnswer:
         """Store a note."""
         self.add(record)
-        return Written()
+        return WriteAnswer()
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a note."""
@@ -42,16 +42,16 @@ class Notes:
     async def link(self, start: str, end: str, verb: str) -> None:
         """Know nothing of links."""
 
-    async def supersede(self, old: str, new: dict[str, Any]) -> Written:
+    async def supersede(self, old: str, new: dict[str, Any]) -> WriteAnswer:
         """Replace in place."""
         self.notes.pop(old, None)
         self.add(new)
-        return Written()
+        return WriteAnswer()
 
     async def settle(self) -> None:
         """Do nothing: no work is pending."""
 
-    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> Recalled:
+    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> RecallAnswer:
         """Return the best notes of the window."""
         among = [
             note
@@ -59,7 +59,7 @@ class Notes:
             if window is None or window[0] <= note["created_at"] < window[1]
         ]  # fmt: skip
         best = self.best(query, among, k)
-        return Recalled(tuple(Hit(note["key"], self.shown(note), note["created_at"]) for note in best))
+        return RecallAnswer(tuple(ShownNote(note["key"], self.shown(note), note["created_at"]) for note in best))
 
     def best(self, query: str, among: list[dict[str, Any]], k: int) -> list[dict[str, Any]]:
         """Rank notes."""
@@ -69,7 +69,7 @@ class Notes:
         """Return the shown text of a note."""
         return f"{note['title']}\n{note['body']}"
 
-    async def recall_path(self, path: str, k: int) -> Recalled:
+    async def recall_path(self, path: str, k: int) -> RecallAnswer:
         """Search for the path."""
         return await self.recall(path, k, None)
 
@@ -77,7 +77,7 @@ class Notes:
         """Keep no history."""
         return None
 
-    async def suspects(self) -> list[Pair]:
+    async def suspects(self) -> list[SuspectPair]:
         """Suspect nothing."""
         return []
 
@@ -90,7 +90,7 @@ class Notes:
         self.notes.pop(key, None)
 
 
-class Chance(Notes):
+class ChanceBaseline(NoteBaseline):
     """Shows notes at random."""
 
     def __init__(self, seed: int = 7) -> None:
@@ -102,7 +102,7 @@ class Chance(Notes):
         return self._random.sample(among, min(k, len(among)))
 
 
-class Grep(Notes):
+class GrepBaseline(NoteBaseline):
     """Ranks by how many words of the question, paths being words, stand in a note or name its files.
 
     Words of up to three letters do not count; among equals the one that was stored first is first.
@@ -125,7 +125,7 @@ class Grep(Notes):
         return [note for count, note in sorted(counts, key=lambda pair: -pair[0])[:k] if count]
 
 
-class TfIdf(Notes):
+class TfIdf(NoteBaseline):
     """Titles as vectors of tf-idf; shows titles, those alone that come near the best.
 
     Two titles are suspects if they are alike and a number or a negation stands in one of them alone.
@@ -135,7 +135,7 @@ class TfIdf(Notes):
         alike: Least cosine of suspects. Both are such that the published figures of such a system come out.
     """
 
-    can = Abilities(suspects=True)
+    can = SystemAbilities(suspects=True)
 
     def __init__(self, near: float = 0.73, alike: float = 0.575) -> None:
         super().__init__()
@@ -161,13 +161,13 @@ class TfIdf(Notes):
         ranked = sorted(((similar[self._rows[note["key"]]], note) for note in among), key=lambda pair: -pair[0])[:k]
         return [note for value, note in ranked if value > 0 and value >= self._near * ranked[0][0]]
 
-    async def suspects(self) -> list[Pair]:
+    async def suspects(self) -> list[SuspectPair]:
         """Return the pairs of titles that are alike but for a number or a negation."""
         self._index()
         keys = list(self._rows)
         words = [set(_WORD.findall(self.notes[key]["title"].lower())) for key in keys]
         alike = np.argwhere(np.triu(self._vectors @ self._vectors.T >= self._alike, 1))
-        return [Pair(keys[one], keys[other]) for one, other in alike if _differs(words[one] ^ words[other])]
+        return [SuspectPair(keys[one], keys[other]) for one, other in alike if _differs(words[one] ^ words[other])]
 
     def _index(self) -> None:
         if self._rows:
@@ -209,7 +209,7 @@ class SameSubject(TfIdf):
         super().__init__()
         self._subjects = subjects
 
-    async def suspects(self) -> list[Pair]:
+    async def suspects(self) -> list[SuspectPair]:
         """Return all pairs of notes that name one subject."""
         naming: defaultdict[str, list[str]] = defaultdict(list)
         for key, note in self.notes.items():
@@ -218,7 +218,7 @@ class SameSubject(TfIdf):
                 if subject in text:
                     naming[subject].append(key)
         pairs = {pair for keys in naming.values() for pair in combinations(keys, 2)}
-        return [Pair(*pair) for pair in sorted(pairs)]
+        return [SuspectPair(*pair) for pair in sorted(pairs)]
 
 
 def subjects_of(world: dict[str, Any]) -> set[str]:

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.settings import ServiceSettings
-from benchmarks.drift.baselines import Chance, Grep, Notes, SameSubject, TfIdf, subjects_of
-from benchmarks.drift.grade import COLUMNS, Grade, grade
-from benchmarks.drift.product import Product
+from benchmarks.drift.baselines import ChanceBaseline, GrepBaseline, NoteBaseline, SameSubject, TfIdf, subjects_of
+from benchmarks.drift.grade import COLUMNS, DriftGrade, grade
+from benchmarks.drift.product import ProductSystem
 from benchmarks.drift.system import replay
 from benchmarks.harness import build_parser
 from benchmarks.reword.benchmark import read_world
@@ -59,10 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, Any]:
     """Return the product's points on a world and those of the baselines; rounded."""
     product, with_similar = await product_on(world, embedder)
-    chances = [await _baseline(world, Chance(seed)) for seed in range(_CHANCES)]
+    chances = [await _baseline(world, ChanceBaseline(seed)) for seed in range(_CHANCES)]
     others = {
         "tfidf": await _baseline(world, TfIdf()),
-        "grep": await _baseline(world, Grep()),
+        "grep": await _baseline(world, GrepBaseline()),
         "same_subject": await _baseline(world, SameSubject(subjects_of(world))),
     }
     chance = {name: sum(each.columns[name] for each in chances) / _CHANCES for name in COLUMNS}
@@ -81,7 +81,7 @@ async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, A
     }
 
 
-def _summarize(graded: Grade) -> dict[str, Any]:
+def _summarize(graded: DriftGrade) -> dict[str, Any]:
     return {
         "score": round(graded.score, 1),
         "columns": _rounded(graded.columns),
@@ -90,11 +90,11 @@ def _summarize(graded: Grade) -> dict[str, Any]:
     }
 
 
-async def product_on(world: dict[str, Any], embedder: str) -> tuple[Grade, Grade]:
+async def product_on(world: dict[str, Any], embedder: str) -> tuple[DriftGrade, DriftGrade]:
     """Store a world in an empty memory; grade it with conflicts alone, then with similar memories as alarms."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        product = Product(Path(folder), settings, world["spec"]["base_ts"])
+        product = ProductSystem(Path(folder), settings, world["spec"]["base_ts"])
         try:
             replies = await replay(world, product)
             replies.standing_tokens = await product.standing_tokens()
@@ -104,7 +104,7 @@ async def product_on(world: dict[str, Any], embedder: str) -> tuple[Grade, Grade
     return grade(world, replace(replies, queue=conflicts), product.can), grade(world, replies, product.can)
 
 
-async def _baseline(world: dict[str, Any], system: Notes) -> Grade:
+async def _baseline(world: dict[str, Any], system: NoteBaseline) -> DriftGrade:
     return grade(world, await replay(world, system), system.can)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.drift.system import Abilities, Hit, Recalled, Replies
+    from benchmarks.drift.system import RecallAnswer, ShownNote, SystemAbilities, SystemReplies
 
 FAMILIES: Final = (
     "retrieval", "abstention", "currency", "contradiction", "drift", "deletion", "rationale", "temporal",
@@ -30,7 +30,7 @@ _CLEARED: Final = frozenset({"entailment", "neutral"})
 
 
 @dataclass(frozen=True)
-class Grade:
+class DriftGrade:
     """One system's points on one world.
 
     Attributes:
@@ -61,13 +61,13 @@ def token_score(billed: float) -> float:
     return min(100.0, max(0.0, 100 * math.log(_DEAR / billed) / math.log(_DEAR / _CHEAP)))
 
 
-def grade(world: dict[str, Any], replies: Replies, can: Abilities) -> Grade:
+def grade(world: dict[str, Any], replies: SystemReplies, can: SystemAbilities) -> DriftGrade:
     """Grade the replies to a world."""
-    return _Grading(world, replies, can).result()
+    return _DriftGrading(world, replies, can).result()
 
 
-class _Grading:
-    def __init__(self, world: dict[str, Any], replies: Replies, can: Abilities) -> None:
+class _DriftGrading:
+    def __init__(self, world: dict[str, Any], replies: SystemReplies, can: SystemAbilities) -> None:
         self._world, self._replies, self._can = world, replies, can
         self._passed: defaultdict[str, list[bool]] = defaultdict(list)
         self._shares: defaultdict[str, list[float]] = defaultdict(list)
@@ -79,7 +79,7 @@ class _Grading:
             if step["op"] == "inscribe" and "id" in step and step["id"] in replies.written
         }
 
-    def result(self) -> Grade:
+    def result(self) -> DriftGrade:
         for probe in self._world["probes"]:
             getattr(self, f"_{probe['expect']}")(probe)
         columns = {name: 100 * _mean(self._passed[name]) for name in FAMILIES}
@@ -91,7 +91,7 @@ class _Grading:
         columns |= {"signal": 100 * _mean(self._focus), "tokens": token_score(per_question)}
         details = {name: _mean(values) for name, values in sorted(self._shares.items())}
         details["tokens_per_question"] = per_question
-        return Grade(columns, self._false_pairs(), details)
+        return DriftGrade(columns, self._false_pairs(), details)
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class _Grading:
         self._shares["found by file"].append(found)
         self._attend(answer, [hit for hit in answer.hits if hit.key in wanted], counts=found)
 
-    def _attend(self, answer: Recalled, gold: list[Hit], *, counts: bool) -> None:
+    def _attend(self, answer: RecallAnswer, gold: list[ShownNote], *, counts: bool) -> None:
         """Note what had to be read, and how much of it was the answer."""
         shown = sum(tokens(hit.text) for hit in answer.hits)
         focus = sum(tokens(hit.text) for hit in gold) / max(1, shown)
@@ -169,7 +169,7 @@ class _Grading:
         if probe["released"] and self._can.trace:
             self._passed["deletion"].append(self._replies.written[probe["id"]].released)
 
-    def _answer(self, probe: dict[str, Any]) -> Recalled:
+    def _answer(self, probe: dict[str, Any]) -> RecallAnswer:
         return self._replies.recalled[probe["id"]]
 
     # -- pairs --------------------------------------------------------------------------------------------------------
@@ -212,21 +212,21 @@ class _Grading:
         return 100 * len(raised - planted) / max(1, len(written - again))
 
 
-def _live(answer: Recalled) -> list[Hit]:
+def _live(answer: RecallAnswer) -> list[ShownNote]:
     return [hit for hit in answer.hits if not hit.tombstone]
 
 
-def _rank(answer: Recalled, key: str) -> int | None:
+def _rank(answer: RecallAnswer, key: str) -> int | None:
     return next((rank for rank, hit in enumerate(_live(answer), 1) if hit.key == key), None)
 
 
-def _readable_rank(answer: Recalled, key: str, words: str) -> int | None:
+def _readable_rank(answer: RecallAnswer, key: str, words: str) -> int | None:
     """Return the rank of a note if the words of the answer can be read in what was shown of it."""
     readable = any(hit.key == key and _holds(hit, words) for hit in answer.hits)
     return _rank(answer, key) if readable else None
 
 
-def _holds(hit: Hit, words: str) -> bool:
+def _holds(hit: ShownNote, words: str) -> bool:
     return words.lower() in hit.text.lower()
 
 

@@ -20,7 +20,7 @@ from agent_memory.memory import NOBODY, Caller, MemoryService, views
 from agent_memory.models import Memory
 from agent_memory.scratchpad import render
 from benchmarks.drift.grade import tokens
-from benchmarks.drift.system import Abilities, Hit, Pair, Recalled, Written
+from benchmarks.drift.system import RecallAnswer, ShownNote, SuspectPair, SystemAbilities, WriteAnswer
 from benchmarks.harness import ManualClock
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _CATEGORIES: Final = {
 _MOMENT: Final = timedelta(microseconds=1)
 
 
-class Product:
+class ProductSystem:
     """One agent's memory, told by keys.
 
     Args:
@@ -54,26 +54,26 @@ class Product:
         self._keys: dict[str, str] = {}
         self._waiting: list[tuple[str, Memory]] = []
         self._uncompared: list[str] = []
-        self._import_pairs: list[Pair] = []
+        self._import_pairs: list[SuspectPair] = []
 
     @property
-    def can(self) -> Abilities:
+    def can(self) -> SystemAbilities:
         """Abilities of the product."""
-        return Abilities(suspects=True, trace=True, temporal=True)
+        return SystemAbilities(suspects=True, trace=True, temporal=True)
 
-    async def inscribe(self, record: dict[str, Any], mode: str) -> Written:
+    async def inscribe(self, record: dict[str, Any], mode: str) -> WriteAnswer:
         """Import or store a note."""
         if mode == "import":
             memory = Memory(agent_id="drift", timestamp=_moment(record["created_at"]), **_values(record))
             self._waiting.append((record["key"], memory))
-            return Written()
+            return WriteAnswer()
         return await self._store(record)
 
-    async def _store(self, record: dict[str, Any], **more: Any) -> Written:
+    async def _store(self, record: dict[str, Any], **more: Any) -> WriteAnswer:
         await self._imported()
         return await self.store(record["key"], {**_values(record), **more}, _moment(record["created_at"]))
 
-    async def store(self, key: str, values: dict[str, Any], when: datetime) -> Written:
+    async def store(self, key: str, values: dict[str, Any], when: datetime) -> WriteAnswer:
         """Store values at a moment, as `memory_store` does."""
         self._clock.now = when
         try:
@@ -83,8 +83,8 @@ class Product:
         matched = self._keys.get(stored.memory.id) if stored.duplicate else None
         self._name(key, stored.memory.id)
         similar = tuple(self.key_of(memory.id) for memory in stored.similar)
-        pairs = (*self._pairs(stored.suspects), *(Pair(key, older, is_similar=True) for older in similar))
-        return Written(matched, bool(getattr(stored, "released", False)), pairs, similar)
+        pairs = (*self._pairs(stored.suspects), *(SuspectPair(key, older, is_similar=True) for older in similar))
+        return WriteAnswer(matched, bool(getattr(stored, "released", False)), pairs, similar)
 
     async def replace(self, newer: str, older: str, prompt: str) -> bool:
         """Replace a note in a turn with this prompt; return True if allowed."""
@@ -128,7 +128,7 @@ class Product:
         links = [*getattr(memory, "links", ()), {"rel": verb, "id": self._ids[end]}]
         await self.service.update(memory.id, {"links": links})
 
-    async def supersede(self, old: str, new: dict[str, Any]) -> Written:
+    async def supersede(self, old: str, new: dict[str, Any]) -> WriteAnswer:
         """Store a note that replaces another."""
         await self._imported()
         return await self._store(new, supersedes=self._ids[old])
@@ -142,9 +142,9 @@ class Product:
         for memory_id in imported:
             similar = await self.service.searcher.find_similar(await self.service.get(memory_id), NOBODY)
             key = self.key_of(memory_id)
-            self._import_pairs += [Pair(key, self.key_of(memory.id), is_similar=True) for memory in similar]
+            self._import_pairs += [SuspectPair(key, self.key_of(memory.id), is_similar=True) for memory in similar]
 
-    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> Recalled:
+    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> RecallAnswer:
         """Search as `memory_search` does, and return what it shows."""
         filters = None
         if window is not None:
@@ -152,9 +152,9 @@ class Product:
             filters = {"date_range": {"start": _moment(window[0]), "end": last}}
         found = await self.service.search(query, k, filters)
         hits = [(hit, views.view_brief_hit(hit)) for hit in found.near]
-        return Recalled(
+        return RecallAnswer(
             tuple(
-                Hit(
+                ShownNote(
                     self._keys.get(hit.memory.id, hit.memory.id),
                     shown_text(view),
                     hit.memory.timestamp.timestamp(),
@@ -169,7 +169,7 @@ class Product:
         ids = (each["id"] if isinstance(each, dict) else each for each in view.get("links", ()))
         return tuple(self._keys[one] for one in ids if one in self._keys)
 
-    async def recall_path(self, path: str, k: int) -> Recalled:
+    async def recall_path(self, path: str, k: int) -> RecallAnswer:
         """Search for the path."""
         return await self.recall(path, k, None)
 
@@ -178,16 +178,16 @@ class Product:
         older = await self.service.storage.older_versions(self._ids[key])
         return [self._keys[each] for each in older]
 
-    async def suspects(self) -> list[Pair]:
+    async def suspects(self) -> list[SuspectPair]:
         """Return the pairs that wait for a decision, and the similar ones of imported notes."""
         return self._pairs(await self.service.suspects()) + self._import_pairs
 
-    def _pairs(self, raised: Iterable[Suspect]) -> list[Pair]:
+    def _pairs(self, raised: Iterable[Suspect]) -> list[SuspectPair]:
         """Return pairs of keys, the newer first."""
         pairs = []
         for each in raised:
             one, other = (self._keys.get(memory.id, memory.id) for memory in (each.newer, each.older))
-            pairs.append(Pair(one, other, each.hint))
+            pairs.append(SuspectPair(one, other, each.hint))
         return pairs
 
     async def release(self, key: str, reason: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
-class Hit:
+class ShownNote:
     """One note as it was shown.
 
     Attributes:
@@ -25,15 +25,15 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Recalled:
+class RecallAnswer:
     """The answer to a question; `declined` says that what was asked is not in memory."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[ShownNote, ...] = ()
     declined: bool = False
 
 
 @dataclass(frozen=True)
-class Pair:
+class SuspectPair:
     """Two notes that need a look; the hints `entailment` and `neutral` wave it through.
 
     `is_similar` is True for notes that are only listed as similar: nothing says that they conflict.
@@ -46,7 +46,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteAnswer:
     """Answer to a write.
 
     Attributes:
@@ -58,12 +58,12 @@ class Written:
 
     matched: str | None = None
     released: bool = False
-    suspects: tuple[Pair, ...] = ()
+    suspects: tuple[SuspectPair, ...] = ()
     similar: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Abilities:
+class SystemAbilities:
     """Abilities of a system; a family that needs more counts as failed."""
 
     suspects: bool = False
@@ -71,31 +71,31 @@ class Abilities:
     temporal: bool = True
 
 
-class System(Protocol):
+class MemorySystem(Protocol):
     """A memory as a world sees it; keys are the world's own."""
 
-    async def inscribe(self, record: dict[str, Any], mode: str) -> Written:
+    async def inscribe(self, record: dict[str, Any], mode: str) -> WriteAnswer:
         """Store a note."""
 
     async def link(self, start: str, end: str, verb: str) -> None:
         """Link one note to another."""
 
-    async def supersede(self, old: str, new: dict[str, Any]) -> Written:
+    async def supersede(self, old: str, new: dict[str, Any]) -> WriteAnswer:
         """Replace a note."""
 
     async def settle(self) -> None:
         """Finish what is under way."""
 
-    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> Recalled:
+    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> RecallAnswer:
         """Search; `window` is half open."""
 
-    async def recall_path(self, path: str, k: int) -> Recalled:
+    async def recall_path(self, path: str, k: int) -> RecallAnswer:
         """Search by the path of a file."""
 
     async def lineage(self, key: str) -> list[str] | None:
         """Return the replaced notes, or None if a system keeps no history."""
 
-    async def suspects(self) -> list[Pair]:
+    async def suspects(self) -> list[SuspectPair]:
         """Return the pairs that need a look."""
 
     async def release(self, key: str, reason: str) -> None:
@@ -106,7 +106,7 @@ class System(Protocol):
 
 
 @dataclass
-class Replies:
+class SystemReplies:
     """Answers of a system to one world, by step ID.
 
     Attributes:
@@ -114,22 +114,22 @@ class Replies:
         standing_tokens: Of the text that stands in every prompt.
     """
 
-    recalled: dict[str, Recalled] = field(default_factory=dict)
-    written: dict[str, Written] = field(default_factory=dict)
+    recalled: dict[str, RecallAnswer] = field(default_factory=dict)
+    written: dict[str, WriteAnswer] = field(default_factory=dict)
     lineage: dict[str, list[str] | None] = field(default_factory=dict)
-    queue: list[Pair] = field(default_factory=list)
+    queue: list[SuspectPair] = field(default_factory=list)
     standing_tokens: int = 0
 
 
-async def replay(world: dict[str, Any], system: System) -> Replies:
+async def replay(world: dict[str, Any], system: MemorySystem) -> SystemReplies:
     """Tell a system all that a world has to tell, in order, and keep its replies."""
-    replies = Replies()
+    replies = SystemReplies()
     for step in world["ops"]:
         await _step(step, system, replies)
     return replies
 
 
-async def _step(step: dict[str, Any], system: System, replies: Replies) -> None:
+async def _step(step: dict[str, Any], system: MemorySystem, replies: SystemReplies) -> None:
     name = step.get("id", "")
     match step["op"]:
         case "inscribe":
@@ -153,7 +153,7 @@ async def _step(step: dict[str, Any], system: System, replies: Replies) -> None:
             await _told(step, system)
 
 
-async def _told(step: dict[str, Any], system: System) -> None:
+async def _told(step: dict[str, Any], system: MemorySystem) -> None:
     """Apply a step without an answer."""
     match step["op"]:
         case "link":

@@ -31,8 +31,8 @@ from amplifier_module_hooks_memory_capture import mount as mount_capture
 from amplifier_module_hooks_memory_ingestion import mount as mount_ingestion
 from benchmarks.harness import build_parser, draw_lines, print_report
 from benchmarks.latency.data import (
-    Figure,
-    Ratio,
+    BenchmarkFigure,
+    FigureRatio,
     amount,
     figure,
     fill,
@@ -65,7 +65,7 @@ _DRAWN: Final = (
 )
 
 
-def measure_once(rounds: int) -> list[Figure]:
+def measure_once(rounds: int) -> list[BenchmarkFigure]:
     """Measure what does not depend on the number of memories."""
     embedder = LocalEmbedder()
     started = time.perf_counter()
@@ -85,7 +85,7 @@ def measure_once(rounds: int) -> list[Figure]:
     return figures
 
 
-async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
+async def measure_hooks(root: Path, rounds: int) -> list[BenchmarkFigure]:
     """Measure what each of two modules adds to a prompt, a tool's answer and the end of a turn."""
     ingesting = {"observe_tools": ["bash"], "embedder": "none"}
     return [
@@ -94,7 +94,9 @@ async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
     ]
 
 
-async def _measure_hooks(name: str, mount: Callable[..., Any], config: dict[str, Any], rounds: int) -> list[Figure]:
+async def _measure_hooks(
+    name: str, mount: Callable[..., Any], config: dict[str, Any], rounds: int
+) -> list[BenchmarkFigure]:
     """Measure the time inside the handlers of a module."""
     handlers: dict[str, list[Any]] = {}
     coordinator = MockCoordinator()
@@ -103,7 +105,7 @@ async def _measure_hooks(name: str, mount: Callable[..., Any], config: dict[str,
     context = MockContextManager()
     await coordinator.mount("context", context)
 
-    class Listening:
+    class ListeningCoordinator:
         """The coordinator, with an eye on who registers for what."""
 
         def __getattr__(self, name: str) -> Any:
@@ -115,7 +117,7 @@ async def _measure_hooks(name: str, mount: Callable[..., Any], config: dict[str,
             handlers.setdefault(event, []).append(handler)
             return register(event, handler, **options)
 
-    cleanup = await mount(Listening(), config)
+    cleanup = await mount(ListeningCoordinator(), config)
     rng, figures = random.Random(5), []
     for event in ("prompt:submit", "tool:post", "orchestrator:complete"):
         samples = []
@@ -133,7 +135,7 @@ async def _measure_hooks(name: str, mount: Callable[..., Any], config: dict[str,
     return figures
 
 
-def floor_append(root: Path, rounds: int) -> Figure:
+def floor_append(root: Path, rounds: int) -> BenchmarkFigure:
     """Measure what no store can be faster than: appending 1 kB and syncing it."""
     descriptor = os.open(root / "floor", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -146,7 +148,7 @@ def floor_append(root: Path, rounds: int) -> Figure:
     return figure("floor: append and fsync", 0, samples)
 
 
-def measure_growing(root: Path, size: int, rounds: int, seconds: float) -> list[Figure]:
+def measure_growing(root: Path, size: int, rounds: int, seconds: float) -> list[BenchmarkFigure]:
     """Measure an agent that grows into the engine, first answers, and what stands beside, each in its own process."""
     figures = _child("benchmarks.latency.growing_store", root, size, rounds)
     for way, what in (("words", "process start to first answer"), ("hybrid", "process start to first hybrid answer")):
@@ -154,14 +156,14 @@ def measure_growing(root: Path, size: int, rounds: int, seconds: float) -> list[
     return figures + _child("benchmarks.latency.peers", root, size, rounds, seconds)
 
 
-def _child(module: str, *arguments: object) -> list[Figure]:
+def _child(module: str, *arguments: object) -> list[BenchmarkFigure]:
     command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
-    return [Figure(**item) for item in json.loads(output.splitlines()[-1])]
+    return [BenchmarkFigure(**item) for item in json.loads(output.splitlines()[-1])]
 
 
-def ratios(figures: list[Figure]) -> list[Ratio]:
+def ratios(figures: list[BenchmarkFigure]) -> list[FigureRatio]:
     """Compare medians of one run with each other."""
     p50 = {(item.what, item.size): item.p50 for item in figures}
     found = []
@@ -179,15 +181,15 @@ def ratios(figures: list[Figure]) -> list[Ratio]:
         ]
         for what, one, other, promise in wanted:
             if p50.get((one, size)) and p50.get((other, size)):
-                found.append(Ratio(what, size, round(p50[one, size] / p50[other, size], 2), **promise))
+                found.append(FigureRatio(what, size, round(p50[one, size] / p50[other, size], 2), **promise))
         if (hybrid, size) in p50:
             extra = p50[hybrid, size] - p50[dense, size]
             limit = {5_000: 3.0, 100_000: 8.0}.get(size)
-            found.append(Ratio("text and ranking add, ms", size, round(extra, 2), at_most=limit))
+            found.append(FigureRatio("text and ranking add, ms", size, round(extra, 2), at_most=limit))
     return found
 
 
-def table(figures: list[Figure], compared: list[Ratio]) -> str:
+def table(figures: list[BenchmarkFigure], compared: list[FigureRatio]) -> str:
     """Return the figures for people."""
     lines = [f"{'what':<66}{'memories':>9}{'p50':>11}{'p95':>11}{'unit':>6}{'budget':>8}"]
     for item in figures:
@@ -205,8 +207,8 @@ def table(figures: list[Figure], compared: list[Ratio]) -> str:
     return "\n".join(lines)
 
 
-def _verdict(item: Figure | Ratio) -> str:
-    if isinstance(item, Figure) and item.budget is None:
+def _verdict(item: BenchmarkFigure | FigureRatio) -> str:
+    if isinstance(item, BenchmarkFigure) and item.budget is None:
         return ""
     return "  kept" if item.kept else "  MISSED"
 

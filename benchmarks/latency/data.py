@@ -36,7 +36,7 @@ _IN_A_LINE: Final = 200
 
 
 @dataclass(frozen=True)
-class Figure:
+class BenchmarkFigure:
     """One measurement: median and 95th percentile, and the budget for the latter, if there is one."""
 
     what: str
@@ -53,7 +53,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Ratio:
+class FigureRatio:
     """Ratio of two medians of one run, with its promised bound."""
 
     what: str
@@ -70,15 +70,15 @@ class Ratio:
         )
 
 
-def figure(what: str, size: int, seconds: list[float], budget_ms: float | None = None) -> Figure:
+def figure(what: str, size: int, seconds: list[float], budget_ms: float | None = None) -> BenchmarkFigure:
     """Sum up samples in seconds; the figure is in milliseconds."""
     p95 = get_percentile(seconds, 0.95)
-    return Figure(what, size, round(statistics.median(seconds) * 1000, 3), round(p95 * 1000, 3), budget_ms)
+    return BenchmarkFigure(what, size, round(statistics.median(seconds) * 1000, 3), round(p95 * 1000, 3), budget_ms)
 
 
-def amount(what: str, size: int, value: float, unit: str, budget: float | None = None) -> Figure:
+def amount(what: str, size: int, value: float, unit: str, budget: float | None = None) -> BenchmarkFigure:
     """Note one number that is no latency."""
-    return Figure(what, size, round(value, 3), round(value, 3), budget, unit)
+    return BenchmarkFigure(what, size, round(value, 3), round(value, 3), budget, unit)
 
 
 def sampled(call: Callable[[], object], rounds: int) -> list[float]:
@@ -138,6 +138,6 @@ def fill(root: Path, size: int) -> None:
     cache.close()
 
 
-def points_of(figures: list[Figure], what: str) -> list[tuple[float, float]]:
+def points_of(figures: list[BenchmarkFigure], what: str) -> list[tuple[float, float]]:
     """Return number of memories and median of each figure of a name."""
     return sorted((item.size, item.p50) for item in figures if item.what == what)

@@ -26,7 +26,7 @@ from agent_memory.index import ExactCosines
 from agent_memory.memories import MigratableStorage
 from benchmarks.harness import await_calls, read_memory
 from benchmarks.latency.data import (
-    Figure,
+    BenchmarkFigure,
     amount,
     asked,
     figure,
@@ -52,7 +52,7 @@ FILTERS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-class Ticker(threading.Thread):
+class LateTicker(threading.Thread):
     """Wants to wake up every 2 ms and remembers by how much it was late: what the interpreter lock costs others."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Ticker(threading.Thread):
         return self.late
 
 
-class Agent:
+class GrowingAgent:
     """Searches with given query vectors, and by text.
 
     Args:
@@ -87,7 +87,7 @@ class Agent:
     def __init__(self, root: Path, size: int, rounds: int) -> None:
         self.storage = MigratableStorage(AGENT, root)
         self.size, self.rounds = size, rounds
-        self.figures: list[Figure] = []
+        self.figures: list[BenchmarkFigure] = []
         self._vectors = queries(size, rounds)
         self._rng = random.Random(1)
         self._next = 0
@@ -130,11 +130,11 @@ class Agent:
 
     async def migrate(self, budget: float | None) -> None:
         """Build the index while searches go on; measure how long it takes and what it costs the others."""
-        calm = Ticker()
+        calm = LateTicker()
         calm.start()
         await asyncio.sleep(2)
         self.figures.append(_worst("longest stall, nothing is built", self.size, calm.stop()))
-        ticker, builder = Ticker(), _Builder()
+        ticker, builder = LateTicker(), _BuilderMemory()
         ticker.start()
         began = time.perf_counter()
         migrating = asyncio.ensure_future(self.storage.migrate(builder.heard))
@@ -157,7 +157,7 @@ class Agent:
             _worst("longest stall, while the index is built", self.size, ticker.stop(), 50),
         ]
 
-    def recall(self) -> Figure:
+    def recall(self) -> BenchmarkFigure:
         """Compare the engine's ten nearest with the exact ones."""
         found = wanted = 0
         for _ in range(min(100, self.rounds)):
@@ -169,7 +169,7 @@ class Agent:
             wanted += len(exact)
         return amount("recall@10 of the engine against exact", self.size, found / wanted, "share")
 
-    def memory(self) -> list[Figure]:
+    def memory(self) -> list[BenchmarkFigure]:
         """Return the peak memory of this process and of the shard's holder."""
         client = self.index.engine
         holder = read_memory(client.pid, "VmHWM") if isinstance(client, EngineClient) else 0.0
@@ -185,7 +185,7 @@ class Agent:
         ]
 
 
-class _Builder:
+class _BuilderMemory:
     """Looks at how much memory the builder has taken, whenever it says something."""
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class _Builder:
                 self.peak = max(self.peak, read_memory(status.parent.name, "VmHWM"))
 
 
-def _worst(what: str, size: int, late: list[float], budget_ms: float | None = None) -> Figure:
+def _worst(what: str, size: int, late: list[float], budget_ms: float | None = None) -> BenchmarkFigure:
     return amount(what, size, 1000 * max(late), "ms", budget_ms)
 
 
@@ -215,7 +215,7 @@ def _seconds_for(size: int) -> float | None:
 async def main() -> None:
     """Measure and print."""
     root, size, rounds = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    agent = Agent(root, size, rounds)
+    agent = GrowingAgent(root, size, rounds)
     large = size >= _LARGE
     await agent.storage.prepare(None)
     await agent.measure("before the index is built", _BUDGET_BUILDING if large else _BUDGET)

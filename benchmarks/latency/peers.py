@@ -23,7 +23,7 @@ from agent_memory.engines.shard import Shard
 from agent_memory.engines.shard_process import PayloadConditions
 from agent_memory.files.layout import folder_of
 from agent_memory.store.shards import Shards
-from benchmarks.latency.data import Figure, amount, figure, memories, sampled
+from benchmarks.latency.data import BenchmarkFigure, amount, figure, memories, sampled
 from benchmarks.latency.first_search import first_answer
 from benchmarks.latency.vectors import AGENT, queries, vectors
 
@@ -37,7 +37,7 @@ _IN_A_CALL: Final = 500
 _DECISION: Final = PayloadConditions(facets=["category=decision"])
 
 
-def numpy_figures(size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[Figure]:
+def numpy_figures(size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[BenchmarkFigure]:
     """Measure the product of a matrix and a vector, in one thread, and the same with the best sorted."""
     matrix = vectors(size)
 
@@ -52,7 +52,7 @@ def numpy_figures(size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) 
     ]
 
 
-def engine_figures(root: Path, size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[Figure]:
+def engine_figures(root: Path, size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[BenchmarkFigure]:
     """Measure the shard in use, opened in this process."""
     shards = Shards(folder_of(AGENT, root))
     name = shards.active()[1]
@@ -71,7 +71,7 @@ def engine_figures(root: Path, size: int, rounds: int, asked: Iterator[NDArray[n
 
 def local_mode_figures(
     root: Path, size: int, rounds: int, seconds: float, asked: Iterator[NDArray[np.float32]]
-) -> list[Figure]:
+) -> list[BenchmarkFigure]:
     """Measure QdrantClient's local mode, if it can be filled in time."""
     if find_spec("qdrant_client") is None:
         return []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from agent_memory.embeddings import Embedder
-    from benchmarks.retrieval.data import Group
+    from benchmarks.retrieval.data import QuestionGroup
 
 _UNANSWERABLE: Final = Path(__file__).with_name("unanswerable.json")
 _FORMS: Final = (NAME, "none", OBSERVATIONS)
@@ -74,7 +74,7 @@ def main() -> int:
     return 0
 
 
-def _load_sets(args: Any) -> Iterator[tuple[str, list[Group]]]:
+def _load_sets(args: Any) -> Iterator[tuple[str, list[QuestionGroup]]]:
     for form in _FORMS if args.locomo else ():
         yield f"{args.locomo.stem} {form}", load_locomo(args.locomo, [], "turn", form)
     for path in args.jsonl:
@@ -82,7 +82,7 @@ def _load_sets(args: Any) -> Iterator[tuple[str, list[Group]]]:
             yield f"{path.stem} {form}".strip(), load_jsonl(path, form or NAME)
 
 
-async def _ask(name: str, groups: list[Group], embedder: Embedder | None) -> list[GradedAnswer]:
+async def _ask(name: str, groups: list[QuestionGroup], embedder: Embedder | None) -> list[GradedAnswer]:
     frames = json.loads(_UNANSWERABLE.read_text("utf-8"))
     settings, answers = ServiceSettings.model_validate({} if embedder else {"embedder": "none"}), []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
@@ -99,7 +99,7 @@ async def _ask(name: str, groups: list[Group], embedder: Embedder | None) -> lis
 
 
 def _list_questions(
-    group: Group, following: Group, frames: dict[str, Any]
+    group: QuestionGroup, following: QuestionGroup, frames: dict[str, Any]
 ) -> Iterator[tuple[str, str, Sequence[str], Any]]:
     """Yield kind, text, right answers and moment of each question."""
     for query in group.queries:

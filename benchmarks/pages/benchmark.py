@@ -34,7 +34,7 @@ from agent_memory.knowledge.topics.page import Page
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
 from benchmarks.harness import build_parser
-from benchmarks.pages.data import Talk, load_requests, load_talks
+from benchmarks.pages.data import PagedTalk, load_requests, load_talks
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.pages.assignment import Embed
@@ -45,7 +45,7 @@ _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
-class World:
+class TopicWorld:
     """A topic whose items come and go."""
 
     waiting: list[TopicItem]
@@ -73,7 +73,7 @@ class World:
         return self.chance.sample(sorted(self.live.values(), key=lambda item: item.id), min(most, len(self.live)))
 
 
-def rewritten(world: World, title: str, rounds: int, folder: Path) -> Counter[str]:
+def rewritten(world: TopicWorld, title: str, rounds: int, folder: Path) -> Counter[str]:
     """Make one page anew `rounds` times and return the counts."""
     files, counts, rendered, own = TopicFiles(folder), Counter[str](), Page(title), list[str]()
     page = rendered
@@ -107,7 +107,7 @@ def rewritten(world: World, title: str, rounds: int, folder: Path) -> Counter[st
     return counts
 
 
-def _look(files: TopicFiles, world: World, own: list[str], counts: Counter[str]) -> None:
+def _look(files: TopicFiles, world: TopicWorld, own: list[str], counts: Counter[str]) -> None:
     """Count what is wrong on the page as it lies there."""
     saved = files.read("topic")
     assert saved is not None
@@ -123,7 +123,7 @@ def _look(files: TopicFiles, world: World, own: list[str], counts: Counter[str])
     counts["too long"] += sum(count_tokens(part) > MAX_TOKENS and len(part.claims) > 1 for part in split(page))
 
 
-def pages_of(talk: Talk, rounds: int, seed: int) -> Counter[str]:
+def pages_of(talk: PagedTalk, rounds: int, seed: int) -> Counter[str]:
     """Return the counts over the pages of all speakers of a conversation."""
     total = Counter[str]()
     for name, items in talk.speakers.items():
@@ -131,7 +131,7 @@ def pages_of(talk: Talk, rounds: int, seed: int) -> Counter[str]:
         waiting = list(items)
         chance.shuffle(waiting)
         with tempfile.TemporaryDirectory() as folder:
-            total += rewritten(World(waiting, dict(talk.texts), chance), name, rounds, Path(folder))
+            total += rewritten(TopicWorld(waiting, dict(talk.texts), chance), name, rounds, Path(folder))
         total["pages"] += 1
     return total
 

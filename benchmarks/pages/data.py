@@ -27,7 +27,7 @@ _CATCH_ALL: Final = frozenset({"small_talk", "meta"})
 
 
 @dataclass
-class Talk:
+class PagedTalk:
     """A conversation: the statements of each speaker as items, and the texts of its turns."""
 
     name: str
@@ -35,13 +35,13 @@ class Talk:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def load_talks(path: Path) -> list[Talk]:
+def load_talks(path: Path) -> list[PagedTalk]:
     """Return the conversations of LoCoMo."""
     return [_talk(data) for data in json.loads(path.read_text("utf-8"))]
 
 
-def _talk(data: dict[str, Any]) -> Talk:
-    talk = Talk(data["sample_id"])
+def _talk(data: dict[str, Any]) -> PagedTalk:
+    talk = PagedTalk(data["sample_id"])
     speakers = data["conversation"]["speaker_a"], data["conversation"]["speaker_b"]
     resource, label = derived_id("res-", talk.name), f"conversation of {speakers[0]} and {speakers[1]}"
     for session in filter(_SESSION.fullmatch, data["conversation"]):

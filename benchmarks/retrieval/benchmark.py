@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from benchmarks.retrieval.data import Group
+    from benchmarks.retrieval.data import QuestionGroup
     from benchmarks.retrieval.report import Report
 
 _ALL: Final = "all"
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[Group]]]:
+def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[QuestionGroup]]]:
     """Yield each set in each form, and what to say of it."""
     wanted = [*FORMS, OBSERVATIONS] if args.form == _ALL else args.form.split(",")
     unknown = set(wanted) - {*FORMS, OBSERVATIONS}
@@ -118,7 +118,9 @@ def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[Group
             yield {"set": path.name, "form": _AS_IT_IS, "unit": "line", **how}, load_jsonl(path)
 
 
-def _measured(sets: list[tuple[dict[str, str], list[Group]]], args: argparse.Namespace, ks: list[int]) -> list[Report]:
+def _measured(
+    sets: list[tuple[dict[str, str], list[QuestionGroup]]], args: argparse.Namespace, ks: list[int]
+) -> list[Report]:
     embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
     try:
         return [

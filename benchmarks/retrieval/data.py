@@ -24,7 +24,7 @@ _UNDATED: Final = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Item:
+class SetItem:
     """One memory to store; `session` is empty when nothing says in which session it was made."""
 
     key: str
@@ -35,7 +35,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Query:
+class SetQuery:
     """One question.
 
     Attributes:
@@ -54,7 +54,7 @@ class Query:
 
 
 @dataclass
-class Group:
+class QuestionGroup:
     """Memories of one agent and the questions asked of it.
 
     Attributes:
@@ -66,9 +66,9 @@ class Group:
     """
 
     name: str
-    items: list[Item] = field(default_factory=list)
-    queries: list[Query] = field(default_factory=list)
-    unanswerable: list[Query] = field(default_factory=list)
+    items: list[SetItem] = field(default_factory=list)
+    queries: list[SetQuery] = field(default_factory=list)
+    unanswerable: list[SetQuery] = field(default_factory=list)
     skipped: int = 0
     cut: int = 0
 
@@ -80,7 +80,7 @@ class Group:
     def add(self, key: str, text: str, when: datetime, session: str, category: str = "note") -> None:
         """Add a memory, cut to what one may hold."""
         self.cut += len(text) > MAX_CHARS
-        self.items.append(Item(key, text[:MAX_CHARS], when, session, category))
+        self.items.append(SetItem(key, text[:MAX_CHARS], when, session, category))
 
     def ask(
         self, text: str, gold: Collection[str], category: str, stale: Iterable[str] = (), now: datetime | None = None
@@ -88,7 +88,7 @@ class Group:
         """Add a question, unless none of its evidence is here."""
         known = {item.key for item in self.items}
         found = tuple(dict.fromkeys(key for key in gold if key in known))
-        query = Query(text, found, category, tuple(key for key in stale if key in known), now)
+        query = SetQuery(text, found, category, tuple(key for key in stale if key in known), now)
         if found:
             self.queries.append(query)
         elif gold:
@@ -97,7 +97,9 @@ class Group:
             self.unanswerable.append(query)
 
 
-def load_locomo(path: Path, wanted: Collection[str], unit: Literal["turn", "session"], form: str = NAME) -> list[Group]:
+def load_locomo(
+    path: Path, wanted: Collection[str], unit: Literal["turn", "session"], form: str = NAME
+) -> list[QuestionGroup]:
     """Read LoCoMo conversations.
 
     Args:
@@ -118,8 +120,8 @@ def load_locomo(path: Path, wanted: Collection[str], unit: Literal["turn", "sess
     return [_conversation(conversation, unit, form) for conversation in chosen]
 
 
-def _conversation(data: dict[str, Any], unit: Literal["turn", "session"], form: str) -> Group:
-    group = Group(data["sample_id"])
+def _conversation(data: dict[str, Any], unit: Literal["turn", "session"], form: str) -> QuestionGroup:
+    group = QuestionGroup(data["sample_id"])
     drawn: dict[str, list[str]] = defaultdict(list)  # evidence -> keys of the facts drawn from it
     for number in sorted(int(match[1]) for key in data["conversation"] if (match := _SESSION.fullmatch(key))):
         if form == OBSERVATIONS:
@@ -137,7 +139,9 @@ def _conversation(data: dict[str, Any], unit: Literal["turn", "session"], form: 
     return group
 
 
-def _add_turns(group: Group, data: dict[str, Any], number: int, unit: Literal["turn", "session"], form: str) -> None:
+def _add_turns(
+    group: QuestionGroup, data: dict[str, Any], number: int, unit: Literal["turn", "session"], form: str
+) -> None:
     session, when = _about(group, data, number)
     turns = [(turn["dia_id"], _turn(turn, when, form)) for turn in data["conversation"][f"session_{number}"]]
     if unit == "turn":
@@ -147,7 +151,7 @@ def _add_turns(group: Group, data: dict[str, Any], number: int, unit: Literal["t
         group.add(f"D{number}", "\n".join(text for _, text in turns), when, session)
 
 
-def _add_facts(group: Group, data: dict[str, Any], number: int, drawn: dict[str, list[str]]) -> None:
+def _add_facts(group: QuestionGroup, data: dict[str, Any], number: int, drawn: dict[str, list[str]]) -> None:
     session, when = _about(group, data, number)
     told = data.get("observation", {}).get(f"session_{number}_observation", {})
     for fact, evidence in (pair for of_one in told.values() for pair in of_one):
@@ -157,7 +161,7 @@ def _add_facts(group: Group, data: dict[str, Any], number: int, drawn: dict[str,
             drawn[each].append(key)
 
 
-def _about(group: Group, data: dict[str, Any], number: int) -> tuple[str, datetime]:
+def _about(group: QuestionGroup, data: dict[str, Any], number: int) -> tuple[str, datetime]:
     return f"{group.name}-session-{number}", _moment(data["conversation"][f"session_{number}_date_time"])
 
 
@@ -166,7 +170,7 @@ def _turn(turn: dict[str, Any], when: datetime, form: str) -> str:
     return FORMS[form](turn["speaker"], turn["text"] + (f" [{caption}]" if caption else ""), when)
 
 
-def load_jsonl(path: Path, form: str = NAME) -> list[Group]:
+def load_jsonl(path: Path, form: str = NAME) -> list[QuestionGroup]:
     """Read a set of JSON lines.
 
     Each line is `{"type": "memory", "id", "text", "group", "date"?, "session"?, "speaker"?, "category"?}` or
@@ -178,7 +182,7 @@ def load_jsonl(path: Path, form: str = NAME) -> list[Group]:
     Raises:
         ValueError: A line is of neither type, or a date cannot be read; names the line.
     """
-    groups: dict[str, Group] = {}
+    groups: dict[str, QuestionGroup] = {}
     queries: list[dict[str, Any]] = []
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -198,16 +202,16 @@ def load_jsonl(path: Path, form: str = NAME) -> list[Group]:
         name = str(row.get("group", ""))
         gold, stale = ([str(key) for key in row.get(field, ())] for field in ("gold", "stale"))
         now = _moment(str(row["now"])) if row.get("now") else None
-        group = groups.setdefault(name, Group(name))
+        group = groups.setdefault(name, QuestionGroup(name))
         group.ask(row["text"], gold, str(row.get("category", "all")), stale, now)
     return list(groups.values())
 
 
-def _add(groups: dict[str, Group], row: dict[str, Any], form: str) -> None:
+def _add(groups: dict[str, QuestionGroup], row: dict[str, Any], form: str) -> None:
     name, date, speaker = str(row.get("group", "")), row.get("date"), row.get("speaker")
     when = _moment(str(date)) if date else _UNDATED
     text = FORMS[form](speaker, row["text"], when) if speaker else row["text"]
-    group = groups.setdefault(name, Group(name))
+    group = groups.setdefault(name, QuestionGroup(name))
     group.add(str(row["id"]), text, when, str(row.get("session", "")), str(row.get("category", "note")))
 
 

@@ -14,7 +14,7 @@ from agent_memory.language.words import STOP_WORDS, stem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.retrieval.data import Item
+    from benchmarks.retrieval.data import SetItem
 
 DEPTH: Final = 100  # how far down a ranking is read: the product's own highest limit
 _RESAMPLES: Final = 4_000
@@ -22,20 +22,20 @@ _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AnswerRanks:
     """Ranks of the answers to one question, from 0; None beyond 100."""
 
     category: str
     ranks: tuple[int | None, ...]
 
 
-def outcome(ranking: Sequence[str], gold: Sequence[str], category: str) -> Outcome:
+def outcome(ranking: Sequence[str], gold: Sequence[str], category: str) -> AnswerRanks:
     """Look up the answers in a ranking."""
     place = {key: rank for rank, key in reversed(list(enumerate(ranking[:DEPTH])))}
-    return Outcome(category, tuple(place.get(key) for key in gold))
+    return AnswerRanks(category, tuple(place.get(key) for key in gold))
 
 
-def measure(one: Outcome, ks: Sequence[int]) -> dict[str, float]:
+def measure(one: AnswerRanks, ks: Sequence[int]) -> dict[str, float]:
     """Return the metrics of one question.
 
     - `any@k`: 1 if at least one answer is among the first k.
@@ -53,7 +53,7 @@ def measure(one: Outcome, ks: Sequence[int]) -> dict[str, float]:
     return values
 
 
-def table(outcomes: Sequence[Outcome], ks: Sequence[int]) -> dict[str, list[float]]:
+def table(outcomes: Sequence[AnswerRanks], ks: Sequence[int]) -> dict[str, list[float]]:
     """Return each metric's values, one a question, in order."""
     rows = [measure(one, ks) for one in outcomes]
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
@@ -82,10 +82,10 @@ def rejected(answerable: Sequence[float], unanswerable: Sequence[float], kept: f
     return float((np.asarray(unanswerable) < cut).mean())
 
 
-class Reference:
+class Bm25Reference:
     """rank-bm25 over the memories' texts, with Snowball stems and the product's own stop words."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[SetItem]) -> None:
         self._keys = [item.key for item in items]
         self._index = BM25Okapi([_terms(item.text) or [""] for item in items]) if items else None
 

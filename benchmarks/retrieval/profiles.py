@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.index.fusion import WeightedQuestion
 from agent_memory.lifecycle import importance_of
-from benchmarks.retrieval.rivals import Found
+from benchmarks.retrieval.rivals import RankedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,14 +20,14 @@ _RATE: Final = 0.1
 """1 + .1 (importance - .5): .95 to 1.05."""
 
 
-class Profiled(NamedTuple):
+class ProfiledRankings(NamedTuple):
     """The hits of one answer in the orders of the profiles, and the relevance of each, by its key, in `weighted`."""
 
-    rankings: dict[str, Found]
+    rankings: dict[str, RankedKeys]
     relevance: dict[str, float]
 
 
-def profiled(query: str, found: SearchResults, key_of: Mapping[str, str], now: datetime) -> Profiled:
+def profiled(query: str, found: SearchResults, key_of: Mapping[str, str], now: datetime) -> ProfiledRankings:
     """Return one answer in other orders; no memory was given an importance, so all have that of the formula.
 
     Args:
@@ -45,9 +45,9 @@ def profiled(query: str, found: SearchResults, key_of: Mapping[str, str], now: d
         moment = memory.observed_at or memory.timestamp
         weighted[key] = asked.weigh(memory.content, hit.parts, moment, matters).relevance
         important[key] = hit.relevance_score * (1 + _RATE * (matters - 0.5))
-    return Profiled({WEIGHTED: _ordered(weighted), IMPORTANT: _ordered(important)}, weighted)
+    return ProfiledRankings({WEIGHTED: _ordered(weighted), IMPORTANT: _ordered(important)}, weighted)
 
 
-def _ordered(scores: Mapping[str, float]) -> Found:
+def _ordered(scores: Mapping[str, float]) -> RankedKeys:
     best = sorted(scores, key=scores.__getitem__, reverse=True)
-    return Found(best, scores[best[0]] if best else 0.0)
+    return RankedKeys(best, scores[best[0]] if best else 0.0)

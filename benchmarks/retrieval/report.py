@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from benchmarks.retrieval.data import Group
-    from benchmarks.retrieval.metrics import Outcome
-    from benchmarks.retrieval.run import Run
+    from benchmarks.retrieval.data import QuestionGroup
+    from benchmarks.retrieval.metrics import AnswerRanks
+    from benchmarks.retrieval.run import RetrievalRun
 
 Report = dict[str, Any]
 
 
-def report_of(run: Run, groups: Sequence[Group], about: dict[str, str], ks: Sequence[int]) -> Report:
+def report_of(run: RetrievalRun, groups: Sequence[QuestionGroup], about: dict[str, str], ks: Sequence[int]) -> Report:
     """Return all figures of a run; `about` says what was measured."""
     tables = {name: table(outcomes, ks) for name, outcomes in run.outcomes.items()}
     product, rivals = tables[PRODUCT], {name: each for name, each in tables.items() if name != PRODUCT}
@@ -61,7 +61,7 @@ def _summary(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
     }
 
 
-def _parts(labels: Sequence[str], run: Run, ks: Sequence[int]) -> dict[str, dict[str, Any]]:
+def _parts(labels: Sequence[str], run: RetrievalRun, ks: Sequence[int]) -> dict[str, dict[str, Any]]:
     """Return the means of the questions of each label."""
     found: dict[str, dict[str, Any]] = {}
     for label in sorted(set(labels)):
@@ -71,7 +71,7 @@ def _parts(labels: Sequence[str], run: Run, ks: Sequence[int]) -> dict[str, dict
     return found
 
 
-def _means(outcomes: Sequence[Outcome], ks: Sequence[int]) -> dict[str, float]:
+def _means(outcomes: Sequence[AnswerRanks], ks: Sequence[int]) -> dict[str, float]:
     rows = [measure(outcome, ks) for outcome in outcomes]
     return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in rows[0]}
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from agent_memory.language.text_forms import cut_pieces
-from benchmarks.retrieval.metrics import DEPTH, Reference
+from benchmarks.retrieval.metrics import DEPTH, Bm25Reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.embeddings import Embedder
-    from benchmarks.retrieval.data import Item
+    from benchmarks.retrieval.data import SetItem
 
 BM25: Final = "BM25"
 MINILM: Final = "MiniLM"
@@ -23,14 +23,14 @@ RRF: Final = "RRF"
 _RRF_K: Final = 60
 
 
-class Found(NamedTuple):
+class RankedKeys(NamedTuple):
     """A ranking: keys, best first, at most 100, and the number of the first, 0 where nothing is found."""
 
     keys: list[str]
     top: float
 
 
-class Rivals:
+class RivalRankings:
     """Three rankings of one group's texts.
 
     `BM25` is rank-bm25 with Snowball stems and the product's stop words. `MiniLM` is the cosine with the nearest of a
@@ -41,8 +41,8 @@ class Rivals:
         embedder: Makes vectors; None leaves out what needs them.
     """
 
-    def __init__(self, items: Sequence[Item], embedder: Embedder | None) -> None:
-        self._words = Reference(items)
+    def __init__(self, items: Sequence[SetItem], embedder: Embedder | None) -> None:
+        self._words = Bm25Reference(items)
         self._keys = [item.key for item in items]
         self._embedder = embedder if items else None
         if self._embedder is not None:
@@ -50,22 +50,22 @@ class Rivals:
             self._begins = np.cumsum([0, *map(len, pieces[:-1])])
             self._vectors = self._embedder.embed_documents([text for texts in pieces for text in texts])
 
-    def search(self, query: str) -> dict[str, Found]:
+    def search(self, query: str) -> dict[str, RankedKeys]:
         """Return the ranking of each rival."""
         words = self._words.scored(query)
-        found = {BM25: Found([key for key, _ in words], words[0][1] if words else 0.0)}
+        found = {BM25: RankedKeys([key for key, _ in words], words[0][1] if words else 0.0)}
         if self._embedder is not None:
             cosines = np.maximum.reduceat(self._vectors @ self._embedder.embed_query(query), self._begins)
             order = np.argsort(-cosines, kind="stable")[:DEPTH]
-            found[MINILM] = Found([self._keys[at] for at in order], float(cosines[order[0]]))
+            found[MINILM] = RankedKeys([self._keys[at] for at in order], float(cosines[order[0]]))
             found[RRF] = _joined([found[BM25].keys, found[MINILM].keys])
         return found
 
 
-def _joined(rankings: Sequence[Sequence[str]]) -> Found:
+def _joined(rankings: Sequence[Sequence[str]]) -> RankedKeys:
     scores: Counter[str] = Counter()
     for ranking in rankings:
         for rank, key in enumerate(ranking, 1):
             scores[key] += 1 / (_RRF_K + rank)  # type: ignore[assignment]  # a Counter may hold any number
     best = scores.most_common(DEPTH)
-    return Found([key for key, _ in best], best[0][1] if best else 0.0)
+    return RankedKeys([key for key, _ in best], best[0][1] if best else 0.0)

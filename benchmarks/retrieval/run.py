@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory import storage as backends
 from agent_memory.settings import ServiceSettings
 from benchmarks.harness import ManualClock, seal_by_hand
-from benchmarks.retrieval.metrics import DEPTH, Outcome, outcome
+from benchmarks.retrieval.metrics import DEPTH, AnswerRanks, outcome
 from benchmarks.retrieval.profiles import profiled
-from benchmarks.retrieval.rivals import Found, Rivals
+from benchmarks.retrieval.rivals import RankedKeys, RivalRankings
 from benchmarks.retrieval.sealed import filled
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.storage import FileStorage, MemoryStorage
-    from benchmarks.retrieval.data import Group, Query
+    from benchmarks.retrieval.data import QuestionGroup, SetQuery
 
 PRODUCT: Final = "product"
 
 
 @dataclass
-class Run:
+class RetrievalRun:
     """Figures of a run.
 
     Attributes:
@@ -42,7 +42,7 @@ class Run:
         milliseconds: What its searches took.
     """
 
-    outcomes: dict[str, list[Outcome]] = field(default_factory=lambda: defaultdict(list))
+    outcomes: dict[str, list[AnswerRanks]] = field(default_factory=lambda: defaultdict(list))
     groups: list[str] = field(default_factory=list)
     tops: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     unanswerable: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -53,18 +53,20 @@ class Run:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AskedGroup:
     """A group whose memories are stored, with all that its questions are asked of."""
 
-    run: Run
-    group: Group
+    run: RetrievalRun
+    group: QuestionGroup
     storage: MemoryStorage
     key_of: Mapping[str, str]
     clock: ManualClock
-    rivals: Rivals
+    rivals: RivalRankings
 
 
-async def measure(groups: Sequence[Group], backend: str, embedder: Embedder | None, sealed: str = "none") -> Run:
+async def measure(
+    groups: Sequence[QuestionGroup], backend: str, embedder: Embedder | None, sealed: str = "none"
+) -> RetrievalRun:
     """Store each group as an agent of its own in a temporary folder, and ask its questions.
 
     Args:
@@ -73,7 +75,7 @@ async def measure(groups: Sequence[Group], backend: str, embedder: Embedder | No
         embedder: None finds by words alone.
         sealed: One of `sealed.WAYS`; others than `none` with the backend `file` alone.
     """
-    run = Run()
+    run = RetrievalRun()
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
     # By name: the vector backend comes with the engine.
     kind: type[FileStorage] = getattr(backends, "FileStorage" if backend == "file" else "VectorStorage")
@@ -83,13 +85,15 @@ async def measure(groups: Sequence[Group], backend: str, embedder: Embedder | No
             opened = partial(kind, f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)
             storage, key_of = await filled(opened, group.items, sealed, embedder.identity if embedder else None)
             try:
-                await _measure_group(_Asked(run, group, storage, key_of, clock, Rivals(group.items, embedder)))
+                await _measure_group(
+                    _AskedGroup(run, group, storage, key_of, clock, RivalRankings(group.items, embedder))
+                )
             finally:
                 await storage.close()
     return run
 
 
-async def _measure_group(asked: _Asked) -> None:
+async def _measure_group(asked: _AskedGroup) -> None:
     run, group = asked.run, asked.group
     for query in [*group.queries, *group.unanswerable]:
         asked.clock.now = query.now or group.now
@@ -97,7 +101,7 @@ async def _measure_group(asked: _Asked) -> None:
         found = await asked.storage.search(query.text, limit=DEPTH)
         run.milliseconds.append(1000 * (time.perf_counter() - began))
         run.modes[found.mode] += 1
-        ours = Found([asked.key_of[one.memory.id] for one in found], _top(found))
+        ours = RankedKeys([asked.key_of[one.memory.id] for one in found], _top(found))
         others = profiled(query.text, found, asked.key_of, asked.clock.now)
         rankings = {PRODUCT: ours, **asked.rivals.search(query.text), **others.rankings}
         run.relevance += [value for key, value in others.relevance.items() if key in query.gold]
@@ -115,7 +119,7 @@ def _top(found: Any) -> float:
     return float(found[0].relevance_score) if len(found) else 0.0
 
 
-def _note(run: Run, name: str, query: Query, ranking: Found) -> None:
+def _note(run: RetrievalRun, name: str, query: SetQuery, ranking: RankedKeys) -> None:
     if not query.gold:
         run.unanswerable[name].append(ranking.top)
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.memories import FileStorage
-    from benchmarks.retrieval.data import Item
+    from benchmarks.retrieval.data import SetItem
 
 WAYS: Final = ("none", "all", "mixed")
 _SHARES: Final = (32 / 63, 40 / 63, 42 / 63)
@@ -24,7 +24,7 @@ _FORGOTTEN: Final = 5
 _CATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-def portions(items: Sequence[Item], way: str) -> list[Sequence[Item]]:
+def portions(items: Sequence[SetItem], way: str) -> list[Sequence[SetItem]]:
     """Return the batches that are sealed, then the unsealed rest.
 
     Args:
@@ -37,7 +37,7 @@ def portions(items: Sequence[Item], way: str) -> list[Sequence[Item]]:
 
 
 async def filled(
-    opened: Callable[[], FileStorage], items: Sequence[Item], way: str, identity: EmbedderIdentity | None
+    opened: Callable[[], FileStorage], items: Sequence[SetItem], way: str, identity: EmbedderIdentity | None
 ) -> tuple[FileStorage, dict[str, str]]:
     """Store memories and seal them; return a storage that is open, and the key of each id.
 
@@ -82,7 +82,7 @@ async def filled(
     return storage, keys
 
 
-def _memory(storage: FileStorage, item: Item, text: str) -> Memory:
+def _memory(storage: FileStorage, item: SetItem, text: str) -> Memory:
     return Memory(
         agent_id=storage.agent_id,
         content=text,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import build_parser
-from benchmarks.reword.reading import Reader, conditions
-from benchmarks.reword.rewording import Frames, names, readings
+from benchmarks.reword.reading import ClaimReader, conditions
+from benchmarks.reword.rewording import RewordingFrames, names, readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")
     args = parser.parse_args()
     world = read_world(args.file)
-    unread = reword(world, Frames(args.frames))
+    unread = reword(world, RewordingFrames(args.frames))
     text = json.dumps(world, ensure_ascii=False)
     data = text.encode()
     args.output.write_bytes(gzip.compress(data, mtime=0) if args.output.suffix == ".gz" else data)
@@ -49,9 +49,9 @@ def read_world(path: Path) -> dict[str, Any]:
     return world
 
 
-def reword(world: dict[str, Any], frames: Frames) -> list[str]:
+def reword(world: dict[str, Any], frames: RewordingFrames) -> list[str]:
     """Rewrite a world in place; return the titles that are of no known form and the answers that were lost."""
-    reader = Reader(conditions([record["body"] for record in _records(world)]))
+    reader = ClaimReader(conditions([record["body"] for record in _records(world)]))
     unread: list[str] = []
     texts: dict[str, str] = {}
     for record in _records(world):

@@ -33,7 +33,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+")
 
 
 @dataclass(frozen=True)
-class Claim:
+class TitleClaim:
     """Claim of a title.
 
     Attributes:
@@ -45,8 +45,8 @@ class Claim:
 
     form: str
     parts: dict[str, str] = field(default_factory=dict)
-    inner: Claim | None = None
-    rest: Claim | None = None
+    inner: TitleClaim | None = None
+    rest: TitleClaim | None = None
 
     @property
     def subject(self) -> str:
@@ -54,7 +54,7 @@ class Claim:
         return self.parts["s"] if self.inner is None else self.inner.subject
 
 
-class Reader:
+class ClaimReader:
     """Reads the titles of one world.
 
     Args:
@@ -64,7 +64,7 @@ class Reader:
     def __init__(self, conditions: set[str]) -> None:
         self._conditions = sorted(conditions, key=len, reverse=True)
 
-    def claim(self, title: str) -> Claim | None:
+    def claim(self, title: str) -> TitleClaim | None:
         """Return the claim of a title, or None if its form is unknown."""
         text = title.strip()
         if found := _first(_READINGS["wrapped"], text):
@@ -73,17 +73,17 @@ class Reader:
             rest = _first(_READINGS["rest"], parts["rest"]) if "rest" in parts else None
             if inner is None or ("rest" in parts and rest is None):
                 return None
-            second = Claim(rest[0], {**rest[1], "s": inner.subject}) if rest else None
-            return Claim(form, inner=inner, rest=second)
+            second = TitleClaim(rest[0], {**rest[1], "s": inner.subject}) if rest else None
+            return TitleClaim(form, inner=inner, rest=second)
         found = _first(_READINGS["claims"], _without_tail(text).rstrip("."))
         if found is None:
             return None
         form, parts = found
         if "slot2" in parts:
             parts["slot"] = parts.pop("slot2")
-        return self._split(Claim(form, parts))
+        return self._split(TitleClaim(form, parts))
 
-    def _split(self, claim: Claim) -> Claim:
+    def _split(self, claim: TitleClaim) -> TitleClaim:
         """Part what it does from when it does so; a fault has `when`, an issue its condition."""
         text = claim.parts.get("both")
         if text is None:
@@ -92,11 +92,11 @@ class Reader:
         for condition in self._conditions:
             if text.endswith(" " + condition):
                 form = "issue" if claim.form == "both" else claim.form
-                return Claim(form, {**parts, "pred": text.removesuffix(" " + condition), "when": condition})
+                return TitleClaim(form, {**parts, "pred": text.removesuffix(" " + condition), "when": condition})
         pred, mark, when = text.partition(" when ")
         if mark:
-            return Claim("fault", {**parts, "pred": pred, "when": "when " + when})
-        return Claim("fault.plain", {**parts, "pred": text})
+            return TitleClaim("fault", {**parts, "pred": pred, "when": "when " + when})
+        return TitleClaim("fault.plain", {**parts, "pred": text})
 
 
 def sentences(body: str) -> list[str]:
@@ -115,7 +115,7 @@ def conditions(bodies: list[str]) -> set[str]:
     return {parts["when"] for hit in found if hit and (parts := hit[1]) and "when" in parts}
 
 
-def plain(claim: Claim) -> Claim:
+def plain(claim: TitleClaim) -> TitleClaim:
     """Return a claim as it stands inside another: without what it has beyond its first form."""
     return replace(claim, form=claim.form.partition(".")[0])
 

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.reword.reading import Claim, carried, sentences
+from benchmarks.reword.reading import TitleClaim, carried, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ _STRESSED_LAST: Final = frozenset(
 )
 
 
-class Frames:
+class RewordingFrames:
     """One rewording.
 
     Args:
@@ -52,7 +52,7 @@ class Frames:
         self.clauses: dict[str, list[str]] = data["clauses"]
         self.body: dict[str, list[str]] = data["body"]
 
-    def note(self, claim: Claim, title: str, body: str, key: str) -> tuple[str, str]:
+    def note(self, claim: TitleClaim, title: str, body: str, key: str) -> tuple[str, str]:
         """Return title and body in other words; the same `key` has the same frame."""
         head, _, lead = self._filled(claim, key).partition(" || ")
         rest = self._body(claim, body)
@@ -60,7 +60,7 @@ class Frames:
         between = "\n" if self.numbers == "split" else " "
         return self._capital(head), between.join(part for part in (self._capital(lead), rest, tail) if part)
 
-    def _filled(self, claim: Claim, key: str) -> str:
+    def _filled(self, claim: TitleClaim, key: str) -> str:
         if claim.inner is None:
             return _pick(self.frames[claim.form], claim.form + key).format_map(self._gaps(claim))
         rest = claim.rest
@@ -71,7 +71,7 @@ class Frames:
         }
         return _pick(self.frames[claim.form], claim.form + key).format_map(gaps)
 
-    def _clause(self, side: str, claim: Claim, key: str) -> str:
+    def _clause(self, side: str, claim: TitleClaim, key: str) -> str:
         kind, _, variant = claim.form.partition(".")
         if kind == "no":
             kind = variant
@@ -79,7 +79,7 @@ class Frames:
             kind = "cause" if "cause" in claim.parts else "fault"
         return _pick(self.clauses[f"{side}.{kind}"], side + key).format_map(self._gaps(claim))
 
-    def _gaps(self, claim: Claim) -> dict[str, str]:
+    def _gaps(self, claim: TitleClaim) -> dict[str, str]:
         parts = dict(claim.parts)
         if "n" in parts:
             parts["value"] = value(int(parts["n"]), parts["unit"], self.numbers)
@@ -90,7 +90,7 @@ class Frames:
             parts["doing"] = ing(parts["do"])
         return parts
 
-    def _body(self, claim: Claim, body: str) -> str:
+    def _body(self, claim: TitleClaim, body: str) -> str:
         """Write each sentence anew: what it carries, or, if nothing, one of the same use; by the words of the body."""
         subject = claim.subject
         gaps = {"s": subject, "c": " ".join(subject.split()[2:])}

@@ -44,7 +44,7 @@ from benchmarks.scale.whole_run import doctor, exporting, sealing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks.latency.data import Figure
+    from benchmarks.latency.data import BenchmarkFigure
 
 SESSIONS: Final = 7
 _PROMPTS: Final = {
@@ -56,7 +56,7 @@ _LATER_PROMPTS: Final = 20
 
 def measure(
     root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed_at: int = SEALED_AT
-) -> Iterator[Figure]:
+) -> Iterator[BenchmarkFigure]:
     """Measure an agent of one size; yield each figure once it is known.
 
     Args:
@@ -82,7 +82,7 @@ def measure(
     yield unsealed_starts(root, size, sessions, sealed_at - 1)
 
 
-def prompts(root: Path, size: int) -> list[Figure]:
+def prompts(root: Path, size: int) -> list[BenchmarkFigure]:
     """Measure the first request of sessions."""
     every = scratchpads(root, size, _LATER_PROMPTS)
     return [replace(each, what=_PROMPTS[each.what], budget=None) for each in every if each.what in _PROMPTS]

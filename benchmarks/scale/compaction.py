@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.journal.writer import JournalFile
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
-from benchmarks.latency.data import Figure, figure, sentence
+from benchmarks.latency.data import BenchmarkFigure, figure, sentence
 from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import settings_of
 from benchmarks.scale.process import heard, started, wait_for_children
@@ -36,7 +36,7 @@ _PAUSE: Final = 0.02
 _WARM: Final = 20
 
 
-def compaction(root: Path, size: int) -> list[Figure]:
+def compaction(root: Path, size: int) -> list[BenchmarkFigure]:
     """Compact some times while another process stores; what is longest counts."""
     took, processor, held, waited, calm = [], [], [], [], list[float]()
     for _ in range(_TIMES if size <= _LARGE else 1):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
     from pathlib import Path
 
-    from benchmarks.latency.data import Figure
+    from benchmarks.latency.data import BenchmarkFigure
 
 SPAN: Final = timedelta(days=365)
 _AT_ONCE: Final = 5_000
@@ -79,15 +79,15 @@ def write_lines(root: Path, count: int, first: int) -> None:
             writer.append([Change("put", MEMORY.name, memory.id, memory.to_record())])
 
 
-def say(figures: list[Figure]) -> None:
+def say(figures: list[BenchmarkFigure]) -> None:
     """Hand figures to the process that started this one."""
     print(json.dumps([asdict(figure) for figure in figures]), flush=True)
 
 
-def run(measuring: Awaitable[list[Figure]]) -> None:
+def run(measuring: Awaitable[list[BenchmarkFigure]]) -> None:
     """Measure and say."""
 
-    async def measured() -> list[Figure]:
+    async def measured() -> list[BenchmarkFigure]:
         return await measuring
 
     say(asyncio.run(measured()))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.latency.data import Figure, amount
+from benchmarks.latency.data import BenchmarkFigure, amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ProcessMemory:
     """Memory in MB of 1,000,000 bytes.
 
     Attributes:
@@ -35,7 +35,7 @@ class Taken:
     mapped: float
 
 
-def memory_of(process: int) -> Taken:
+def memory_of(process: int) -> ProcessMemory:
     """Return the memory of a process and its children; 0 after its end."""
     private = mapped = 0.0
     for each in _family(process):
@@ -44,7 +44,7 @@ def memory_of(process: int) -> Taken:
             sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 / _MEGABYTE for line in rolled}
             private += sizes["Anonymous"]
             mapped += sizes["Rss"] - sizes["Anonymous"]
-    return Taken(private, mapped)
+    return ProcessMemory(private, mapped)
 
 
 def _family(process: int) -> Iterator[int]:
@@ -86,10 +86,10 @@ def heard(process: subprocess.Popen[str]) -> Any:
     return json.loads(line)
 
 
-def figures_of(module: str, *arguments: object) -> list[Figure]:
+def figures_of(module: str, *arguments: object) -> list[BenchmarkFigure]:
     """Return the figures of a measuring process."""
     with started(module, *arguments) as process:
-        return [Figure(**each) for each in heard(process)]
+        return [BenchmarkFigure(**each) for each in heard(process)]
 
 
 def wait_for_children() -> None:
@@ -99,7 +99,7 @@ def wait_for_children() -> None:
             os.waitpid(-1, 0)
 
 
-def watched(what: str, size: int, module: str, *arguments: object) -> list[Figure]:
+def watched(what: str, size: int, module: str, *arguments: object) -> list[BenchmarkFigure]:
     """Do as `figures_of`, and look at the private memory of the process twenty times a second; note the largest."""
     largest, over = 0.0, threading.Event()
 
@@ -112,7 +112,7 @@ def watched(what: str, size: int, module: str, *arguments: object) -> list[Figur
         looking = threading.Thread(target=look, args=(process.pid,), daemon=True)
         looking.start()
         try:
-            figures = [Figure(**each) for each in heard(process)]
+            figures = [BenchmarkFigure(**each) for each in heard(process)]
         finally:
             over.set()
             looking.join()

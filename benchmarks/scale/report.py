@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from benchmarks.latency.data import Figure
+    from benchmarks.latency.data import BenchmarkFigure
 
 
-class Budget(NamedTuple):
+class FigureBudget(NamedTuple):
     """Budget of a figure, for its 95th percentile if it has one.
 
     Attributes:
@@ -32,8 +32,8 @@ class Budget(NamedTuple):
     is_least: bool = False
 
 
-def _of(what: str, limits: dict[float, float]) -> list[Budget]:
-    return [Budget(what, size, limit) for size, limit in limits.items()]
+def _of(what: str, limits: dict[float, float]) -> list[FigureBudget]:
+    return [FigureBudget(what, size, limit) for size, limit in limits.items()]
 
 
 ANY: Final = math.inf
@@ -47,9 +47,9 @@ BUDGETS: Final = (
     *_of("memory with the model, private", {100_000: 300, 1_000_000: 360}),
     *_of("store alone, processor time", {ANY: 5}),
     *_of("stores of 8 callers, processor time each", {ANY: 1.5}),
-    Budget("stores of 8 callers, a second", ANY, 600, is_least=True),
+    FigureBudget("stores of 8 callers, a second", ANY, 600, is_least=True),
     *_of("8 stores that wait for a sync, journal syncs", {ANY: 1}),
-    Budget("store_many, memories a second", ANY, 5_000, is_least=True),
+    FigureBudget("store_many, memories a second", ANY, 5_000, is_least=True),
     *_of("compaction, lock held", {100_000: 50}),
     *_of("compaction, longest store of another process", {100_000: 150}),
     *_of("first prompt of a session, processor time", {100_000: 50}),
@@ -68,13 +68,13 @@ DRAWN: Final = (
 )
 
 
-def budget_of(figure: Figure) -> Budget | None:
+def budget_of(figure: BenchmarkFigure) -> FigureBudget | None:
     """Return the budget of a figure, or None."""
     fitting = [each for each in BUDGETS if each.what == figure.what and figure.size <= each.up_to]
     return min(fitting, key=lambda each: each.up_to, default=None)
 
 
-def is_kept(figure: Figure) -> bool:
+def is_kept(figure: BenchmarkFigure) -> bool:
     """Return True if a figure keeps its budget, or has none."""
     budget = budget_of(figure)
     if budget is None:
@@ -82,7 +82,7 @@ def is_kept(figure: Figure) -> bool:
     return figure.p50 >= budget.limit if budget.is_least else figure.p95 <= budget.limit
 
 
-def exponents(figures: Sequence[Figure]) -> dict[str, float]:
+def exponents(figures: Sequence[BenchmarkFigure]) -> dict[str, float]:
     """Return, by figure, the exponent of the power of the number of memories that fits the medians best.
 
     Least squares over logarithms: 0 does not grow, 1 grows as the number of memories. Needs two sizes.
@@ -97,7 +97,7 @@ def exponents(figures: Sequence[Figure]) -> dict[str, float]:
     return found
 
 
-def table(figures: Sequence[Figure]) -> str:
+def table(figures: Sequence[BenchmarkFigure]) -> str:
     """Return a row for each figure, a column for each size: the median, and the 95th percentile where it differs."""
     sizes, powers = sorted({figure.size for figure in figures}), exponents(figures)
     lines = [f"{'what':<52}{'unit':>5}" + "".join(f"{size:>20,}" for size in sizes) + f"{'exponent':>10}  budget"]
@@ -111,7 +111,7 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
-def document(figures: Sequence[Figure]) -> dict[str, Any]:
+def document(figures: Sequence[BenchmarkFigure]) -> dict[str, Any]:
     """Return all that is known, for machines."""
     rows = []
     for figure in figures:
@@ -121,12 +121,12 @@ def document(figures: Sequence[Figure]) -> dict[str, Any]:
     return {"figures": rows, "exponents": exponents(figures), "kept": all(map(is_kept, figures))}
 
 
-def plot(figures: Sequence[Figure], path: Path) -> None:
+def plot(figures: Sequence[BenchmarkFigure], path: Path) -> None:
     """Draw medians over the number of memories."""
     draw_lines({what: points_of([*figures], what) for what in DRAWN}, path, "milliseconds, median")
 
 
-def _cell(figure: Figure | None) -> str:
+def _cell(figure: BenchmarkFigure | None) -> str:
     if figure is None:
         return ""
     return _number(figure.p50) if figure.p50 == figure.p95 else f"{_number(figure.p50)} / {_number(figure.p95)}"

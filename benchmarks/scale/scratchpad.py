@@ -17,14 +17,14 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.latency.data import Figure, figure
+from benchmarks.latency.data import BenchmarkFigure, figure
 from benchmarks.latency.vectors import AGENT
 
 _SESSIONS: Final = 7
 _SMALL: Final = 5_000
 
 
-def scratchpads(root: Path, size: int, rounds: int) -> list[Figure]:
+def scratchpads(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
     """Measure sessions that begin after one that read the journal, and one that has to read it."""
     shortlist = root / AGENT / "shortlist.json"
     shortlist.unlink(missing_ok=True)

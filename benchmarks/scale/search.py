@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from benchmarks.harness import await_calls, measure_calls
-from benchmarks.latency.data import Figure, asked, figure, question
+from benchmarks.latency.data import BenchmarkFigure, asked, figure, question
 from benchmarks.latency.vectors import AGENT, queries
 from benchmarks.scale.data import MOST_SECONDS, run, settings_of, write_lines
 
@@ -39,7 +39,7 @@ _WARM: Final = 3
 _WRITES: Final = 7
 
 
-class Searcher:
+class ScaleSearcher:
     """Searches with questions and vectors that differ from call to call.
 
     Args:
@@ -54,7 +54,7 @@ class Searcher:
         self._number = 0
         self._rng = random.Random(1)
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[BenchmarkFigure]:
         """Measure each kind of search, warm."""
         kinds = {"search, words": self.by_words, "search, meaning": self.by_meaning, "search, hybrid": self.hybrid}
         kinds |= {f"search, hybrid, {name}": partial(self.hybrid, some) for name, some in FILTERS.items()}
@@ -90,11 +90,11 @@ class Searcher:
         assert answer.records or not request.filters.admits_all
 
 
-async def asking(root: Path, size: int, rounds: int) -> list[Figure]:
+async def asking(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
     """Measure what only reads."""
     service = MemoryService(FileStorage(AGENT, settings=settings_of(root, "local")), settings_of(root, "local"))
     await service.storage.prepare(None)
-    figures = Searcher(service.storage.opened, size, rounds).figures()
+    figures = ScaleSearcher(service.storage.opened, size, rounds).figures()
     await service.list_recent()
     recent = await await_calls(service.list_recent, rounds, MOST_SECONDS)
     states = await await_calls(service.status, max(_WARM, rounds // 10), MOST_SECONDS)
@@ -103,7 +103,7 @@ async def asking(root: Path, size: int, rounds: int) -> list[Figure]:
     return figures
 
 
-async def catching_up(root: Path, size: int, rounds: int) -> list[Figure]:
+async def catching_up(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
     """Measure how long it takes to read what another process has written meanwhile; without a model."""
     storage = FileStorage(AGENT, settings=settings_of(root))
     await storage.prepare()

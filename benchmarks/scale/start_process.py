@@ -23,10 +23,10 @@ from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.onnx_runtime import import_quietly
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
-from benchmarks.latency.data import Figure, amount, figure, question
+from benchmarks.latency.data import BenchmarkFigure, amount, figure, question
 from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import settings_of, write_lines
-from benchmarks.scale.process import Taken, heard, memory_of, started
+from benchmarks.scale.process import ProcessMemory, heard, memory_of, started
 
 WAYS: Final = {
     "words": "first answer, by words",
@@ -39,7 +39,7 @@ _MORE: Final = 20
 _PATIENCE: Final = 300.0
 
 
-def starts(root: Path, size: int, sessions: int) -> list[Figure]:
+def starts(root: Path, size: int, sessions: int) -> list[BenchmarkFigure]:
     """Measure sessions of each way, one after the other."""
     figures = []
     for way, what in WAYS.items():
@@ -51,13 +51,13 @@ def starts(root: Path, size: int, sessions: int) -> list[Figure]:
     return figures
 
 
-def unsealed_starts(root: Path, size: int, sessions: int, lines: int) -> Figure:
+def unsealed_starts(root: Path, size: int, sessions: int, lines: int) -> BenchmarkFigure:
     """Measure sessions that begin with so many lines behind what is sealed."""
     write_lines(root, lines, 50 * size)
     return figure(UNSEALED, size, _sessions("words", root, sessions)[0])
 
 
-def _sessions(way: str, root: Path, count: int) -> tuple[list[float], Taken]:
+def _sessions(way: str, root: Path, count: int) -> tuple[list[float], ProcessMemory]:
     seconds, taken = [], []
     for _ in range(count):
         with started("scale.start_process", way, root) as process:

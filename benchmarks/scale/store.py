@@ -24,7 +24,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
-from benchmarks.latency.data import Figure, amount, figure, sentence
+from benchmarks.latency.data import BenchmarkFigure, amount, figure, sentence
 from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import run, settings_of
 from benchmarks.scale.process import wait_for_children
@@ -41,7 +41,7 @@ _BULK: Final = 2_000
 """With what is stored before, fewer than are sealed by a child: that is measured by itself."""
 
 
-class Syncs:
+class SyncCounter:
     """Counts the syncs of one file in this process, from its making on.
 
     Args:
@@ -67,7 +67,7 @@ class Syncs:
         os.fsync = counted  # type: ignore[assignment]
 
 
-class Storer:
+class MemoryStorer:
     """Stores sentences that nobody has stored yet.
 
     Args:
@@ -107,10 +107,10 @@ async def together(callers: list[Awaitable[object]]) -> tuple[float, float]:
     return time.perf_counter() - clock, time.process_time() - processor
 
 
-async def one_by_one(root: Path, size: int, rounds: int) -> list[Figure]:
+async def one_by_one(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
     """Measure stores of one memory each."""
     service = MemoryService(FileStorage(AGENT, settings=settings_of(root)), settings_of(root))
-    storer = Storer(service, size)
+    storer = MemoryStorer(service, size)
     texts = storer.texts()
     await storer.alone(lambda: next(texts), 3)  # the redactor loads at the first store
     long = (" ".join(next(texts) for _ in range(10))[:1000] for _ in range(rounds))
@@ -123,9 +123,9 @@ async def one_by_one(root: Path, size: int, rounds: int) -> list[Figure]:
     return figures
 
 
-async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> list[Figure]:
+async def in_groups(journal: Path, storer: MemoryStorer, size: int, rounds: int) -> list[BenchmarkFigure]:
     """Measure eight callers, each with its own pace and then all at the same moment."""
-    syncs, each = Syncs(journal), storer.texts()
+    syncs, each = SyncCounter(journal), storer.texts()
     waiting = [await _waiting(storer, syncs) for _ in range(rounds)]
     syncs.count = 0
 
@@ -148,7 +148,7 @@ async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> li
     ]
 
 
-async def _waiting(storer: Storer, syncs: Syncs) -> int:
+async def _waiting(storer: MemoryStorer, syncs: SyncCounter) -> int:
     """Return the number of syncs for eight stores that were asked for during another sync."""
     texts, begun = storer.texts(), syncs.count
     syncs.may_go_on.clear()
@@ -163,7 +163,7 @@ async def _waiting(storer: Storer, syncs: Syncs) -> int:
     return syncs.count - begun - 1
 
 
-async def in_bulk(root: Path, size: int, _rounds: int) -> list[Figure]:
+async def in_bulk(root: Path, size: int, _rounds: int) -> list[BenchmarkFigure]:
     """Measure many memories in one call."""
     storage, rng = FileStorage(AGENT, settings=settings_of(root)), random.Random(size + 2)
     await storage.count()

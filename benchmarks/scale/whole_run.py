@@ -24,7 +24,7 @@ from agent_memory.models import MEMORY
 from agent_memory.store.memory_storage import SEALED_AT
 from agent_memory.store.segment_builder import seal_up
 from benchmarks.harness import read_memory
-from benchmarks.latency.data import Figure, amount
+from benchmarks.latency.data import BenchmarkFigure, amount
 from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import say, settings_of
 from benchmarks.scale.process import watched
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[Figure]:
+def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[BenchmarkFigure]:
     """Measure the sealing of all memories; nothing where there are too few to be sealed."""
     return watched("sealing all", size, "scale.whole_run", "seal", root, size, least) if size >= least else []
 
 
-def doctor(root: Path, size: int) -> list[Figure]:
+def doctor(root: Path, size: int) -> list[BenchmarkFigure]:
     """Measure an examination of all files."""
     return watched("doctor", size, "scale.whole_run", "doctor", root, size)
 
 
-def exporting(root: Path, size: int) -> list[Figure]:
+def exporting(root: Path, size: int) -> list[BenchmarkFigure]:
     """Measure going through all memories."""
     return watched("export", size, "scale.whole_run", "export", root, size)
 
@@ -57,7 +57,7 @@ async def _export(root: Path, size: int) -> None:
     assert exported == size
 
 
-def _measured(what: str, size: int, call: Callable[[], object]) -> list[Figure]:
+def _measured(what: str, size: int, call: Callable[[], object]) -> list[BenchmarkFigure]:
     clock, processor = time.perf_counter(), time.process_time()
     call()
     return [

@@ -57,7 +57,7 @@ _AT_ONCE: Final = 40
 """Entries written into the scratchpad's file at once; it shows no more than fifty."""
 
 
-class House:
+class SecretHome:
     """A home with the memory of bob, and all that was told of it."""
 
     def __init__(self, folder: Path) -> None:
@@ -105,7 +105,7 @@ class House:
         return str(path)
 
 
-async def _content(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _content(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     for each in all_:
         await house.trying(service.store({"content": each.text}, house.caller))
@@ -113,7 +113,7 @@ async def _content(house: House, all_: Sequence[PlantedSecret]) -> None:
     await service.close()
 
 
-async def _changes(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _changes(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     stored = await service.store({"content": "The ledger is in PostgreSQL.", "pinned": True}, house.caller)
     memory_id = stored.memory.id
@@ -126,7 +126,7 @@ async def _changes(house: House, all_: Sequence[PlantedSecret]) -> None:
     await service.close()
 
 
-async def _metadata(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _metadata(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     for number, each in enumerate(all_):
         metadata = {"notes": [{"deep": each.text}], each.text[:200]: 1}
@@ -134,7 +134,7 @@ async def _metadata(house: House, all_: Sequence[PlantedSecret]) -> None:
     await service.close()
 
 
-async def _asked(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _asked(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     await service.store({"content": "The ledger is in PostgreSQL."}, house.caller)
     for each in all_:
@@ -143,7 +143,7 @@ async def _asked(house: House, all_: Sequence[PlantedSecret]) -> None:
     await service.close()
 
 
-async def _inbox(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _inbox(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     inbox = Inbox(service)
     source = Source(kind="user")
@@ -154,15 +154,15 @@ async def _inbox(house: House, all_: Sequence[PlantedSecret]) -> None:
     await house.cli("inbox", "--list")
 
 
-async def _conversations(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _conversations(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     ingestor = MemoryIngestor(service=service, settings=house.settings, agent_id="bob", caller=house.caller)
 
-    class Session:
+    class ConversationSession:
         tenant_id, id = "acme", "7f3a"
 
     for each in all_:
-        await house.trying(ingestor.ingest_turn(Said(each.text, f"I noted: {each.text}"), Session()))
+        await house.trying(ingestor.ingest_turn(Said(each.text, f"I noted: {each.text}"), ConversationSession()))
         await house.trying(ingestor.ingest_event("tool_execution", each.text, "acme:7f3a", {"output": each.text}))
     await ingestor.background.settle()
     await ingestor.close()
@@ -171,7 +171,7 @@ async def _conversations(house: House, all_: Sequence[PlantedSecret]) -> None:
         await house.cli(command)
 
 
-async def _documents(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _documents(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     for place in range(0, len(all_), _AT_ONCE):
         some = all_[place : place + _AT_ONCE]
         text = "\n\n".join(each.text for each in some)
@@ -192,14 +192,14 @@ def _exported(number: int, some: Iterable[PlantedSecret]) -> dict[str, Any]:
     return {"uuid": f"c{number}", "name": messages[0]["text"][:80], "chat_messages": messages}
 
 
-async def _imports(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _imports(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     rows = [{"content": each.text, "metadata": {"note": each.text}} for each in all_]
     await house.cli("import", house.given_file("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
     others = [{"content": f"Note {number}: {each.text}"} for number, each in enumerate(all_)]
     await house.cli("import", house.given_file("in.yaml", yaml.safe_dump(others, allow_unicode=True)))
 
 
-async def _scratchpad(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _scratchpad(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     await house.cli("store", "The ledger is in PostgreSQL.")
     pad = house.root / "bob" / "scratchpad.yaml"
     for place in range(0, len(all_), _AT_ONCE):
@@ -209,7 +209,7 @@ async def _scratchpad(house: House, all_: Sequence[PlantedSecret]) -> None:
         await house.cli("status")
 
 
-async def _topics(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _topics(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     manager = MemoryManager(service=service)
     for number, each in enumerate(all_):
@@ -228,7 +228,7 @@ async def _topics(house: House, all_: Sequence[PlantedSecret]) -> None:
         page.write_text(page.read_text(encoding="utf-8").replace(f"\nBy hand: {each.text}\n", ""), encoding="utf-8")
 
 
-async def _topic_names(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _topic_names(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     service = house.service()
     manager = MemoryManager(service=service)
     await manager.create_category("home_network", "What belongs to the house.")
@@ -238,7 +238,7 @@ async def _topic_names(house: House, all_: Sequence[PlantedSecret]) -> None:
     await service.close()
 
 
-async def _rows(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _rows(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     declaration = Path(house.given_file("book.yaml", _BOOK))
     told: Callable[[str, dict[str, Any]], None] = lambda event, data: house.told.append(f"{event} {data!r}")  # noqa: E731
     book = Workspace.create(house.home / "book", declaration, on_event=told)
@@ -255,7 +255,7 @@ async def _rows(house: House, all_: Sequence[PlantedSecret]) -> None:
     book.close()
 
 
-async def _declarations(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _declarations(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     columns = {"name": {"type": "text"}, "title": {"type": "text"}}
     for number, each in enumerate(all_):
         columns["title"]["default"] = each.text[:200]
@@ -282,8 +282,8 @@ def _fields(secret: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _labelled(field: str) -> Callable[[House, Sequence[PlantedSecret]], Awaitable[None]]:
-    async def door(house: House, all_: Sequence[PlantedSecret]) -> None:
+def _labelled(field: str) -> Callable[[SecretHome, Sequence[PlantedSecret]], Awaitable[None]]:
+    async def door(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
         storage = FileStorage("bob", settings=house.settings)
         for number, each in enumerate(all_):
             with house.refusing():
@@ -294,7 +294,7 @@ def _labelled(field: str) -> Callable[[House, Sequence[PlantedSecret]], Awaitabl
     return door
 
 
-async def _names(house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _names(house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     for number, each in enumerate(all_):
         name = each.secrets[0].replace("/", "_").replace("\n", " ").replace("\0", "")[:80]
         with house.refusing():
@@ -303,29 +303,29 @@ async def _names(house: House, all_: Sequence[PlantedSecret]) -> None:
                 await house.cli("ingest", file)
 
 
-class Door(NamedTuple):
+class SecretDoor(NamedTuple):
     """A way in; `bare` when what goes in is the secret alone, with no words around it."""
 
-    go: Callable[[House, Sequence[PlantedSecret]], Awaitable[None]]
+    go: Callable[[SecretHome, Sequence[PlantedSecret]], Awaitable[None]]
     bare: bool = False
 
 
-DOORS: Final[dict[str, Door]] = {
-    "content": Door(_content),
-    "update and supersede": Door(_changes),
-    "metadata": Door(_metadata),
-    "search, forget": Door(_asked),
-    "inbox": Door(_inbox),
-    "conversations and events": Door(_conversations),
-    "documents of four forms": Door(_documents),
-    "imports of two forms": Door(_imports),
-    "scratchpad.yaml": Door(_scratchpad),
-    "topics and pages": Door(_topics),
-    "rows of a workspace": Door(_rows),
-    "declarations of workspaces": Door(_declarations),
-    **{field: Door(_labelled(field), bare=True) for field in _fields("x")},
-    "names of topics": Door(_topic_names, bare=True),
-    "names of files": Door(_names, bare=True),
+DOORS: Final[dict[str, SecretDoor]] = {
+    "content": SecretDoor(_content),
+    "update and supersede": SecretDoor(_changes),
+    "metadata": SecretDoor(_metadata),
+    "search, forget": SecretDoor(_asked),
+    "inbox": SecretDoor(_inbox),
+    "conversations and events": SecretDoor(_conversations),
+    "documents of four forms": SecretDoor(_documents),
+    "imports of two forms": SecretDoor(_imports),
+    "scratchpad.yaml": SecretDoor(_scratchpad),
+    "topics and pages": SecretDoor(_topics),
+    "rows of a workspace": SecretDoor(_rows),
+    "declarations of workspaces": SecretDoor(_declarations),
+    **{field: SecretDoor(_labelled(field), bare=True) for field in _fields("x")},
+    "names of topics": SecretDoor(_topic_names, bare=True),
+    "names of files": SecretDoor(_names, bare=True),
 }
 
 
@@ -336,7 +336,7 @@ def through(name: str, all_: Sequence[PlantedSecret]) -> dict[str, Any]:
     """
     door = DOORS[name]
     with tempfile.TemporaryDirectory() as folder, _logged() as log:
-        house = House(Path(folder))
+        house = SecretHome(Path(folder))
         before = os.environ.copy()
         os.environ["HOME"] = os.environ["TMPDIR"] = str(house.home)
         tempfile.tempdir = None
@@ -352,12 +352,12 @@ def through(name: str, all_: Sequence[PlantedSecret]) -> dict[str, Any]:
     return left_of(all_, places, bare=door.bare)
 
 
-async def _all_of(door: Door, house: House, all_: Sequence[PlantedSecret]) -> None:
+async def _all_of(door: SecretDoor, house: SecretHome, all_: Sequence[PlantedSecret]) -> None:
     await door.go(house, all_)
     await _afterwards(house)
 
 
-async def _afterwards(house: House) -> None:
+async def _afterwards(house: SecretHome) -> None:
     for command in (
         ("list", "--all"),
         ("backup", "create"),
@@ -376,11 +376,11 @@ async def _afterwards(house: House) -> None:
 def _logged() -> Any:
     log: list[str] = []
 
-    class Keep(logging.Handler):
+    class LogKeeper(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             log.append(f"{record.getMessage()} {record.exc_info}")
 
-    keep, root = Keep(), logging.getLogger()
+    keep, root = LogKeeper(), logging.getLogger()
     level = root.level
     root.addHandler(keep)
     root.setLevel(logging.DEBUG)

@@ -64,7 +64,7 @@ for line in sys.stdin:
 Span = tuple[date | None, date | None]
 
 
-class Wanted(NamedTuple):
+class WantedTime(NamedTuple):
     """A result of the specification: its place, the days that it may be, True if it has times of day."""
 
     start: int
@@ -73,12 +73,12 @@ class Wanted(NamedTuple):
     has_clock: bool
 
 
-class Case(NamedTuple):
+class TimeCase(NamedTuple):
     """A text of the specification, when it was said, what is counted in it, and where anything of time stands."""
 
     text: str
     said: datetime
-    wanted: list[Wanted]
+    wanted: list[WantedTime]
     taken: list[tuple[int, int]]
 
 
@@ -104,7 +104,7 @@ def main() -> None:
     print_report(rows, render_figures(rows), as_json=args.json)
 
 
-def read(path: Path, part: str) -> list[Case]:
+def read(path: Path, part: str) -> list[TimeCase]:
     """Return the cases of a part of a specification.
 
     Raises:
@@ -118,11 +118,11 @@ def read(path: Path, part: str) -> list[Case]:
         said = datetime.fromisoformat(each.get("Context", {}).get("ReferenceDateTime", _REFERENCE))
         spans = [_where(each["Input"], result) for result in each["Results"]]
         wanted = [
-            Wanted(*span, values, "time" in result["TypeName"])
+            WantedTime(*span, values, "time" in result["TypeName"])
             for span, result in zip(spans, each["Results"], strict=True)
             if result["TypeName"].rpartition(".")[2] in _TYPES and (values := _values(result))
         ]
-        cases.append(Case(each["Input"], said.replace(tzinfo=UTC), wanted, spans))
+        cases.append(TimeCase(each["Input"], said.replace(tzinfo=UTC), wanted, spans))
     return cases
 
 
@@ -158,7 +158,7 @@ def _range(value: dict[str, str], kind: str) -> Span:
     return first, last.date() + timedelta(days=1)
 
 
-def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[str, Any]:
+def measure(cases: list[TimeCase], language: str, *, shows: bool = False) -> dict[str, Any]:
     """Return the share of right results with its interval, wrong and extra mentions, and precision."""
     hits: list[list[bool]] = []
     wrong = extra = 0
@@ -183,7 +183,7 @@ def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[st
     return _share(hits) | {"wrong": wrong, "extra": extra, "precision": round(right / (right + wrong + extra), 3)}
 
 
-def _is_right(wanted: Wanted, found: list[TimeMention]) -> bool:
+def _is_right(wanted: WantedTime, found: list[TimeMention]) -> bool:
     return any(
         _overlap((wanted.start, wanted.end), (each.start, each.end))
         and _by_spec(each, has_clock=wanted.has_clock) & set(wanted.values)
@@ -226,7 +226,7 @@ def _share(hits: list[list[bool]]) -> dict[str, Any]:
     return {"right": get_share(rights), "interval": (round(low, 3), round(high, 3)), "results": len(rights)}
 
 
-def rival(cases: list[Case], language: str, python: Path) -> dict[str, Any]:
+def rival(cases: list[TimeCase], language: str, python: Path) -> dict[str, Any]:
     """Return the share of results that dateparser has right in another environment, and milliseconds for a text."""
     lines = [json.dumps((case.text, case.said.replace(tzinfo=None).isoformat(), language)) for case in cases]
     begun = time.perf_counter()
@@ -239,7 +239,7 @@ def rival(cases: list[Case], language: str, python: Path) -> dict[str, Any]:
     return _share(hits) | {"milliseconds": round(1000 * taken / len(cases), 1)}
 
 
-def _is_found(wanted: Wanted, rows: list[tuple[int, int, str]]) -> bool:
+def _is_found(wanted: WantedTime, rows: list[tuple[int, int, str]]) -> bool:
     days = {f"{end_day if first is None else first}" for first, end_day in wanted.values}
     return any(_overlap((wanted.start, wanted.end), (start, end)) and day in days for start, end, day in rows)
 

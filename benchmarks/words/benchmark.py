@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.index.buffer_part import PostingLists
 from agent_memory.index.results import LengthNorm, RankingSettings
 from benchmarks.harness import build_parser, get_percentile, print_report
-from benchmarks.words.sealed import Asked, sealed, tantivy_index
+from benchmarks.words.sealed import SealedQuestions, sealed, tantivy_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ def _sealed(texts: Texts, questions: Texts) -> dict[str, dict[str, float]]:
         begun = time.process_time()
         words = sealed(texts, Path(folder))
         build = time.process_time() - begun
-        ask = Asked(words, len(texts), _LENGTH)
+        ask = SealedQuestions(words, len(texts), _LENGTH)
         best = min(_BEST, len(texts))
         ways = {"segments": ask.maxscore, "whole lists": ask.whole_lists}
         more = _QUESTIONS * build / len(texts)

@@ -46,7 +46,7 @@ def _row(number: int, text: Sequence[str]) -> Row:
     return Row(f"mem-{number:012x}", number + 1, b"{}", bytes(32), moment, moment, Counter(text), len(text))
 
 
-class Asked:
+class SealedQuestions:
     """Questions for sealed words.
 
     Args:

@@ -52,7 +52,7 @@ _END_SECONDS: Final = 600
 
 
 @dataclass
-class Report:
+class WorkspaceKills:
     """Numbers of kills, and faults."""
 
     kills: int = 0
@@ -91,7 +91,7 @@ def _kill(folder: Path, options: argparse.Namespace) -> int:
     begun = time.monotonic()
     read_declaration(options.declaration)
     wanted = unkilled(folder / "whole", options.declaration)
-    report, chance = Report(), random.Random(options.seed)
+    report, chance = WorkspaceKills(), random.Random(options.seed)
     while report.kills < (options.kills or 0):
         report.rounds += 1
         kills = min(_KILLS_A_ROUND, options.kills - report.kills)
@@ -121,7 +121,9 @@ def unkilled(folder: Path, declaration: Path) -> str:
     return text
 
 
-def _round(folder: Path, declaration: Path, kills: int, chance: random.Random, report: Report, wanted: str) -> None:
+def _round(
+    folder: Path, declaration: Path, kills: int, chance: random.Random, report: WorkspaceKills, wanted: str
+) -> None:
     workspace = Workspace.create(folder, declaration)
     seed(workspace)
     workspace.close()
@@ -156,7 +158,7 @@ def _started(folder: Path, what: str, chance: random.Random) -> subprocess.Popen
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def _heard(output: str, errors: str, ended: str, report: Report) -> None:
+def _heard(output: str, errors: str, ended: str, report: WorkspaceKills) -> None:
     """Count what a process said; one that ended by itself must not have failed."""
     lines = output.splitlines()
     report.finished += sum(1 for line in lines if "/" in line)
@@ -165,7 +167,7 @@ def _heard(output: str, errors: str, ended: str, report: Report) -> None:
         report.wrong.append(f"{ended} failed: {errors.strip().splitlines()[-1:]}")
 
 
-def _end(folder: Path, report: Report) -> None:
+def _end(folder: Path, report: WorkspaceKills) -> None:
     workers = [_started(folder, "work", random.Random(0)) for _ in range(_AT_ONCE)]
     for worker in workers:
         try:
@@ -177,7 +179,7 @@ def _end(folder: Path, report: Report) -> None:
             _heard(output, errors, "work", report)
 
 
-def look(folder: Path, report: Report, wanted: str) -> None:
+def look(folder: Path, report: WorkspaceKills, wanted: str) -> None:
     """Compare what there is with what an unkilled run leaves, and look for what nobody may see."""
     here = f"round {report.rounds}"
     workspace = Workspace.open(folder)

@@ -9,7 +9,7 @@ import pytest
 from agent_memory.care.backups import create_backup
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from benchmarks.backups.benchmark import Report, check_moment, fill, run
+from benchmarks.backups.benchmark import BackupReport, check_moment, fill, run
 from benchmarks.backups.worker import AGENT, PAIR, PAIRS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_nothing_is_lost_beside_writers_and_by_kills() -> None:
 
 def test_a_backup_of_two_moments_is_seen(root: Path) -> None:
     fill(root, 3)
-    report = Report(memories=3)
+    report = BackupReport(memories=3)
     folder = folder_of(AGENT, root)
     check_moment(create_backup(folder).path, report, 1)
     assert report.lost == []

@@ -38,11 +38,11 @@ def test_lines_are_chosen_by_sample_and_source_and_undecided_ones_never_count() 
 
 
 def test_wrong_captures_are_counted_per_hundred_messages_and_weighed_by_their_confidence() -> None:
-    tally = capture.Tally()
-    tally.add(LINES[0], capture.Heard([("we keep postgres", "decision", 0.9)], leaked=False))
-    tally.add(LINES[1], capture.Heard([("answer in verse", "preference", 0.6)], leaked=False))
-    tally.add(LINES[2], capture.Heard([], leaked=False))
-    tally.add(LINES[3], capture.Heard([], leaked=False))
+    tally = capture.CaptureTally()
+    tally.add(LINES[0], capture.CaptureResult([("we keep postgres", "decision", 0.9)], leaked=False))
+    tally.add(LINES[1], capture.CaptureResult([("answer in verse", "preference", 0.6)], leaked=False))
+    tally.add(LINES[2], capture.CaptureResult([], leaked=False))
+    tally.add(LINES[3], capture.CaptureResult([], leaked=False))
     figures = tally.figures()
     assert (figures["lines"], figures["captured"]) == (4, 2)
     assert (figures["false_per_100"], figures["false_weighed_per_100"]) == (25.0, 15.0)

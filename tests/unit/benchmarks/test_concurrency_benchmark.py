@@ -9,17 +9,19 @@ pytest.importorskip("numpy")
 pytest.importorskip("qdrant_edge")
 
 from benchmarks.concurrency import benchmark as concurrency
-from benchmarks.concurrency.check import Told, compare, expected
-from benchmarks.concurrency.worker import Orders
+from benchmarks.concurrency.check import AcknowledgedWrite, compare, expected
+from benchmarks.concurrency.worker import WorkerOrders
 
 A, B = "mem-00000000000a", "mem-00000000000b"
 
 
-def told(op: str, memory_id: str, text: str = "", begin: float = 1, end: float = 2) -> Told:
-    return Told(op, memory_id, text, begin, end)
+def told(op: str, memory_id: str, text: str = "", begin: float = 1, end: float = 2) -> AcknowledgedWrite:
+    return AcknowledgedWrite(op, memory_id, text, begin, end)
 
 
-def problems(records: list[Told], found: dict[str, str], before: dict[str, str] | None = None) -> list[str]:
+def problems(
+    records: list[AcknowledgedWrite], found: dict[str, str], before: dict[str, str] | None = None
+) -> list[str]:
     return compare(expected(before or {}, records), found)
 
 
@@ -57,7 +59,7 @@ def test_what_was_acknowledged_and_is_there_is_in_order() -> None:
         ),
     ],
 )
-def test_each_kind_of_loss_is_accused(records: list[Told], found: dict[str, str], accusation: str) -> None:
+def test_each_kind_of_loss_is_accused(records: list[AcknowledgedWrite], found: dict[str, str], accusation: str) -> None:
     assert any(accusation in problem for problem in problems(records, found))
 
 
@@ -75,8 +77,8 @@ def test_of_two_changes_one_after_the_other_only_the_later_may_stay() -> None:
 
 
 def test_orders_come_out_of_a_command_line_as_they_went_in() -> None:
-    orders = Orders("r", "vector", "hash", 1, 5, 2, "s", "l", ("a",), (3,), ((2, "migrate"),))
-    again = Orders.decode(orders.encode())
+    orders = WorkerOrders("r", "vector", "hash", 1, 5, 2, "s", "l", ("a",), (3,), ((2, "migrate"),))
+    again = WorkerOrders.decode(orders.encode())
     assert (again.moves, again.number, tuple(again.shared)) == (orders.moves, 1, ("a",))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.crash.model import Expected, Pending, Verdict, compare
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, StateVerdict, compare
 from tests.concurrency.processes import REPOSITORY, environment
 
 ONE, TWO, THREE = "mem-000000000001", "mem-000000000002", "mem-000000000003"
@@ -23,8 +23,8 @@ def crash(*arguments: str) -> tuple[int, dict[str, Any]]:
     return result.returncode, json.loads(result.stdout)
 
 
-def judged(pending: Pending, found: dict[str, Any], *, settled: bool = True) -> Verdict:
-    expected = Expected({ONE: {"content": "one"}, TWO: {"content": "two"}}, {THREE: {"content": "three"}})
+def judged(pending: PendingOperation, found: dict[str, Any], *, settled: bool = True) -> StateVerdict:
+    expected = AcknowledgedState({ONE: {"content": "one"}, TWO: {"content": "two"}}, {THREE: {"content": "three"}})
     return compare(expected, pending, found, settled=settled)
 
 
@@ -32,7 +32,7 @@ BOTH = {ONE: {"content": "one"}, TWO: {"content": "two"}}
 
 
 def test_what_is_there_as_acknowledged_is_right() -> None:
-    assert judged(Pending(), BOTH) == Verdict()
+    assert judged(PendingOperation(), BOTH) == StateVerdict()
 
 
 @pytest.mark.parametrize(
@@ -44,29 +44,29 @@ def test_what_is_there_as_acknowledged_is_right() -> None:
     ],
 )
 def test_what_is_not_as_acknowledged_is_lost(found: dict[str, Any], what: str) -> None:
-    verdict = judged(Pending("store", extra=[{"content": "four"}]), found)
+    verdict = judged(PendingOperation("store", extra=[{"content": "four"}]), found)
     assert len(verdict.lost) == 1
     assert what in verdict.lost[0]
 
 
 def test_what_was_under_way_may_be_there_and_is_learnt_but_only_once() -> None:
-    pending = Pending("store", extra=[{"content": "four"}])
-    assert judged(pending, BOTH) == Verdict()
+    pending = PendingOperation("store", extra=[{"content": "four"}])
+    assert judged(pending, BOTH) == StateVerdict()
     assert judged(pending, {**BOTH, "mem-4": {"content": "four"}}).now == {"mem-4": {"content": "four"}}
     assert judged(pending, {**BOTH, "mem-4": {"content": "four"}, "mem-5": {"content": "four"}}).half
     assert judged(pending, {**BOTH, "mem-4": {"content": "fo"}}).half
 
 
 def test_changes_made_together_are_there_together() -> None:
-    pending = Pending("forget", changed={ONE: None, TWO: None})
-    assert judged(pending, BOTH) == Verdict()
-    assert judged(pending, {}) == Verdict(now={ONE: None, TWO: None})
+    pending = PendingOperation("forget", changed={ONE: None, TWO: None})
+    assert judged(pending, BOTH) == StateVerdict()
+    assert judged(pending, {}) == StateVerdict(now={ONE: None, TWO: None})
     assert judged(pending, {ONE: BOTH[ONE]}).half
 
 
 def test_an_edit_in_a_file_must_be_there_in_the_end() -> None:
-    pending = Pending("scratchpad", changed={ONE: {"content": "1"}}, extra=[{"content": "new"}], must=True)
-    assert judged(pending, BOTH, settled=False) == Verdict()
+    pending = PendingOperation("scratchpad", changed={ONE: {"content": "1"}}, extra=[{"content": "new"}], must=True)
+    assert judged(pending, BOTH, settled=False) == StateVerdict()
     assert len(judged(pending, BOTH).half) == 2
     assert not judged(pending, {**BOTH, ONE: {"content": "1"}, "mem-4": {"content": "new"}}).half
 

@@ -13,7 +13,7 @@ pytest.importorskip("numpy")
 import agent_memory
 from agent_memory.models import MEMORY, Memory
 from agent_memory.storage import folder_of
-from benchmarks.crash.model import Expected, Pending, shown
+from benchmarks.crash.model import AcknowledgedState, PendingOperation, shown
 from benchmarks.crash.operations import AGENT
 from benchmarks.crash_stages.check import alike, examine, leftovers
 from benchmarks.crash_stages.victim import STAGES, seal_all, stage_of, storage_of
@@ -53,7 +53,7 @@ def test_the_innermost_stage_counts_but_for_the_purge() -> None:
 
 
 @pytest.fixture
-async def expected(tmp_path: Path) -> Expected:
+async def expected(tmp_path: Path) -> AcknowledgedState:
     """Return what an agent has: two sealed memories and one that is not sealed."""
     storage = storage_of(tmp_path / "memory")
     memories = [Memory(agent_id=AGENT, content=f"key{at} tea ledger") for at in range(3)]
@@ -62,27 +62,27 @@ async def expected(tmp_path: Path) -> Expected:
     assert seal_all(tmp_path / "memory")
     await storage.store(memories[2])
     await storage.close()
-    return Expected({memory.id: shown(memory) for memory in memories})
+    return AcknowledgedState({memory.id: shown(memory) for memory in memories})
 
 
-def found_wrong(root: Path, expected: Expected) -> list[str]:
+def found_wrong(root: Path, expected: AcknowledgedState) -> list[str]:
     said: dict[str, Any] = {}
-    examine(lambda **message: said.update(message), root, Pending(), expected, 1)
+    examine(lambda **message: said.update(message), root, PendingOperation(), expected, 1)
     wrong: list[str] = said["wrong"]
     return wrong
 
 
-def test_nothing_is_wrong_where_all_is_there(tmp_path: Path, expected: Expected) -> None:
+def test_nothing_is_wrong_where_all_is_there(tmp_path: Path, expected: AcknowledgedState) -> None:
     assert found_wrong(tmp_path / "memory", expected) == []
 
 
-def test_what_is_missing_is_lost(tmp_path: Path, expected: Expected) -> None:
+def test_what_is_missing_is_lost(tmp_path: Path, expected: AcknowledgedState) -> None:
     expected.learn({"mem-000000000001": {"content": "acknowledged"}})
     (wrong,) = found_wrong(tmp_path / "memory", expected)
     assert wrong.startswith("lost: ")
 
 
-def test_what_is_not_listed_is_left_over(tmp_path: Path, expected: Expected) -> None:
+def test_what_is_not_listed_is_left_over(tmp_path: Path, expected: AcknowledgedState) -> None:
     assert len(expected.memories) == 3
     place = folder_of(AGENT, tmp_path / "memory").segments(MEMORY.name)
     assert leftovers(tmp_path / "memory") == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.deduplication import benchmark as deduplication
-from benchmarks.deduplication.benchmark import Counted, counted, measure, show
+from benchmarks.deduplication.benchmark import MatchCounts, counted, measure, show
 from benchmarks.deduplication.data import SETS, load
 from benchmarks.deduplication.lookup import names
 from benchmarks.harness import get_wilson_interval
@@ -78,7 +78,7 @@ def test_the_table_says_what_is_wanted(data: Path, capsys: pytest.CaptureFixture
 def test_shares_and_their_bounds_are_those_of_the_books(data: Path) -> None:
     labelled = load(data, "Fodors-Zagats", "valid")
     count = counted([True, True, False], labelled)
-    assert count == Counted(said=2, right=1, there=2)
+    assert count == MatchCounts(said=2, right=1, there=2)
     assert (count.precision, count.recall, count.f1) == (0.5, 0.5, 0.5)
     low, high = get_wilson_interval(81, 263)
     assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)  # R. Newcombe, Statistics in Medicine 17 (1998), table I

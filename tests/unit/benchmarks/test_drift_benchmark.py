@@ -11,12 +11,20 @@ pytest.importorskip("numpy")
 
 from agent_memory.settings import ServiceSettings
 from benchmarks.drift import benchmark as drift
-from benchmarks.drift.baselines import Grep, SameSubject, TfIdf, subjects_of
+from benchmarks.drift.baselines import GrepBaseline, SameSubject, TfIdf, subjects_of
 from benchmarks.drift.grade import grade, token_score, tokens
-from benchmarks.drift.product import Product
-from benchmarks.drift.system import Abilities, Hit, Pair, Recalled, Replies, Written, replay
+from benchmarks.drift.product import ProductSystem
+from benchmarks.drift.system import (
+    RecallAnswer,
+    ShownNote,
+    SuspectPair,
+    SystemAbilities,
+    SystemReplies,
+    WriteAnswer,
+    replay,
+)
 
-ALL = Abilities(suspects=True, trace=True, temporal=True)
+ALL = SystemAbilities(suspects=True, trace=True, temporal=True)
 DAY = 86_400
 DOOR = "src/door.rs"
 
@@ -32,12 +40,12 @@ def world_of(*probes: dict[str, Any], ops: tuple[dict[str, Any], ...] = ()) -> d
     return {"spec": {"base_ts": 1_790_000_000}, "ops": list(ops), "probes": list(probes)}
 
 
-def points(probe: dict[str, Any], replies: Replies, family: str, can: Abilities = ALL) -> float:
+def points(probe: dict[str, Any], replies: SystemReplies, family: str, can: SystemAbilities = ALL) -> float:
     return grade(world_of(probe), replies, can).columns[family]
 
 
-def asked(*hits: Hit, declined: bool = False) -> Replies:
-    return Replies(recalled={"R": Recalled(hits, declined)})
+def asked(*hits: ShownNote, declined: bool = False) -> SystemReplies:
+    return SystemReplies(recalled={"R": RecallAnswer(hits, declined)})
 
 
 GOLD = {"id": "R", "family": "retrieval", "expect": "gold", "gold": "a", "phrasing": "lexical", "answer": "40 bolts"}
@@ -55,62 +63,65 @@ def test_tokens_score_in_full_up_to_two_hundred_and_nothing_from_three_thousand(
 @pytest.mark.parametrize(
     ("hits", "passed"),
     [
-        ([Hit("a", "it has 40 BOLTS")], 100),
-        ([Hit("a", "it has bolts")], 0),  # the answer cannot be read
-        ([Hit(str(n), "") for n in range(5)] + [Hit("a", "40 bolts")], 0),  # the sixth
-        ([Hit("x", "", tombstone=True)] * 5 + [Hit("a", "40 bolts")], 100),  # traces do not count
-        ([Hit("old", "39 bolts"), Hit("a", "40 bolts")], 0),
-        ([Hit("a", "40 bolts"), Hit("old", "39 bolts")], 100),
+        ([ShownNote("a", "it has 40 BOLTS")], 100),
+        ([ShownNote("a", "it has bolts")], 0),  # the answer cannot be read
+        ([ShownNote(str(n), "") for n in range(5)] + [ShownNote("a", "40 bolts")], 0),  # the sixth
+        ([ShownNote("x", "", tombstone=True)] * 5 + [ShownNote("a", "40 bolts")], 100),  # traces do not count
+        ([ShownNote("old", "39 bolts"), ShownNote("a", "40 bolts")], 0),
+        ([ShownNote("a", "40 bolts"), ShownNote("old", "39 bolts")], 100),
         ([], 0),
     ],
 )
-def test_retrieval_wants_the_readable_note_among_five_and_no_stale_one_above(hits: list[Hit], passed: float) -> None:
+def test_retrieval_wants_the_readable_note_among_five_and_no_stale_one_above(
+    hits: list[ShownNote], passed: float
+) -> None:
     assert points({**GOLD, "stale": "old"}, asked(*hits), "retrieval") == passed
 
 
 def test_signal_is_the_share_of_the_answer_in_what_was_shown() -> None:
-    replies = asked(Hit("x", "x" * 120), Hit("a", "40 bolts" + "." * 32))
+    replies = asked(ShownNote("x", "x" * 120), ShownNote("a", "40 bolts" + "." * 32))
     assert points(GOLD, replies, "signal") == pytest.approx(25)
 
 
-@pytest.mark.parametrize("replies", [asked(Hit("a", "40 bolts"), declined=True), asked(Hit("a", "bolts"))])
-def test_signal_is_nothing_for_a_question_declined_or_unreadable(replies: Replies) -> None:
+@pytest.mark.parametrize("replies", [asked(ShownNote("a", "40 bolts"), declined=True), asked(ShownNote("a", "bolts"))])
+def test_signal_is_nothing_for_a_question_declined_or_unreadable(replies: SystemReplies) -> None:
     assert points(GOLD, replies, "signal") == 0
 
 
 def test_text_of_every_prompt_counts_a_twentieth() -> None:
-    replies = asked(Hit("a", "40 bolts"))
+    replies = asked(ShownNote("a", "40 bolts"))
     replies.standing_tokens = 400
     assert grade(world_of(GOLD), replies, ALL).details["tokens_per_question"] == 22
 
 
 def test_a_file_is_answered_by_any_note_about_it() -> None:
     probe = {"id": "R", "family": "retrieval", "expect": "bound", "gold": ["a", "b"], "answers": ["one", "two"]}
-    assert points(probe, asked(Hit("b", "two")), "retrieval") == 100
-    assert points(probe, asked(Hit("b", "one")), "retrieval") == 0
-    three = asked(Hit("b", "two "), Hit("a", "uno "), Hit("x", "none"))
+    assert points(probe, asked(ShownNote("b", "two")), "retrieval") == 100
+    assert points(probe, asked(ShownNote("b", "one")), "retrieval") == 0
+    three = asked(ShownNote("b", "two "), ShownNote("a", "uno "), ShownNote("x", "none"))
     assert points(probe, three, "signal") == pytest.approx(200 / 3)
 
 
 @pytest.mark.parametrize(
-    ("replies", "passed"), [(asked(), 100), (asked(Hit("a", "x")), 0), (asked(Hit("a", "x"), declined=True), 100)]
+    ("replies", "passed"),
+    [(asked(), 100), (asked(ShownNote("a", "x")), 0), (asked(ShownNote("a", "x"), declined=True), 100)],
 )
-def test_abstention_shows_nothing_or_declines(replies: Replies, passed: float) -> None:
+def test_abstention_shows_nothing_or_declines(replies: SystemReplies, passed: float) -> None:
     assert points({"id": "R", "family": "abstention", "expect": "control"}, replies, "abstention") == passed
 
 
 def test_currency_wants_the_head_and_nothing_retired() -> None:
     probe = {"id": "R", "family": "currency", "expect": "current", "head": "c", "retired": ["a"], "answer": "40"}
-    assert points(probe, asked(Hit("c", "40")), "currency") == 100
-    assert points(probe, asked(Hit("c", "40"), Hit("a", "39")), "currency") == 0
+    assert points(probe, asked(ShownNote("c", "40")), "currency") == 100
+    assert points(probe, asked(ShownNote("c", "40"), ShownNote("a", "39")), "currency") == 0
 
 
 def test_a_lineage_is_complete_or_not_asked_for() -> None:
     probe = {"id": "L", "family": "currency", "expect": "lineage", "head": "c", "retired": ["a", "b"]}
-    assert points(probe, Replies(lineage={"L": ["b", "a"]}), "currency") == 100
-    assert points(probe, Replies(lineage={"L": ["b"]}), "currency") == 0
+    assert points(probe, SystemReplies(lineage={"L": ["b", "a"]}), "currency") == 100
+    assert points(probe, SystemReplies(lineage={"L": ["b"]}), "currency") == 0
     current = {"id": "R", "family": "currency", "expect": "current", "head": "c", "retired": [], "answer": ""}
-    replies = asked(Hit("c", "x"))
+    replies = asked(ShownNote("c", "x"))
     replies.lineage["L"] = None
     assert grade(world_of(probe, current), replies, ALL).columns["currency"] == 100
 
@@ -126,50 +137,55 @@ def case(*, positive: bool) -> dict[str, Any]:
     ("pairs", "on_real", "on_harmless"),
     [
         ([], 0, 100),
-        ([Pair("a", "w")], 100, 0),
-        ([Pair("w", "a", "contradiction")], 100, 0),
-        ([Pair("w", "a", "entailment")], 0, 100),
-        ([Pair("w", "a", "neutral")], 100, 100),
-        ([Pair("w", "a", "entailment"), Pair("w", "a", "contradiction")], 100, 0),
-        ([Pair("w", "b")], 0, 100),
+        ([SuspectPair("a", "w")], 100, 0),
+        ([SuspectPair("w", "a", "contradiction")], 100, 0),
+        ([SuspectPair("w", "a", "entailment")], 0, 100),
+        ([SuspectPair("w", "a", "neutral")], 100, 100),
+        ([SuspectPair("w", "a", "entailment"), SuspectPair("w", "a", "contradiction")], 100, 0),
+        ([SuspectPair("w", "b")], 0, 100),
     ],
 )
 def test_contradictions_are_queued_and_harmless_pairs_are_not(
-    pairs: list[Pair], on_real: float, on_harmless: float
+    pairs: list[SuspectPair], on_real: float, on_harmless: float
 ) -> None:
-    assert points(case(positive=True), Replies(queue=pairs), "contradiction") == on_real
-    assert points(case(positive=False), Replies(queue=pairs), "contradiction") == on_harmless
+    assert points(case(positive=True), SystemReplies(queue=pairs), "contradiction") == on_real
+    assert points(case(positive=False), SystemReplies(queue=pairs), "contradiction") == on_harmless
 
 
 def test_a_contradiction_taken_for_its_opposite_is_not_noticed() -> None:
     write = {"op": "inscribe", "id": "W", "mode": "write", "record": note("w", "other")}
-    replies = Replies(written={"W": Written(matched="a")}, queue=[Pair("a", "w")])
+    replies = SystemReplies(written={"W": WriteAnswer(matched="a")}, queue=[SuspectPair("a", "w")])
     assert grade(world_of(case(positive=True), ops=(write,)), replies, ALL).columns["contradiction"] == 0
     assert grade(world_of(case(positive=False), ops=(write,)), replies, ALL).columns["contradiction"] == 100
 
 
 def test_without_an_ability_a_family_is_nothing() -> None:
-    replies = Replies(queue=[Pair("a", "w")])
-    assert points(case(positive=True), replies, "contradiction", Abilities(suspects=False)) == 0
+    replies = SystemReplies(queue=[SuspectPair("a", "w")])
+    assert points(case(positive=True), replies, "contradiction", SystemAbilities(suspects=False)) == 0
     probe = {"id": "D", "family": "drift", "expect": "drifted", "gold": "a", "stale": "w"}
     assert points(probe, replies, "drift") == 100
-    assert points(probe, replies, "drift", Abilities(suspects=False)) == 0
+    assert points(probe, replies, "drift", SystemAbilities(suspects=False)) == 0
 
 
 def test_what_is_gone_is_not_shown_and_its_return_is_warned_of() -> None:
     absent = {"id": "R", "family": "deletion", "expect": "absent", "victim": "a", "released": True, "answer": "x"}
     again = {"id": "W", "family": "deletion", "expect": "resurrect", "victim": "a", "released": True}
-    replies = asked(Hit("a", "gone", tombstone=True))
-    replies.written["W"] = Written(released=False)
+    replies = asked(ShownNote("a", "gone", tombstone=True))
+    replies.written["W"] = WriteAnswer(released=False)
     assert grade(world_of(absent, again), replies, ALL).columns["deletion"] == 50
-    assert grade(world_of(absent, again), replies, Abilities(trace=False)).columns["deletion"] == 100
+    assert grade(world_of(absent, again), replies, SystemAbilities(trace=False)).columns["deletion"] == 100
 
 
 def test_a_reason_is_found_itself_or_beside_one_of_five() -> None:
     probe = {"id": "R", "family": "rationale", "expect": "linked", "gold": "a", "answer": "since"}
-    assert points(probe, asked(Hit("x", "", neighbors=("a",))), "rationale") == 100
-    assert points(probe, asked(*[Hit(str(n), "") for n in range(5)], Hit("x", "", neighbors=("a",))), "rationale") == 0
-    assert points(probe, asked(Hit("a", "since then")), "rationale") == 100
+    assert points(probe, asked(ShownNote("x", "", neighbors=("a",))), "rationale") == 100
+    assert (
+        points(
+            probe, asked(*[ShownNote(str(n), "") for n in range(5)], ShownNote("x", "", neighbors=("a",))), "rationale"
+        )
+        == 0
+    )
+    assert points(probe, asked(ShownNote("a", "since then")), "rationale") == 100
 
 
 def test_a_window_is_half_open_and_leaks_nothing() -> None:
@@ -177,14 +193,14 @@ def test_a_window_is_half_open_and_leaks_nothing() -> None:
         "id": "R", "family": "temporal", "expect": "windowed", "gold": "a", "answer": "40",
         "window": {"after": 100, "before": 200},
     }  # fmt: skip
-    assert points(probe, asked(Hit("a", "40", 100)), "temporal") == 100
-    assert points(probe, asked(Hit("a", "40", 100), Hit("b", "", 200)), "temporal") == 0
+    assert points(probe, asked(ShownNote("a", "40", 100)), "temporal") == 100
+    assert points(probe, asked(ShownNote("a", "40", 100), ShownNote("b", "", 200)), "temporal") == 0
 
 
 def test_pairs_that_the_world_did_not_plant_are_counted_for_a_hundred_notes() -> None:
     ops = tuple({"op": "inscribe", "mode": "import", "record": note(key, key)} for key in ("a", "b", "w", "z-a", "c"))
-    queue = [Pair("a", "w"), Pair("a", "b"), Pair("b", "a"), Pair("b", "c", "neutral")]
-    graded = grade(world_of(case(positive=True), ops=ops), Replies(queue=queue), ALL)
+    queue = [SuspectPair("a", "w"), SuspectPair("a", "b"), SuspectPair("b", "a"), SuspectPair("b", "c", "neutral")]
+    graded = grade(world_of(case(positive=True), ops=ops), SystemReplies(queue=queue), ALL)
     assert graded.false_pairs_per_100 == 25
 
 
@@ -225,22 +241,22 @@ def small_world() -> dict[str, Any]:
 
 async def test_grep_finds_by_file_and_tfidf_suspects_a_number_that_differs() -> None:
     world = small_world()
-    grep = await replay(world, Grep())
+    grep = await replay(world, GrepBaseline())
     assert [hit.key for hit in grep.recalled["P1"].hits] == ["f0"]
     suspicious = await replay(world, TfIdf())
-    assert suspicious.queue == [Pair("f0", "s-f0")]
+    assert suspicious.queue == [SuspectPair("f0", "s-f0")]
     assert [hit.text for hit in suspicious.recalled["R2"].hits] == ["large iron gate latch uses a gap of 5 inches"]
 
 
 async def test_every_two_notes_about_a_subject_are_a_pair() -> None:
     world = small_world()
     assert subjects_of(world) == {"tiny brass door opener"}
-    assert (await replay(world, SameSubject(subjects_of(world)))).queue == [Pair("f0", "s-f0")]
+    assert (await replay(world, SameSubject(subjects_of(world)))).queue == [SuspectPair("f0", "s-f0")]
 
 
 async def test_a_step_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="endorse"):
-        await replay({"ops": [{"op": "endorse"}]}, Grep())
+        await replay({"ops": [{"op": "endorse"}]}, GrepBaseline())
 
 
 def test_a_world_through_the_products_own_service(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +274,7 @@ def test_a_world_through_the_products_own_service(tmp_path: Path, capsys: pytest
 async def test_drift_product_similar_notes_are_marked_pairs(tmp_path: Path) -> None:
     settings = ServiceSettings.model_validate({"embedder": "none"})
     world = small_world()
-    product = Product(tmp_path / "memory", settings, world["spec"]["base_ts"])
+    product = ProductSystem(tmp_path / "memory", settings, world["spec"]["base_ts"])
     try:
         queue = (await replay(world, product)).queue
     finally:

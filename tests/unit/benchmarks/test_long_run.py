@@ -10,9 +10,9 @@ pytest.importorskip("numpy")
 
 from agent_memory.store import change_log
 from benchmarks import long_run
-from benchmarks.long_run import Window
+from benchmarks.long_run import UseWindow
 
-WINDOW = Window(100, 1, 50, 60, 1100, 0, 60.0, 10.0, 100.0, 5.0, 1.0, 2.0, 1.0, 2.0)
+WINDOW = UseWindow(100, 1, 50, 60, 1100, 0, 60.0, 10.0, 100.0, 5.0, 1.0, 2.0, 1.0, 2.0)
 
 
 def test_a_run_that_stays_flat_is_accused_of_nothing() -> None:

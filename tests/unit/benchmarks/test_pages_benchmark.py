@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from benchmarks.pages.data import Talk
+    from benchmarks.pages.data import PagedTalk
 
 
-def talk(folder: Path) -> Talk:
+def talk(folder: Path) -> PagedTalk:
     turns = [
         {"speaker": name, "dia_id": f"D1:{at}", "text": f"I have seen the garden of house {at} with my sister. Nice!"}
         for at, name in enumerate(["Lea", "Tom"] * 30)

@@ -13,10 +13,10 @@ pytest.importorskip("rank_bm25")
 
 from agent_memory.embeddings.testing import HashEmbedder
 from benchmarks.retrieval import benchmark as retrieval
-from benchmarks.retrieval.data import Item, load_jsonl, load_locomo
-from benchmarks.retrieval.metrics import Reference, auc, interval, measure, outcome, rejected
+from benchmarks.retrieval.data import SetItem, load_jsonl, load_locomo
+from benchmarks.retrieval.metrics import Bm25Reference, auc, interval, measure, outcome, rejected
 from benchmarks.retrieval.report import overview
-from benchmarks.retrieval.rivals import Rivals
+from benchmarks.retrieval.rivals import RivalRankings
 from benchmarks.retrieval.sealed import portions
 from benchmarks.retrieval.vectors import KeptVectors
 
@@ -75,7 +75,7 @@ def test_an_interval_holds_the_mean_and_narrows_to_a_point_for_equals() -> None:
 
 def test_a_turn_is_speaker_text_and_caption_with_its_sessions_date(locomo: Path) -> None:
     (group,) = load_locomo(locomo, [], "turn")
-    assert group.items[1] == Item(
+    assert group.items[1] == SetItem(
         "D1:2", "Ben: Look at this [a red kayak]", datetime(2023, 5, 8, 13, 56, tzinfo=UTC), "conv-1-session-1"
     )
     assert group.now == datetime(2023, 6, 4, 9, tzinfo=UTC)
@@ -126,7 +126,7 @@ def test_a_bad_line_is_named_by_its_number(tmp_path: Path, row: dict[str, str]) 
 def test_the_reference_stems_and_leaves_out_what_shares_no_word() -> None:
     when = datetime(2025, 1, 1, tzinfo=UTC)
     texts = {"a": "running shoes", "b": "a cat", "c": "the dog"}
-    reference = Reference([Item(key, text, when, "") for key, text in texts.items()])
+    reference = Bm25Reference([SetItem(key, text, when, "") for key, text in texts.items()])
     assert reference.search("who runs the race") == ["a"]
 
 
@@ -181,10 +181,10 @@ def test_numbers_that_tell_all_apart_have_an_area_of_one() -> None:
 
 def test_rivals_are_words_and_cosines_and_both() -> None:
     when = datetime(2025, 1, 1, tzinfo=UTC)
-    items = [Item(key, text, when, "") for key, text in {"a": "a red kayak", "b": "the dog", "c": "red tea"}.items()]
-    found = Rivals(items, HashEmbedder()).search("a red kayak")
+    items = [SetItem(key, text, when, "") for key, text in {"a": "a red kayak", "b": "the dog", "c": "red tea"}.items()]
+    found = RivalRankings(items, HashEmbedder()).search("a red kayak")
     assert [found[name].keys[0] for name in ("BM25", "MiniLM", "RRF")] == ["a", "a", "a"]
-    assert Rivals(items, None).search("kayak").keys() == {"BM25"}
+    assert RivalRankings(items, None).search("kayak").keys() == {"BM25"}
 
 
 class _Counting(HashEmbedder):
@@ -236,7 +236,7 @@ def test_what_is_sealed_before_the_questions_is_as_good(
 
 
 def test_two_thirds_are_sealed_in_segments_that_are_not_merged() -> None:
-    items = [Item(str(at), "", datetime(2025, 1, 1, tzinfo=UTC), "") for at in range(63)]
+    items = [SetItem(str(at), "", datetime(2025, 1, 1, tzinfo=UTC), "") for at in range(63)]
     assert [len(portion) for portion in portions(items, "mixed")] == [32, 8, 2, 21]
 
 

@@ -7,54 +7,56 @@ from typing import Any
 import pytest
 
 from benchmarks.reword import benchmark as reword
-from benchmarks.reword.reading import Claim, Reader, carried
-from benchmarks.reword.rewording import Frames, base, ing, names, value
+from benchmarks.reword.reading import ClaimReader, TitleClaim, carried
+from benchmarks.reword.rewording import RewordingFrames, base, ing, names, value
 
 SUBJECT = "tiny brass door opener"
 SET = {"s": SUBJECT, "slot": "spring load", "n": "40", "unit": "seconds"}
 TITLES = {
-    f"{SUBJECT} uses a spring load of 40 seconds — seen twice by the same person": Claim("setting", SET),
-    f"{SUBJECT} keeps a spring load of 40 seconds": Claim("setting.again", SET),
-    f"{SUBJECT} is configured with 40 seconds": Claim("setting.bare", {"s": SUBJECT, "n": "40", "unit": "seconds"}),
-    f"{SUBJECT} keeps its spring load at 40 seconds": Claim("setting.converted", SET),
-    f"{SUBJECT} must never slam shut, which is why": Claim("rule", {"s": SUBJECT, "do": "slam shut"}),
-    f"{SUBJECT} may freely slam shut": Claim("rule.may", {"s": SUBJECT, "do": "slam shut"}),
-    f"{SUBJECT} drops its pin when it rains, so none gets wet": Claim(
+    f"{SUBJECT} uses a spring load of 40 seconds — seen twice by the same person": TitleClaim("setting", SET),
+    f"{SUBJECT} keeps a spring load of 40 seconds": TitleClaim("setting.again", SET),
+    f"{SUBJECT} is configured with 40 seconds": TitleClaim(
+        "setting.bare", {"s": SUBJECT, "n": "40", "unit": "seconds"}
+    ),
+    f"{SUBJECT} keeps its spring load at 40 seconds": TitleClaim("setting.converted", SET),
+    f"{SUBJECT} must never slam shut, which is why": TitleClaim("rule", {"s": SUBJECT, "do": "slam shut"}),
+    f"{SUBJECT} may freely slam shut": TitleClaim("rule.may", {"s": SUBJECT, "do": "slam shut"}),
+    f"{SUBJECT} drops its pin when it rains, so none gets wet": TitleClaim(
         "fault", {"s": SUBJECT, "pred": "drops its pin", "when": "when it rains"}
     ),
-    f"{SUBJECT}: drops its pin — never observed, in any environment": Claim(
+    f"{SUBJECT}: drops its pin — never observed, in any environment": TitleClaim(
         "fault.stale", {"s": SUBJECT, "pred": "drops its pin"}
     ),
-    f"{SUBJECT} drops its pin under load": Claim(
+    f"{SUBJECT} drops its pin under load": TitleClaim(
         "issue", {"s": SUBJECT, "pred": "drops its pin", "when": "under load"}
     ),
-    f"{SUBJECT} no longer drops its pin": Claim("issue.over", {"s": SUBJECT, "pred": "drops its pin"}),
-    f"{SUBJECT} creaks because the oil is old": Claim(
+    f"{SUBJECT} no longer drops its pin": TitleClaim("issue.over", {"s": SUBJECT, "pred": "drops its pin"}),
+    f"{SUBJECT} creaks because the oil is old": TitleClaim(
         "cause", {"s": SUBJECT, "pred": "creaks", "cause": "the oil is old"}
     ),
-    f"{SUBJECT} creaks, and the oil is old is not why": Claim(
+    f"{SUBJECT} creaks, and the oil is old is not why": TitleClaim(
         "cause.stale", {"s": SUBJECT, "pred": "creaks", "cause": "the oil is old"}
     ),
-    f"It is not the case that the {SUBJECT} must never slam shut.": Claim(
-        "denied", inner=Claim("rule", {"s": SUBJECT, "do": "slam shut"})
+    f"It is not the case that the {SUBJECT} must never slam shut.": TitleClaim(
+        "denied", inner=TitleClaim("rule", {"s": SUBJECT, "do": "slam shut"})
     ),
 }
 
 
 @pytest.mark.parametrize(("title", "claim"), TITLES.items())
-def test_a_title_is_read_for_what_it_claims(title: str, claim: Claim) -> None:
-    assert Reader({"under load"}).claim(title) == claim
+def test_a_title_is_read_for_what_it_claims(title: str, claim: TitleClaim) -> None:
+    assert ClaimReader({"under load"}).claim(title) == claim
 
 
 def test_two_claims_in_one_title_are_about_one_subject() -> None:
     title = f"{SUBJECT} drops its pin; separately, operators report that it no longer drops its pin"
-    claim = Reader(set()).claim(title)
+    claim = ClaimReader(set()).claim(title)
     assert claim is not None
-    assert claim.rest == Claim("no.issue", {"s": SUBJECT, "pred": "drops its pin"})
+    assert claim.rest == TitleClaim("no.issue", {"s": SUBJECT, "pred": "drops its pin"})
 
 
 def test_a_title_of_no_known_form_is_none() -> None:
-    assert Reader(set()).claim("Buy milk") is None
+    assert ClaimReader(set()).claim("Buy milk") is None
 
 
 def test_a_sentence_of_a_body_is_taken_for_what_it_carries() -> None:
@@ -94,7 +96,7 @@ def test_quantities_are_written_as_the_frames_ask(number: int, unit: str, style:
 
 @pytest.mark.parametrize("name", names())
 def test_every_rewording_has_words_for_every_claim(name: str) -> None:
-    frames, reader = Frames(name), Reader({"under load"})
+    frames, reader = RewordingFrames(name), ClaimReader({"under load"})
     for title in TITLES:
         claim = reader.claim(title)
         assert claim is not None
@@ -105,7 +107,7 @@ def test_every_rewording_has_words_for_every_claim(name: str) -> None:
 
 
 def test_rewordings_have_the_same_claims_and_no_sentence_in_common() -> None:
-    every = [Frames(name) for name in names()]
+    every = [RewordingFrames(name) for name in names()]
     assert len(every) >= 3
     assert len({frozenset(frames.frames) for frames in every}) == 1
     sentences = [text for frames in every for texts in frames.frames.values() for text in texts]
@@ -128,7 +130,7 @@ def world() -> dict[str, Any]:
 @pytest.mark.parametrize("name", names())
 def test_answers_follow_and_what_is_written_again_is_the_same(name: str) -> None:
     told = world()
-    assert reword.reword(told, Frames(name)) == []
+    assert reword.reword(told, RewordingFrames(name)) == []
     first, again = (step["record"] for step in told["ops"])
     assert (first["title"], first["body"]) == (again["title"], again["body"])
     text = f"{first['title']}\n{first['body']}".lower()

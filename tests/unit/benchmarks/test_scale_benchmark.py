@@ -16,19 +16,19 @@ from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Journal
 from benchmarks.harness import measure_calls
-from benchmarks.latency.data import Figure
+from benchmarks.latency.data import BenchmarkFigure
 from benchmarks.latency.vectors import AGENT, portions, vectors
 from benchmarks.scale import benchmark as scale
 from benchmarks.scale.data import each_memory, fill
 from benchmarks.scale.process import memory_of
 from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, plot, table
-from benchmarks.scale.store import Syncs
+from benchmarks.scale.store import SyncCounter
 
-WORDS = Figure("search, words", 1_000, 2.0, 3.0)
-BULK = Figure("store_many, memories a second", 1_000, 6_000, 6_000, unit="/s")
+WORDS = BenchmarkFigure("search, words", 1_000, 2.0, 3.0)
+BULK = BenchmarkFigure("store_many, memories a second", 1_000, 6_000, 6_000, unit="/s")
 
 
-def grown(power: float) -> list[Figure]:
+def grown(power: float) -> list[BenchmarkFigure]:
     return [replace(WORDS, size=size, p50=0.01 * size**power) for size in (1_000, 10_000, 1_000_000)]
 
 
@@ -125,7 +125,7 @@ def test_syncs_of_other_files_do_not_count(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", os.fsync)  # put back at the end
     one, other = tmp_path / "one", tmp_path / "other"
     one.touch()
-    syncs = Syncs(one)
+    syncs = SyncCounter(one)
     for path in (one, other, one):
         with path.open("wb") as file:
             os.fsync(file.fileno())

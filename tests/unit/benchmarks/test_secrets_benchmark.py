@@ -48,7 +48,8 @@ def test_statements_of_a_run_are_many() -> None:
 
 
 def test_labels_of_17_languages_are_before_after_and_above_the_value() -> None:
-    frames = {kind.name: kind.row["frames"][0] for kind in SETS["newest"] if kind.group == "passwords, strong"}
+    kinds = [kind for kind in SETS["newest"] if kind.group == "passwords, strong"]
+    frames = {kind.name: kind.row["frames"][0] for kind in kinds if "frames" in kind.row}
     languages = [name.removesuffix(", line before") for name in frames if name.endswith(", line before")]
     assert len(languages) == 17
     for language in languages:

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from benchmarks.retrieval.data import Group
+from benchmarks.retrieval.data import QuestionGroup
 from benchmarks.short import NOTE, joined
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_memories_stand_together_in_notes_and_answer_as_before() -> None:
-    group = Group("bob")
+    group = QuestionGroup("bob")
     for number in range(50):
         group.add(f"m{number}", f"Fact {number} " + "x" * 100, WHEN, "")
     group.ask("Which is the last?", ["m49"], "all")

@@ -110,15 +110,15 @@ def test_a_list_of_replacements_may_break_its_lines(tmp_path: Path) -> None:
     assert [question.text for question in facts.questions] == ["?"]
 
 
-def facts_of() -> changed.Facts:
+def facts_of() -> changed.ChangedFacts:
     when = datetime(2026, 1, 1, 9, tzinfo=UTC)
     notes = [
-        changed.Note("old", "The gate opens at six.", when),
-        changed.Note("new", "The gate opens at seven.", when.replace(day=2)),
-        changed.Note("else", "The lamp is green.", when.replace(day=3)),
+        changed.FactNote("old", "The gate opens at six.", when),
+        changed.FactNote("new", "The gate opens at seven.", when.replace(day=2)),
+        changed.FactNote("else", "The lamp is green.", when.replace(day=3)),
     ]
-    asked = [changed.Question("when does the gate open?", frozenset({"new"}), frozenset({"old"}), "current")]
-    return changed.Facts(notes, asked, {("new", "old")})
+    asked = [changed.FactQuestion("when does the gate open?", frozenset({"new"}), frozenset({"old"}), "current")]
+    return changed.ChangedFacts(notes, asked, {("new", "old")})
 
 
 async def test_changed_facts_run_through_the_service() -> None:

@@ -9,7 +9,7 @@ pytest.importorskip("numpy")
 from typing import TYPE_CHECKING
 
 from benchmarks.words import benchmark as words
-from benchmarks.words.sealed import Asked, sealed
+from benchmarks.words.sealed import SealedQuestions, sealed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def test_every_index_is_built_and_asked() -> None:
 
 def test_both_ways_through_a_segment_find_the_same(tmp_path: Path) -> None:
     texts = [[f"w{at % 7}", f"w{at % 11}", f"w{at % 13}"] for at in range(500)]
-    asked = Asked(sealed(texts, tmp_path), 500, 3)
+    asked = SealedQuestions(sealed(texts, tmp_path), 500, 3)
     for question in (["w1", "w10"], ["w6", "w9", "w12"], ["nowhere"]):
         one, other = asked.maxscore(question, 400), asked.whole_lists(question, 400)  # more than hold a word
         assert one == other[: len(one)]

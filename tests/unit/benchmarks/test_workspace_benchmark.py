@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.workspace import Workspace
-from benchmarks.workspace.benchmark import PIPELINE, Report, look, unkilled
+from benchmarks.workspace.benchmark import PIPELINE, WorkspaceKills, look, unkilled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_two_runs_hold_the_same_and_nothing_is_wrong(ended: tuple[Path, str], tmp_path: Path) -> None:
-    report = Report()
+    report = WorkspaceKills()
     assert unkilled(tmp_path / "again", PIPELINE) == ended[1]
     look(ended[0], report, ended[1])
     assert report.wrong == []
@@ -48,7 +48,7 @@ def test_what_is_spoiled_is_seen(ended: tuple[Path, str], spoiled: str, said: st
     try:
         with contextlib.closing(sqlite3.connect(database)) as connection, connection:
             connection.execute(spoiled)
-        report = Report()
+        report = WorkspaceKills()
         look(folder, report, wanted)
         assert any(said in each for each in report.wrong)
     finally:
@@ -62,7 +62,7 @@ def test_a_lost_file_is_seen(ended: tuple[Path, str]) -> None:
     path = next((folder / "prompts").iterdir())
     content = path.read_bytes()
     path.unlink()
-    report = Report()
+    report = WorkspaceKills()
     look(folder, report, wanted)
     path.write_bytes(content)
     assert any("is not" in each for each in report.wrong)
@@ -70,5 +70,5 @@ def test_a_lost_file_is_seen(ended: tuple[Path, str]) -> None:
 
 
 def test_a_report_is_json() -> None:
-    report = Report(kills=3, killed=Counter({"work": 2, "restore": 1}))
+    report = WorkspaceKills(kills=3, killed=Counter({"work": 2, "restore": 1}))
     assert json.loads(json.dumps(report.as_dict()))["killed"] == {"work": 2, "restore": 1}
