@@ -44,6 +44,10 @@ _CLASSES: Final = {
     "UP_TO": "TO UNTIL DASH",
     "LEADING_WORD": "IN OF SINCE UNTIL BEFORE AFTER BETWEEN EARLY LATE MID THAN END",
 }
+_CHARS_BY_NAME: Final = CHARS | {
+    name: "".join(CHARS[kind] for kind in kinds.split()) for name, kinds in _CLASSES.items()
+}
+"""Characters of each kind and class of kinds."""
 _ELEMENT: Final = compile_late(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
 
 
@@ -118,20 +122,16 @@ class Rule:
         while groups:
             outer, groups = _GROUP.subn("", outer)
         elements = (_ELEMENT.fullmatch(word) for word in outer.split())
-        return tuple(frozenset(_list_chars(element[2])) for element in elements if element)
+        return tuple(frozenset(_CHARS_BY_NAME[element[2]]) for element in elements if element)
 
 
 _GROUP: Final = re.compile(r"\([^()]*\)\S*")
 """Innermost group, optional or not."""
 
 
-def _list_chars(kind: str) -> str:
-    return "".join(CHARS[part] for part in _CLASSES.get(kind, kind).split())
-
-
 def _replace_element(match: re.Match[str]) -> str:
     name, kind = match.groups()
-    return f"(?P<{name}>[{_list_chars(kind)}])" if name else f"[{_list_chars(kind)}]"
+    return f"(?P<{name}>[{_CHARS_BY_NAME[kind]}])" if name else f"[{_CHARS_BY_NAME[kind]}]"
 
 
 def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable[[int], ReadingContext]) -> list[Token]:
