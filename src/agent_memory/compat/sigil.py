@@ -47,7 +47,7 @@ from agent_memory.errors import (
 )
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.withdrawal import drawn_from_alone, forget_known
+from agent_memory.knowledge.intake.withdrawal import withdraw
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.pages.page_watcher import PAGES
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
@@ -512,23 +512,21 @@ class MemoryManager:
 
         Args:
             resource_id: ID of the resource.
-            cascade: True to forget items of this source alone and rebuild their pages. Otherwise items stay and are
-                linked as `source_deleted`.
+            cascade: True to forget unpinned items of this source alone and rebuild their pages. Otherwise items stay
+                and are linked as `source_deleted`.
         """
-        if await self.resource_layer.record(resource_id) is None:
+        record = await self.resource_layer.record(resource_id)
+        if record is None or record.id != resource_id:  # the ID of a turn names its conversation, too
             return False
-        items = await self.item_layer.get_by_resource(resource_id)
         if cascade:
-            turns = await self.resource_layer.list_turns(resource_id)
-            drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
-            items = [view_item(memory) for memory in drawn]
-            await self._service.writer.deletion.forget_many([item.item_id for item in items], self._caller())
+            gone, _ = await withdraw(self._knowledge, self._service, resource_id, self._caller())
+            items = list(map(view_item, gone))
             for item in items:
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
-            await forget_known([resource_id, *turns], self._knowledge)
         else:
+            items = await self.item_layer.get_by_resource(resource_id)
             await self.item_layer.detach(resource_id)
-        await self.resource_layer.delete(resource_id)
+            await self.resource_layer.delete(resource_id)
         payload = ResourceDeletedPayload(resource_id, cascade, len(items))
         await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller())
         if not cascade:

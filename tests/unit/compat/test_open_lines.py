@@ -73,6 +73,16 @@ async def test_extract_again_forgotten_passage_stays_forgotten(manager: MemoryMa
     assert [item.item_id for item in await manager.extract_and_store(resource.resource_id)] == [second.item_id]
 
 
+async def test_delete_resource_pinned_item_stays(manager: MemoryManager) -> None:
+    resource = await manager.store_resource("# Pier\n\nOpens at nine.\n\n# Fees\n\nTen pounds a day.", "document")
+    pinned, _ = await manager.extract_and_store(resource.resource_id)
+    await manager.item_layer.service.update(pinned.item_id, {"pinned": True})
+    assert await manager.delete_resource(resource.resource_id)
+    assert await manager.item_layer.get(pinned.item_id) is not None
+    assert manager.get_stats().total_items == 1
+    assert not await manager.delete_resource(resource.resource_id)
+
+
 async def test_rag_retriever_threshold_above_all_results_is_degraded(tmp_path: Path) -> None:
     """Sigil 19."""
     embedder = HashEmbedder(synonyms={"hoist": "crane"})

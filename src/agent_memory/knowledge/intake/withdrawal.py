@@ -7,7 +7,7 @@ forgot separately stays forgotten.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
@@ -70,28 +70,34 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     """
     done = UndoneIngest()
     for resource_id in resources:
-        episodes = [turn.id for turn in await knowledge.episodes.linked_to(resource_id)]
-        await _show_older(knowledge, service, resource_id, caller)
-        items = await drawn_from_alone(service, [resource_id, *episodes], caller)
-        gone = [item for item in items if not item.pinned]
-        await service.writer.deletion.forget_many([item.id for item in gone], caller)
-        await _note_withdrawn(knowledge, service, resource_id, gone)
-        if not gone:  # an earlier run may have died before it rebuilt the pages
-            for made in await Pages(knowledge, service).catch_up():
-                await report_page(service, made, caller)
-        await forget_known([resource_id, *episodes], knowledge)
-        await _forget(knowledge.episodes, episodes)
-        await knowledge.resources.forget_many([resource_id])
+        gone, counts = await withdraw(knowledge, service, resource_id, caller)
         await service.report(
             "memory:resource_deleted", caller, resource_id=resource_id, cascade=True, item_count=len(gone)
         )
-        done = UndoneIngest(
-            done.resources + 1,
-            done.episodes + len(episodes),
-            done.items + len(gone),
-            done.pinned + len(items) - len(gone),
-        )
+        done = UndoneIngest(*map(sum, zip(astuple(done), astuple(counts), strict=True)))
     return done
+
+
+async def withdraw(
+    knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller
+) -> tuple[list[Memory], UndoneIngest]:
+    """Forget a resource with its turns and items; return the items, and counts.
+
+    Raises as `undo`.
+    """
+    episodes = [turn.id for turn in await knowledge.episodes.linked_to(resource_id)]
+    await _show_older(knowledge, service, resource_id, caller)
+    items = await drawn_from_alone(service, [resource_id, *episodes], caller)
+    gone = [item for item in items if not item.pinned]
+    await service.writer.deletion.forget_many([item.id for item in gone], caller)
+    await _note_withdrawn(knowledge, service, resource_id, gone)
+    if not gone:  # an earlier run may have died before it rebuilt the pages
+        for made in await Pages(knowledge, service).catch_up():
+            await report_page(service, made, caller)
+    await forget_known([resource_id, *episodes], knowledge)
+    await _forget(knowledge.episodes, episodes)
+    await knowledge.resources.forget_many([resource_id])
+    return gone, UndoneIngest(1, len(episodes), len(gone), len(items) - len(gone))
 
 
 async def undo_version(knowledge: Knowledge, service: MemoryService, version_id: str, caller: Caller) -> str:
