@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from agent_memory.cli.app import EARLIER, build
+from agent_memory.cli.app import build
+from agent_memory.cli.exit_codes import MEANINGS
+from agent_memory.earlier_name_tables import COMMANDS, JSON_KEYS, LAST_VERSION, SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_COMMON: Final = {"--agent", "--root", "--json", "--help", "--format", "--fields", "--yes"}
+_COMMON: Final = {"--agent", "--root", "--json", "--help", "--format", "--fields", "--no-pager", "--yes"}
 _ID_HELP: Final = re.compile(r"Ids? of a memory, e\.g\. .*")
 _INTRODUCTION: Final = """\
 # Command line
@@ -38,21 +40,18 @@ version.
 - **IDs.** The first characters of an ID are enough if they are unambiguous. A change needs at least four.
 - **Output.** Results go to stdout, messages to stderr. Control characters in memories are shown as codes.
 - **JSON.** With `--json`, stdout is exactly one document. An error is
-  `{"error": {"code", "message", "recovery"}}`; [Errors](errors.md) lists the codes.
+  `{{"error": {{"code", "message", "recovery"}}}}`; [Errors](errors.md) lists the codes.
 - **Dates.** `2026-03-01`, `2026-03`, and words such as `yesterday`, `last week` or `7d`. An ambiguous date is refused.
 - **Questions.** Commands that ask take `--yes` (`-y`). Without a terminal and without it, nothing is changed.
 - **Forms.** Commands that print rows take `--format` (`text`, `table`, `csv`, `jsonl` or `json`) and
   `--fields id,content`.
 - **Completion.** `agent-memory --install-completion` for bash, zsh, fish and PowerShell.
+- **Pager.** Lists longer than the terminal open in `AGENT_MEMORY_PAGER`, `PAGER` or less; `--no-pager` prints them.
+- **Manual.** `agent-memory man` writes pages to `~/.local/share/man/man1`.
 
 | exit code | meaning |
 |---|---|
-| 0 | done |
-| 1 | failed, or partly: stderr says what to do |
-| 2 | wrong usage |
-| 3 | not found: no memory has this ID, or a search has no result |
-| 4 | busy: another process held the lock; nothing was written |
-| 130 | stopped by Ctrl-C |
+{codes}
 
 `agents health` has the codes of monitoring plugins: 0 ok, 1 warning, 2 critical, 3 unknown.
 """
@@ -93,7 +92,7 @@ _DOCUMENTS: Final = """\
 _EARLIER: Final = """\
 ## Earlier names
 
-These work until version 1.0 with a notice on stderr.
+These commands work until version {version} with a notice on stderr.
 
 """
 
@@ -108,8 +107,12 @@ def document() -> str:
         if not hasattr(command, "list_commands") or _own_params(command)
     ]
     documents = "".join(f"- `{name}`: `{keys}`\n" for name, keys in DOCUMENTS.items())
-    rows = "".join(f"- `{name}`: `{present}`\n" for name, present in EARLIER.items())
-    return "\n".join([_INTRODUCTION, *sections, _DOCUMENTS + documents, _EARLIER + rows])
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in MEANINGS.items())
+    rows = "".join(f"- `{name}`: `{present}`\n" for name, present in COMMANDS.items())
+    rows += "".join(f"- The key `{key}` of `{name} --json` keeps one value.\n" for key, (name, _) in JSON_KEYS.items())
+    rows += "".join(f"- The setting `{name}` has no effect.\n" for name in SETTINGS)
+    earlier = _EARLIER.format(version=LAST_VERSION) + rows
+    return "\n".join([_INTRODUCTION.format(codes=codes), *sections, _DOCUMENTS + documents, earlier])
 
 
 def _walk(group: Any, context: Any, words: Sequence[str]) -> Iterator[tuple[list[str], Any]]:

@@ -5,26 +5,13 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.earlier_name_tables import MODULES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
-
-EARLIER: Final[Mapping[str, str]] = {
-    "agent_memory.doctor": "agent_memory.care.checks",
-    "agent_memory.entities": "agent_memory.knowledge.entities",
-    "agent_memory.knowledge.entities.merging": "agent_memory.knowledge.entities.merges",
-    "agent_memory.knowledge.working": "agent_memory.knowledge.pipeline.background_work",
-    "agent_memory.lifecycle.archive": "agent_memory.care.archive",
-    "agent_memory.lifecycle.backups": "agent_memory.care.backups",
-    "agent_memory.lifecycle.health": "agent_memory.care.checks",
-    "agent_memory.lifecycle.statistics": "agent_memory.care.statistics",
-    "agent_memory.lifecycle.tidying": "agent_memory.care.tidying",
-    "agent_memory.privacy.account": "agent_memory.care.account",
-    "agent_memory.privacy": "agent_memory.care.privacy",
-}
-"""Present names by earlier names. Modules below them are found as well."""
 
 
 class EarlierPathFinder:
@@ -58,7 +45,7 @@ class EarlierPathFinder:
 def _get_present_name(name: str) -> str | None:
     if not name.startswith("agent_memory."):
         return None
-    for earlier, present in EARLIER.items():
+    for earlier, present in MODULES.items():
         if f"{name}.".startswith(f"{earlier}."):
             return present + name[len(earlier) :]
     return None

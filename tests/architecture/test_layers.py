@@ -20,7 +20,7 @@ LAYERS = (
     ("modules", "cli"), ("compat",), ("integrations",), ("care",), ("engines", "workspace"), ("knowledge",), ("tools",),
     ("memory",), ("capture",), ("store",), ("index",), ("journal", "embeddings"), ("encryption",), ("files",),
     ("settings",), ("models",), ("redaction", "registry", "times"), ("language",),
-    ("earlier_paths", "errors", "late", "logs", "module_loader"),
+    ("earlier_paths", "errors", "late", "logs", "module_loader"), ("earlier_name_tables",),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

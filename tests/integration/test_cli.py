@@ -196,14 +196,14 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict
     )
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
+    assert [line[:5] for line in result.stderr.splitlines()] == ["error", "hint:"]
     assert "pip install" in result.stderr
 
 
 def test_1_when_something_fails(cli: Run) -> None:
     result = cli("export", code=1)
     first, second = result.stderr.strip().splitlines()
-    assert first.startswith("Error: There are no agents")
+    assert first.startswith("error: There are no agents")
     assert "agent-memory store TEXT" in second
 
 
@@ -241,7 +241,7 @@ def test_warnings_of_the_library_do_not_get_into_stdout(bob: Run, root: Path) ->
     (root / "bob" / "scratchpad.yaml").mkdir()
     result = bob("pin", A, "--json")
     assert json.loads(result.stdout)["changed"]
-    assert "Warning: Could not" in result.stderr
+    assert "warning: Could not" in result.stderr
 
 
 def test_agents_are_copied_through_a_pipe(bob: Run) -> None:

@@ -40,7 +40,7 @@ def main() -> None:
     try:
         import typer  # noqa: F401 - an extra: its absence has an answer
     except ImportError:
-        sys.stderr.write(f"The command line needs typer and rich. {advice('cli')}\n")
+        sys.stderr.write(f"error: The command line needs typer and rich.\nhint: {advice('cli')}\n")
         sys.exit(2)
     from agent_memory.cli.app import build
 
@@ -76,7 +76,7 @@ def _flush_output() -> None:
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(
-                f"Error: the output cannot be written: {error.strerror}.\nFree some space, or write elsewhere.\n"
+                f"error: The output cannot be written: {error.strerror}.\nhint: Free some space, or write elsewhere.\n"
             )
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - nothing more can be written
         sys.exit(1)

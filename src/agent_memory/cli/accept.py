@@ -18,12 +18,12 @@ async def accept(
     run: AgentContext,
     proposal: Annotated[str, typer.Argument(metavar="ID", help="ID of the proposal, as a session or status shows it.")],
     *,
-    undo: Annotated[bool, typer.Option("--undo", help="Take the yes back.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Withdraw the permission.")] = False,
 ) -> None:
-    """Let a background model digest passages: yes to its estimate.
+    """Allow a background model to digest passages, by its estimate.
 
-    The yes holds for this agent, in later sessions and for later documents, within the tokens a day that `model_budget`
-    allows.
+    It holds for this agent, in later sessions and for later documents, within the tokens a day that `model_budget`
+        allows.
     """
     if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
         raise UnknownIdError(
@@ -39,4 +39,4 @@ async def accept(
     run.screen.show(f"{outcome} digest passages of {run.service.agent_id}.")
     if not undo:
         run.screen.hint("It begins in a session with `model: session` of hooks-memory-ingestion.")
-        run.screen.hint(f"Take it back: `agent-memory accept {proposal.strip()} --undo`")
+        run.screen.hint(f"Undo: `agent-memory accept {proposal.strip()} --undo`")

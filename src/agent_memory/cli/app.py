@@ -14,10 +14,10 @@ from typer.core import TyperCommand
 from typer.main import get_command
 from typing_extensions import override
 
+from agent_memory.cli.exit_codes import STOPPED, USAGE, describe_exit_codes
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
 from agent_memory.cli.runtime import (
     QUIET,
-    USAGE,
     USAGE_ERROR,
     AgentCommand,
     CommandGroup,
@@ -27,11 +27,12 @@ from agent_memory.cli.runtime import (
     RestoreCommand,
     wants_json,
 )
-from agent_memory.cli.text import to_json
+from agent_memory.cli.text import plain, to_json
+from agent_memory.earlier_name_tables import COMMANDS, build_notice
 from agent_memory.settings.installation import installed_version
 
 _HELP: Final = "Search, edit, review, export and delete what an agent remembers."
-_EPILOG: Final = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 busy, 130 Ctrl-C."
+_EPILOG: Final = describe_exit_codes()
 
 
 class CommandEntry(NamedTuple):
@@ -58,7 +59,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "history": CommandEntry("history", "Show the earlier versions of a memory, oldest first."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
         "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
-        "briefing": CommandEntry("briefing", "Show what a session is told before its first answer."),
+        "briefing": CommandEntry("briefing", "Show the context that a session gets before its first answer."),
         "projects": CommandEntry("projects", "List projects, or move memories to another one."),
     },
     "Edit": {
@@ -76,7 +77,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": CommandEntry("inbox", "List, accept or reject waiting notes."),
         "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
-        "accept": CommandEntry("accept", "Let a background model digest passages: yes to its estimate."),
+        "accept": CommandEntry("accept", "Allow a background model to digest passages, by its estimate."),
     },
     "Knowledge": {
         "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),
@@ -109,7 +110,10 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
-_HIDDEN: Final = {"help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand)}
+_HIDDEN: Final = {
+    "help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand),
+    "man": CommandEntry("man_pages", "Write a page of the manual for each command.", PlainCommand),
+}
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     "agents": {
         "stats": CommandEntry("stats", "Show how many memories there are, how they grew and which are used."),
@@ -142,28 +146,6 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
 }
 """Rare commands, in the group of their noun."""
-EARLIER: Final = {
-    "compact": "archive compact",
-    "decrypt": "encryption off",
-    "encrypt": "encryption on",
-    "entity": "knowledge entity",
-    "episodes": "knowledge episodes",
-    "health": "agents health",
-    "migrate": "index migrate",
-    "promote": "pin --once",
-    "pull": "index pull",
-    "push": "index push",
-    "reindex": "index rebuild",
-    "rekey": "encryption rekey",
-    "resources": "knowledge resources",
-    "rollback": "index rollback",
-    "stats": "agents stats",
-    "summaries": "knowledge summaries",
-    "tidy": "archive tidy",
-    "topic": "knowledge topic",
-    "unpin": "pin --remove",
-}
-"""Earlier commands and the present ones. They work until version 1.0, with a notice on stderr."""
 _COMPLETION: Final = {"install_completion", "show_completion"}
 """Options of the shell, which `docs/reference/cli.md` describes."""
 _ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "suspects": "conflicts"}
@@ -184,17 +166,17 @@ class _RootGroup(CommandGroup):
     """Root group that imports a command when it is called."""
 
     def main(self, args: Any = None, *further: Any, **extra: Any) -> Any:
-        """Run with the process arguments; print usage errors as JSON if requested."""
-        if not (extra.get("standalone_mode", True) and wants_json(args)):
+        """Run with the process arguments; print usage errors as other errors."""
+        if not extra.get("standalone_mode", True):
             return super().main(args, *further, **extra)
         try:
             code = super().main(args, *further, **{**extra, "standalone_mode": False})
+        except typer.Abort:
+            sys.exit(STOPPED)
         except USAGE_ERROR as error:
-            message = str(getattr(error, "format_message", error.__str__)())
-            problem = {"code": "usage", "message": message, "recovery": "See `agent-memory help COMMAND`."}
-            sys.stdout.write(to_json({"error": problem}, indent=2) + "\n")
+            _print_usage_error(error, is_json=wants_json(args))
             sys.exit(getattr(error, "exit_code", USAGE))
-        sys.exit(code or 0)
+        sys.exit(code if isinstance(code, int) else 0)
 
     @override
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -202,7 +184,7 @@ class _RootGroup(CommandGroup):
         formatter.write_usage(ctx.command_path, "[OPTIONS] COMMAND [ARGS]...")
         formatter.write(f"\n{_HELP}\n\n")
         shown = [param for param in self.get_params(ctx) if param.name not in _COMPLETION]
-        options = [record for each in shown if (record := each.get_help_record(ctx))]
+        options = [record for param in shown if (record := param.get_help_record(ctx))]
         width = max(len(name) for name in _COMMANDS)
         for title, rows in {
             "Options": options,
@@ -231,11 +213,10 @@ class _RootGroup(CommandGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the named command or its alias, or suggest a similar name."""
         name = _ALIASES.get(args[0], args[0])
-        if name in EARLIER:
-            words = EARLIER[name].split()
+        if name in COMMANDS:
+            words = COMMANDS[name].split()
             if not ctx.resilient_parsing:
-                notice = f"`agent-memory {name}` is now `agent-memory {EARLIER[name]}`; it works until version 1.0."
-                typer.echo(f"Note: {notice}", err=True)
+                typer.echo(f"note: {build_notice(name)}", err=True)
             return words[0], _load(words[0]), [*words[1:], *args[1:]]
         if name in _COMMANDS or name in _HIDDEN:
             return args[0], _load(name), args[1:]
@@ -244,6 +225,19 @@ class _RootGroup(CommandGroup):
         near = _MEANT.get(name) or next(iter(get_close_matches(name, [*_COMMANDS, *_ALIASES], 1)), None)
         hint = f" Did you mean `agent-memory {near}`?" if near else ""
         raise USAGE_ERROR(f"There is no command {name!r}.{hint}", ctx)
+
+
+def _print_usage_error(error: Any, *, is_json: bool) -> None:
+    """Print an error of the command line itself, or its JSON document."""
+    message = " ".join(str(getattr(error, "format_message", error.__str__)()).split())
+    if is_json:
+        problem = {"code": "usage", "message": message, "recovery": "See `agent-memory help COMMAND`."}
+        sys.stdout.write(to_json({"error": problem}, indent=2) + "\n")
+        return
+    context = getattr(error, "ctx", None)
+    usage = " ".join(context.get_usage().split()) if context is not None else "Usage: agent-memory COMMAND"
+    path = context.command_path if context is not None else "agent-memory"
+    sys.stderr.write(plain(f"error: {message}\nhint: {usage} (see `{path} --help`)\n"))
 
 
 def build() -> typer.Typer:
@@ -285,7 +279,9 @@ def import_command(name: str, entry: CommandEntry) -> Any:
 
 def help_(
     ctx: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="Which; all if left out.")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="Name of a command; all if left out.")
+    ] = None,
 ) -> None:
     """Show this help, or that of a command."""
     assert ctx.parent is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.exit_codes import NOT_FOUND
 from agent_memory.cli.filters import build_filters
 from agent_memory.cli.options import (
     FilterOptions,
@@ -18,7 +19,7 @@ from agent_memory.cli.options import (
     resolve_ids,
 )
 from agent_memory.cli.render import show_hit, show_memories
-from agent_memory.cli.runtime import NOT_FOUND, QUIET, AgentCommand, AgentContext, CommandGroup, command
+from agent_memory.cli.runtime import QUIET, AgentCommand, AgentContext, CommandGroup, command
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, format_size
@@ -152,7 +153,7 @@ async def import_archived(
         return 0
     if not trusted:
         run.screen.note(
-            f"Left aside {counted(len(records), 'archived memory', 'archived memories')}: only with --trusted."
+            f"Skipped {counted(len(records), 'archived memory', 'archived memories')}: only with --trusted."
         )
         return 0
     async with open_archive(run) as opened:

@@ -22,6 +22,7 @@ from agent_memory.care.backups import (
     to_prune,
     verify_backup,
 )
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import (
     CommonOptions,
     OptionalAgentOption,
@@ -33,7 +34,6 @@ from agent_memory.cli.options import (
     open_service,
 )
 from agent_memory.cli.runtime import (
-    FAILED,
     QUIET,
     SESSION_ID,
     CommandContext,

@@ -15,13 +15,13 @@ async def briefing(
     run: AgentContext,
     *,
     asked: Annotated[
-        str, typer.Option("--for", metavar="TEXT", help="What the session is asked first; else what stands anyway.")
+        str, typer.Option("--for", metavar="TEXT", help="First question of the session; without it, the constant part.")
     ] = "",
     tokens: Annotated[
-        int, typer.Option("--tokens", min=100, max=10_000, metavar="N", help="How many it takes at most.")
+        int, typer.Option("--tokens", min=100, max=10_000, metavar="N", help="Most tokens of the context.")
     ] = TOKENS,
 ) -> None:
-    """Show what a session is told before its first answer."""
+    """Show the context that a session gets before its first answer."""
     briefings = SessionBriefing(run.service, tokens)
     try:
         made = await briefings.make(asked, run.caller)

@@ -72,10 +72,10 @@ async def compact_all(run: AgentContext) -> None:
     await compact_archive(run, timedelta(0))
     await _compact_knowledge(run, timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
-    run.screen.show(f"The text is gone from {folder.journal.name} and from what is made of it.")
+    run.screen.show(f"The text was deleted from {folder.journal.name} and its derived files.")
     if copies := _list_copies(folder.path):
-        run.screen.note(f"Not looked into, and perhaps still with it: {', '.join(copies)}.")
-    run.screen.note("Exports, backups and what a model was shown are beyond reach.", style="dim")
+        run.screen.note(f"Not checked, and may still contain it: {', '.join(copies)}.")
+    run.screen.note("Exports, backups and text that a model saw cannot be cleaned.", style="dim")
 
 
 def _list_copies(folder: Path) -> list[str]:

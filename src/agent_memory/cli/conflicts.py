@@ -29,18 +29,22 @@ _OUTCOMES: Final[dict["Decision", str]] = {
     "not_same": "the memories are about different matters",
 }
 
-_Id = Annotated[str | None, typer.Argument(metavar="ID", help="One of a pair.", autocompletion=complete_id)]
-_Other = Annotated[str | None, typer.Argument(metavar="OTHER", help="The other.", autocompletion=complete_id)]
+_Id = Annotated[
+    str | None, typer.Argument(metavar="ID", help="ID of the first memory of a pair.", autocompletion=complete_id)
+]
+_Other = Annotated[
+    str | None, typer.Argument(metavar="OTHER", help="ID of the second memory.", autocompletion=complete_id)
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionOptions:
     """Options that settle a pair, or all pairs."""
 
-    replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` takes it back.")] = False
-    keep: Annotated[bool, typer.Option("--keep", help="Both hold.")] = False
-    not_same: Annotated[bool, typer.Option("--not-same", help="They do not speak of the same matter.")] = False
-    every: Annotated[bool, typer.Option("--all", help="Settle all pairs; without a decision, list all.")] = False
+    replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` reverses that.")] = False
+    keep: Annotated[bool, typer.Option("--keep", help="Keep both memories.")] = False
+    not_same: Annotated[bool, typer.Option("--not-same", help="Their subjects differ.")] = False
+    is_for_all: Annotated[bool, typer.Option("--all", help="Settle all pairs; without a decision, list all.")] = False
 
     @property
     def decisions(self) -> "list[Decision]":
@@ -63,11 +67,11 @@ async def conflicts(
     Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
     it back. A decision about all pairs is asked once. Without a terminal the pairs are listed.
     """
-    chosen, every = run.get_options(DecisionOptions).decisions, run.get_options(DecisionOptions).every
+    chosen, is_for_all = run.get_options(DecisionOptions).decisions, run.get_options(DecisionOptions).is_for_all
     ids = [named for named in (memory_id, other_id) if named is not None]
-    if bool(ids or chosen) and (len(chosen) != 1 or len(ids) != (0 if every else 2) or (ids and look)):
+    if bool(ids or chosen) and (len(chosen) != 1 or len(ids) != (0 if is_for_all else 2) or (ids and look)):
         raise ValidationError(
-            "Nothing was settled: name the two memories of a pair, or --all, and what becomes of them.",
+            "Nothing was settled: name the two memories of a pair, or --all, and one decision.",
             code="usage",
             recovery="One of --replace, --keep, --not-same; without arguments the pairs are listed.",
         )
@@ -79,10 +83,10 @@ async def conflicts(
         await _settle(run, first_id, second_id, chosen[0])
     elif chosen:
         await _settle_all(run, chosen[0], yes=yes)
-    elif run.screen.form == "text" and not every and is_terminal() and (waiting := await run.service.suspects()):
+    elif run.screen.form == "text" and not is_for_all and is_terminal() and (waiting := await run.service.suspects()):
         await walk(run, [build_conflict_item(run, conflict) for conflict in waiting])
     else:
-        await _list(run, has_looked=look, every=every)
+        await _list(run, has_looked=look, is_for_all=is_for_all)
 
 
 async def _settle(run: AgentContext, memory_id: str, other_id: str, decision: "Decision") -> None:
@@ -122,16 +126,16 @@ async def _settle_all(run: AgentContext, decision: "Decision", *, yes: bool) -> 
         run.hint_undo()
 
 
-async def _list(run: AgentContext, *, has_looked: bool, every: bool) -> None:
+async def _list(run: AgentContext, *, has_looked: bool, is_for_all: bool) -> None:
     conflicts = await run.service.suspects()
     rows = [view_pair(conflict) for conflict in conflicts]
     run.screen.rows({"agent_id": run.service.agent_id, "suspects": rows}, "suspects", _COLUMNS)
-    for conflict in conflicts if every else conflicts[:_SHOWN]:
+    for conflict in conflicts if is_for_all else conflicts[:_SHOWN]:
         show_conflict(run.screen, conflict)
     if not conflicts:
         run.screen.note(f"No conflicts.{'' if has_looked else ' --look compares all memories.'}")
     elif run.screen.form == "text":
-        if len(conflicts) > _SHOWN and not every:
+        if len(conflicts) > _SHOWN and not is_for_all:
             run.screen.note(f"\u2026 and {len(conflicts) - _SHOWN} more; --all lists them.")
         run.screen.hint("Settle one by `agent-memory conflicts ID OTHER` with --replace, --keep or --not-same.")
 

@@ -1,4 +1,4 @@
-"""Walk through items that wait for a decision, with single keys and undo."""
+"""Decide about waiting items with single keys and undo."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping

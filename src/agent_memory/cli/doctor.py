@@ -17,10 +17,11 @@ from agent_memory.care.checks import (
     find_salvageable,
     repair_all,
 )
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import OptionalAgentOption, choose_agent
 from agent_memory.cli.render import show_beside
-from agent_memory.cli.runtime import FAILED, CommandContext, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import for_shell, one_line, plain

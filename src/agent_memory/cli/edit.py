@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
+from agent_memory.cli.exit_codes import get_exit_code
 from agent_memory.cli.formats import BlockText, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, parse_moment, parse_tags, resolve_ids
-from agent_memory.cli.runtime import AgentContext, command, exit_code
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.memory.views import shorten_line, view_promotion, view_similar
@@ -38,15 +39,15 @@ class ChangeOptions:
     ] = None
     category: NewCategory = None
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Add a tag; repeatable.")] = None
-    untag: Annotated[list[str] | None, typer.Option("--untag", metavar="TAG", help="Take a tag away.")] = None
+    untag: Annotated[list[str] | None, typer.Option("--untag", metavar="TAG", help="Remove a tag.")] = None
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DATE", help="Found until the end of that day; 'never' for good.")
     ] = None
     project: Annotated[
-        str | None, typer.Option("--project", metavar="NAME", help="To which project it belongs; '' for none.")
+        str | None, typer.Option("--project", metavar="NAME", help="Project of the memory; '' for none.")
     ] = None
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
-    unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False
+    unpin: Annotated[bool, typer.Option("--unpin", help="Do not keep it there.")] = False
 
 
 @command(ChangeOptions, Offered)
@@ -140,9 +141,7 @@ async def pin(
         return
     for memory in await _set_pinned(run, memory_id, pinned=True):
         if memory.trust == "low":
-            run.screen.note(
-                f"{memory.id} came from an untrusted source, so the scratchpad does not show it all the same."
-            )
+            run.screen.note(f"{memory.id} came from an untrusted source, so the scratchpad does not show it.")
 
 
 async def _set_pinned(run: AgentContext, words: list[str], *, pinned: bool) -> "list[Memory]":
@@ -223,7 +222,7 @@ def _ask_again(run: AgentContext, error: AgentMemoryError, path: Path, original:
         return
     run.screen.note("Nothing was changed. Your text was:")
     run.screen.note(path.read_text(encoding="utf-8", errors="replace"), style="")
-    raise typer.Exit(exit_code(error))
+    raise typer.Exit(get_exit_code(error))
 
 
 def render(memory: "Memory") -> str:
@@ -247,7 +246,7 @@ def difference(original: str, edited: str) -> dict[str, Any]:
     if unknown:
         raise ValidationError(f"These fields cannot be edited: {', '.join(unknown)}.")
     if after.get("content") is None:
-        raise ValidationError("The content is gone.", recovery="To forget a memory there is `agent-memory forget`.")
+        raise ValidationError("The content is gone.", recovery="Run `agent-memory forget ID` to forget a memory.")
     changed = [name for name in (*before, *after) if before.get(name) != after.get(name)]
     return {name: after.get(name) for name in dict.fromkeys(changed)}
 
@@ -255,5 +254,5 @@ def difference(original: str, edited: str) -> dict[str, Any]:
 def _parse(text: str) -> dict[Any, Any]:
     value = read_yaml(text)
     if not isinstance(value, dict):
-        raise ValidationError("The text is no YAML mapping of fields any more.")
+        raise ValidationError("The text is not a YAML mapping of fields.")
     return value

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes
-from agent_memory.cli.runtime import FAILED, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnsupportedError
 from agent_memory.files.wording import counted
 from agent_memory.settings import EncryptionSettings
@@ -34,7 +35,7 @@ async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
     folder = _folder(run)
     if not yes:
         run.need_terminal("Nothing was changed.", "Encrypting")
-        run.screen.note("Who loses the key loses the memory: nobody can bring it back. Keep the key in two places.")
+        run.screen.note("Without the key the memory is lost: it cannot be recovered. Keep the key in two places.")
         run.confirm(f"Encrypt the memory of {folder.agent_id}?", "Nothing was changed.")
     await run.service.settle()
     done = await asyncio.to_thread(encrypt_folder, folder, _progress(run))
@@ -73,12 +74,12 @@ async def rekey(
         str | None, typer.Option("--new-command", metavar="COMMAND", help="A command that prints it.")
     ] = None,
     keyring: Annotated[
-        str | None, typer.Option("--new-keyring", metavar="SERVICE", help="The service that the keyring has it under.")
+        str | None, typer.Option("--new-keyring", metavar="SERVICE", help="Service name of the key in the keyring.")
     ] = None,
 ) -> None:
     """Change the key of an encrypted agent; one small file is rewritten.
 
-    Backups that were made before open with the key of then.
+    Backups that were made before open with the old key.
     """
     from agent_memory.care.privacy import change_key
 
@@ -87,15 +88,15 @@ async def rekey(
     await asyncio.to_thread(change_key, folder, new)
     run.screen.document({"agent_id": folder.agent_id, "changed": True})
     run.screen.show(f"The memory of {folder.agent_id} opens with the new key from now on.")
-    run.screen.note("Backups that were made before open with the key of then: keep it as long as you keep them.")
+    run.screen.note("Backups that were made before open with the old key: keep it as long as you keep them.")
 
 
 def _folder(run: AgentContext) -> "AgentFolder":
     folder = run.service.folder
     if folder is None:
         raise UnsupportedError(
-            "These memories lie on a server; only files can be encrypted.",
-            recovery="Have whoever runs the server encrypt its disks.",
+            "These memories are on a server; only files can be encrypted.",
+            recovery="Ask the operator of the server to encrypt its disks.",
         )
     return folder
 
@@ -115,7 +116,7 @@ def _show(run: AgentContext, done: "EncryptionResult") -> None:
     for sentence in done.failed:
         run.screen.show(f"Not encrypted: {sentence}", style="red")
     if done.found:
-        run.screen.show(f"Plain text of a memory still stands in: {', '.join(done.found)}.", style="red")
+        run.screen.show(f"Plain text of a memory is still in: {', '.join(done.found)}.", style="red")
     else:
         what = f"{done.searched:,} texts, names and labels"
         run.screen.show(f"Encrypted. {what} were looked for in every file: none stands in plain.")

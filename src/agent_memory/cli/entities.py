@@ -27,7 +27,7 @@ _EPISODE_COLUMNS: Final = ("id", "timestamp", "speaker", "content")
 _SHOWN: Final = 30
 _NAMED: Final = 3
 _GroupOption = Annotated[
-    str, typer.Option("--group", help="Of this group (tenant:session); else what belongs to none.", metavar="GROUP")
+    str, typer.Option("--group", help="Of this group (tenant:session); without it, ungrouped ones.", metavar="GROUP")
 ]
 
 
@@ -40,31 +40,31 @@ async def entities(
     ] = None,
     maybe: Annotated[bool, typer.Option("--maybe", help="Only those that may be the same as another one.")] = False,
     group: _GroupOption = "",
-    every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the first {_SHOWN}.")] = False,
 ) -> None:
     """List people and things, those that most texts name first."""
     if kind is not None and kind not in get_args(EntityType):
         raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
     async with open_knowledge(run) as knowledge:
         everything = await EntityReader(knowledge, group).all()
-    names = {known.entity.id: known.entity.name for known in everything}
-    of_kind = [known for known in everything if kind in {None, known.entity.entity_type}]
-    matching = [known for known in of_kind if known.maybe or not maybe]
-    shown = matching if every else matching[:_SHOWN]
+    names = {merged.entity.id: merged.entity.name for merged in everything}
+    of_kind = [merged for merged in everything if kind in {None, merged.entity.entity_type}]
+    matching = [merged for merged in of_kind if merged.maybe or not maybe]
+    shown = matching if shows_all else matching[:_SHOWN]
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(matching)}
-    run.screen.rows({**head, "entities": [_document(known) for known in shown]}, "entities", _COLUMNS)
-    for known in shown:
-        also = _also(known.names[1:])
-        run.screen.show(visible(f"{known.entity.name}{also}"))
-        details = f"{known.entity.entity_type} · {counted(known.mentions, 'text')} · {known.entity.id}"
+    run.screen.rows({**head, "entities": [_to_document(merged) for merged in shown]}, "entities", _COLUMNS)
+    for merged in shown:
+        also = _also(merged.names[1:])
+        run.screen.show(visible(f"{merged.entity.name}{also}"))
+        details = f"{merged.entity.entity_type} · {counted(merged.mentions, 'text')} · {merged.entity.id}"
         run.screen.show(details, indent=2, style="dim")
-        if known.maybe:
-            similar = ", ".join(names.get(entity_id, entity_id) for entity_id in known.maybe)
+        if merged.maybe:
+            similar = ", ".join(names.get(entity_id, entity_id) for entity_id in merged.maybe)
             run.screen.show(visible(f"maybe the same as {similar}"), indent=2, style="yellow")
     if not matching:
         run.screen.hint(
             f"{run.service.agent_id} knows no {'such ' if kind or maybe else ''}entities"
-            f"{f' in {group}' if group else ''}. `agent-memory ingest FILE` draws them from what it is given."
+            f"{f' in {group}' if group else ''}. `agent-memory ingest FILE` extracts them from a file."
         )
     elif len(matching) > len(shown):
         run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
@@ -78,16 +78,14 @@ async def entity(  # noqa: PLR0913 - the options of a command
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="What held on this day, 2026-01-30.", metavar="DATE")
     ] = None,
-    merge: Annotated[
-        str | None, typer.Option("--merge", help="Take another one for the same from now on.", metavar="OTHER")
-    ] = None,
-    split: Annotated[bool, typer.Option("--split", help="Take what was merged into it apart again.")] = False,
+    merge: Annotated[str | None, typer.Option("--merge", help="Merge another entity into it.", metavar="OTHER")] = None,
+    split: Annotated[bool, typer.Option("--split", help="Split what was merged into it.")] = False,
     forget: Annotated[
         bool, typer.Option("--forget", help="Forget it for good; the texts that name it stay. Asks first.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget it without asking.")] = False,
     group: _GroupOption = "",
-    every: Annotated[bool, typer.Option("--all", help=f"Not only the last {_SHOWN} moments.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the last {_SHOWN} moments.")] = False,
 ) -> None:
     """Show one entity and its facts in the order of time."""
     if (merge is not None) + split + forget > 1:
@@ -109,7 +107,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
         shown = await reader.get(shown.entity.id)
         moments = await reader.timeline(shown, parse_moment(as_of, "--as-of", end=True, is_ahead=None))
         names = {entity_known.entity.id: entity_known.entity.name for entity_known in await reader.all()}
-    _show(run, shown, moments, names, every=every)
+    _show(run, shown, moments, names, shows_all=shows_all)
 
 
 async def _find(run: AgentContext, reader: EntityReader, name: str) -> MergedEntity:
@@ -134,9 +132,7 @@ async def _forget(run: AgentContext, reader: EntityReader, shown: MergedEntity, 
     name = visible(shown.entity.name)
     if not yes:
         named = counted(shown.mentions, "text")
-        run.confirm(
-            f"Forget {name}, which {named} name, and how it stands to others, for good?", "Nothing was forgotten."
-        )
+        run.confirm(f"Forget {name}, which {named} name, and its relations, for good?", "Nothing was forgotten.")
     gone = await reader.forget(shown)
     run.screen.document({"forgotten": shown.entity.id, "name": shown.entity.name, **asdict(gone)})
     run.screen.hint(
@@ -156,7 +152,7 @@ async def episodes(
     ] = None,
     *,
     group: _GroupOption = "",
-    every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List what was said, the newest first; or one conversation in its order."""
     async with open_knowledge(run) as knowledge:
@@ -168,7 +164,7 @@ async def episodes(
             turns = sorted(turns, key=lambda turn: (turn.moment, turn.order), reverse=True)
         turns[:] = await ForgottenTexts(knowledge, run.service).filter_turns(turns)
     total = len(turns)
-    shown = turns if every or conversation is not None else turns[:_SHOWN]
+    shown = turns if shows_all or conversation is not None else turns[:_SHOWN]
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}
     run.screen.rows({**head, "episodes": [_episode(turn) for turn in shown]}, "episodes", _EPISODE_COLUMNS)
     for turn in shown:
@@ -182,9 +178,9 @@ async def episodes(
 
 
 def _show(
-    run: AgentContext, shown: MergedEntity, moments: list[TimelineEntry], names: dict[str, str], *, every: bool
+    run: AgentContext, shown: MergedEntity, moments: list[TimelineEntry], names: dict[str, str], *, shows_all: bool
 ) -> None:
-    run.screen.document({**_document(shown), "timeline": [_moment(item) for item in moments]})
+    run.screen.document({**_to_document(shown), "timeline": [_to_moment(item) for item in moments]})
     run.screen.show(visible(shown.entity.name))
     also = _also(shown.names[1:])
     details = f"{shown.entity.entity_type}{also} · {counted(shown.mentions, 'text')} · {shown.entity.id}"
@@ -197,12 +193,12 @@ def _show(
         similar = names.get(similar_id, similar_id)
         details = f"maybe the same as {similar}; if it is, say --merge {shlex.quote(similar)}"
         run.screen.show(visible(details), indent=2, style="yellow")
-    for moment in moments if every else moments[-_SHOWN:]:
+    for moment in moments if shows_all else moments[-_SHOWN:]:
         run.screen.show(visible(_line(moment, shown.entity.name)), indent=2, max_lines=2)
-    if not every and len(moments) > _SHOWN:
+    if not shows_all and len(moments) > _SHOWN:
         run.screen.note(f"The last {_SHOWN} of {len(moments):,}; --all shows more.", style="dim")
     if not moments:
-        run.screen.note("Nothing is known of it at that time.")
+        run.screen.note("Nothing is known about it at that time.")
 
 
 def _also(names: tuple[str, ...]) -> str:
@@ -232,7 +228,7 @@ def _line(moment: TimelineEntry, name: str) -> str:
     return f"{day(moment.at)}{until}  {sentence}: “{words}” · {source}"
 
 
-def _document(entity_known: MergedEntity) -> dict[str, Any]:
+def _to_document(entity_known: MergedEntity) -> dict[str, Any]:
     return {
         "id": entity_known.entity.id,
         "name": entity_known.entity.name,
@@ -250,7 +246,7 @@ def _document(entity_known: MergedEntity) -> dict[str, Any]:
     }
 
 
-def _moment(moment: TimelineEntry) -> dict[str, Any]:
+def _to_moment(moment: TimelineEntry) -> dict[str, Any]:
     return {
         "at": to_text(moment.at),
         "until": _text(moment.until),

@@ -9,8 +9,9 @@ import typer
 
 from agent_memory.cli.archive import forget_archived, has_archive, open_archive
 from agent_memory.cli.compact import NO_RESTORE, compact_all
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import OTHER_ID, Yes, complete_id, resolve_ids
-from agent_memory.cli.runtime import FAILED, AgentContext
+from agent_memory.cli.runtime import AgentContext
 from agent_memory.cli.screen import read_line
 from agent_memory.cli.text import brief, day
 from agent_memory.errors import UnknownIdError

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Format = Literal["yaml", "jsonl"]
 FormatName = Annotated[
     Format | None,
-    typer.Option("--format", help="Only needed where the file's suffix does not tell; '-' is jsonl."),
+    typer.Option("--format", help="Needed only if the file has another suffix; '-' is jsonl."),
 ]
 _SUFFIXES: Final[dict[str, Format]] = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -263,6 +263,6 @@ def choose_format(file: str, form: Format | None) -> Format:
     suffix = _SUFFIXES.get(Path(file).suffix.lower())
     if suffix is None:
         raise typer.BadParameter(
-            f"the suffix of {file!r} tells no format; say --format yaml or --format jsonl", param_hint="FILE"
+            f"the suffix of {file!r} names no format; use --format yaml or --format jsonl", param_hint="FILE"
         )
     return suffix

@@ -32,20 +32,20 @@ async def health(
         list[str] | None,
         typer.Option("--limit", metavar="KEY=VALUE", help="Another limit, e.g. disk_warning_mb=2000; may be repeated."),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Of every agent also what is well.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:
     """Print one verdict for people and for monitors.
 
-    Exit codes: 0 all is well, 1 warning, 2 critical, 3 it could not be seen.
+    Exit codes: 0 all is well, 1 warning, 2 critical, 3 unknown.
     """
     settings = _settings(limit or [])
     agent = watch.get_options(OptionalAgentOption).agent
     names = agents_under(watch.root) if agent is None else [choose_agent(agent, watch.root, may_be_new=False)]
     if not names:
         raise IdentityError(
-            f"There are no agents under {watch.root}, so nothing can be said of them.",
+            f"There are no agents under {watch.root}, so their health is unknown.",
             code="no_agents",
-            recovery="Check --root, and whether its disk is there.",
+            recovery="Check --root, and whether its disk is mounted.",
         )
     reports = [await _looked_at(watch, name, settings, deep=deep) for name in names]
     level = worst(report.level for report in reports)
@@ -62,7 +62,7 @@ async def _looked_at(watch: MonitorContext, name: str, settings: HealthSettings,
             report = await health_of(service, settings, utc_now())
     except AgentMemoryError as error:
         return AgentHealth(name, watch.root / name, (report_unreadable(error.message, error.recovery),))
-    return _deepen(watch, report) if deep else report
+    return _check_files(watch, report) if deep else report
 
 
 def _settings(limits: list[str]) -> HealthSettings:
@@ -86,17 +86,17 @@ def _limit(text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
     if not sign or key.strip() not in HealthSettings.model_fields:
         names = ", ".join(HealthSettings.model_fields)
-        raise typer.BadParameter(f"{text!r} is no KEY=VALUE; the keys are: {names}", param_hint="--limit")
+        raise typer.BadParameter(f"{text!r} is not KEY=VALUE; the keys are: {names}", param_hint="--limit")
     return key.strip(), value.strip()
 
 
-def _deepen(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
+def _check_files(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
     """Return a health report extended by the doctor's findings."""
     (report,) = examine(watch.root, [health.agent_id], now=utc_now()).agents
     bad = [finding for finding in report.findings if finding.severity >= Severity.WARNING]
     sentence, advice = "Every file was read, and is as it should be.", ""
     if bad:
-        gravest = max(bad, key=lambda each: each.severity)
+        gravest = max(bad, key=lambda check: check.severity)
         sentence = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
         advice = "`agent-memory doctor` tells of each what to do."
     check = Check("doctor", report.severity.level, sentence, advice, len(bad), "findings")

@@ -16,12 +16,12 @@ _OPERATIONS: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"
 async def history(run: AgentContext, memory_id: MemoryId) -> None:
     """Show the earlier versions of a memory, oldest first.
 
-    As far as the files still know: 30 days at least. Also of one that was forgotten.
+    Of the last 30 days at least, also of a forgotten memory.
     """
     (memory_id,) = await resolve_ids(run.service, [memory_id], forgotten=True, read_only=True)
     versions = await run.service.history.history(memory_id)
     if not versions:
-        raise UnknownIdError(f"Nothing is known of {memory_id}.")
+        raise UnknownIdError(f"Nothing is known about {memory_id}.")
     rows = _build_rows(versions)
     run.screen.rows({"memory_id": memory_id, "versions": rows}, "versions", _VERSION_COLUMNS)
     show_versions(run.screen, memory_id, rows)

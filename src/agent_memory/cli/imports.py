@@ -31,13 +31,13 @@ async def import_(
     *,
     trusted: Annotated[
         bool,
-        typer.Option("--trusted", help="Believe all it claims: trust, pins, times, uses, replacements, edited pages."),
+        typer.Option("--trusted", help="Accept its trust, pins, times, uses, replacements and edited pages."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would become of it, and store nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the outcome; store nothing.")] = False,
 ) -> None:
     """Import exported memories; existing ones stay as they are.
 
-    What a file claims beyond its texts counts only with --trusted: anybody can write a file.
+    What a file claims beyond its texts counts only with --trusted: anyone can write a file.
     """
     content = _read(file)  # a missing file is reported before its suffix
     chosen = choose_format(file, form)
@@ -70,7 +70,7 @@ async def import_(
     if trusted and not dry_run:
         await run.service.writer.import_traces(traces)
     elif traces and not trusted:
-        run.screen.note(f"Left aside {counted(len(traces), 'trace')} of what was forgotten: only with --trusted.")
+        run.screen.note(f"Skipped {counted(len(traces), 'trace')} of what was forgotten: only with --trusted.")
     if report.counts["stored"] and not dry_run:
         run.hint_undo(f"--import {run.caller.session_id}")
     report.end()

@@ -31,7 +31,7 @@ async def inbox(
     run: AgentContext,
     *,
     accept: Annotated[_Ids, typer.Option("--accept", metavar=_ID, help="Remember this; repeatable.")] = None,
-    reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Never; repeatable.")] = None,
+    reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Reject this; repeatable.")] = None,
     edit: Annotated[str | None, typer.Option("--edit", metavar=_ID, help="Change the text, then remember it.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
@@ -70,7 +70,7 @@ async def _decide(
     if chosen is not None:
         await edit_candidate(run, opened, chosen, text, done)
     for candidate in yes:
-        await _accept(run, opened, candidate, {}, done)
+        await _accept_candidate(run, opened, candidate, {}, done)
     for candidate in await opened.reject([candidate.id for candidate in no], run.caller):
         done["rejected"].append(candidate.id)
         run.screen.show(f"Rejected {candidate.id}; it is not offered again.")
@@ -106,7 +106,7 @@ def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = Fa
     return matches[0]
 
 
-async def _accept(
+async def _accept_candidate(
     run: AgentContext, opened: "Inbox", candidate: "Candidate", changes: dict[str, Any], done: dict[str, Any]
 ) -> None:
     stored = await opened.accept(candidate.id, run.caller, changes)
@@ -137,7 +137,9 @@ async def edit_candidate(
         recovery = f"Run `agent-memory inbox --reject {candidate.id}` to remove it."
         raise ValidationError("The text is empty; nothing was decided.", recovery=recovery)
     typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words
-    await _accept(run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done)
+    await _accept_candidate(
+        run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done
+    )
 
 
 def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
@@ -206,7 +208,7 @@ async def import_waiting(run: AgentContext, candidates: "Sequence[Candidate]", *
     if not candidates:
         return
     if not trusted:
-        run.screen.note(f"Left aside {counted(len(candidates), 'candidate')} of an inbox: only with --trusted.")
+        run.screen.note(f"Skipped {counted(len(candidates), 'candidate')} of an inbox: only with --trusted.")
         return
     from agent_memory.memory.inbox_access import opened_inbox
 

@@ -31,7 +31,7 @@ Url = Annotated[
 Collection = Annotated[str, typer.Option("--collection", metavar="NAME", help="Collection on the server.")]
 
 Embedder = Annotated[
-    str, typer.Option("--embedder", metavar="KIND", help="What the server's vectors are of: local, openai or none.")
+    str, typer.Option("--embedder", metavar="KIND", help="Embedder of the server's vectors: local, openai or none.")
 ]
 
 
@@ -83,7 +83,7 @@ async def _server(
 
     if url is None:
         raise ConfigurationError(
-            "There is no server to talk to.",
+            "No server is named.",
             code="usage",
             recovery="Name it with --url or the environment variable QDRANT_URL.",
         )

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes
-from agent_memory.cli.runtime import FAILED, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
@@ -70,9 +71,9 @@ async def ingest(
     *,
     group: Annotated[
         str,
-        typer.Option("--group", help="Of this group (tenant:session), apart from what others gave.", metavar="GROUP"),
+        typer.Option("--group", help="Group of the documents (tenant:session).", metavar="GROUP"),
     ] = "",
-    undo_: Annotated[bool, typer.Option("--undo", help="Take back what was taken in from these files.")] = False,
+    undo_: Annotated[bool, typer.Option("--undo", help="Withdraw what was ingested from these files.")] = False,
     retry: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,7 +123,7 @@ async def resources(
         ),
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List documents and conversations, the newest first; or show one."""
     async with open_knowledge(run) as knowledge:
@@ -130,9 +131,9 @@ async def resources(
             await _show(run, knowledge, resource_id)
             return
         total = len(await knowledge.resources.valid())
-        shown = await knowledge.resources.list_recent(total if every else _SHOWN) if total else []
+        shown = await knowledge.resources.list_recent(total if shows_all else _SHOWN) if total else []
         head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}
-        run.screen.rows({**head, "resources": [_document(resource) for resource in shown]}, "resources", _COLUMNS)
+        run.screen.rows({**head, "resources": [_to_document(resource) for resource in shown]}, "resources", _COLUMNS)
         for resource in shown:
             size = (
                 ""
@@ -146,7 +147,7 @@ async def resources(
             )
             run.screen.show(resource.title or resource.content, indent=2, max_lines=1)
         if not total:
-            run.screen.hint(f"{run.service.agent_id} was given nothing yet. `agent-memory ingest FILE` does that.")
+            run.screen.hint(f"{run.service.agent_id} has ingested nothing yet. Run `agent-memory ingest FILE`.")
         elif total > len(shown):
             run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 
@@ -346,22 +347,22 @@ async def process_due_texts(run: AgentContext, knowledge: Knowledge, *, is_shown
         is_shown: True to print the numbers of items and pages.
     """
     runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.storage.count()
-    due = sum(each.due for each in await runner.backlog())
+    due = sum(stage.due for stage in await runner.backlog())
     if not due:
         await runner.run()  # new items of pages that wait for more
         return {"items": 0, "due": 0, **await _count_all(run, knowledge, is_shown=is_shown)}
-    with run.screen.show_steps("Drawing items, writing pages", due) as show:
+    with run.screen.show_steps("Extracting items, writing pages", due) as show:
         ran = await runner.run(progress=lambda so_far: show(sum(so_far.done.values())))
     if ran.is_busy:
         run.screen.note("Another process extracts the items; nothing is left to do here.")
     backlog = await runner.backlog()
-    drawn, left = await run.service.storage.count() - before, sum(each.due for each in backlog)
+    drawn, remaining = await run.service.storage.count() - before, sum(stage.due for stage in backlog)
     if is_shown:
-        run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
+        run.screen.show(f"{counted(drawn, 'item')} extracted.")
     if ran.failed:
-        lost = counted(max(each.failed for each in backlog), "text")
-        run.screen.hint(f"{lost} could not be worked on; `agent-memory status` says why.")
-    return {"items": drawn, "due": left, **await _count_all(run, knowledge, is_shown=is_shown)}
+        lost = counted(max(stage.failed for stage in backlog), "text")
+        run.screen.hint(f"{lost} could not be processed; `agent-memory status` says why.")
+    return {"items": drawn, "due": remaining, **await _count_all(run, knowledge, is_shown=is_shown)}
 
 
 async def _work_again(run: AgentContext, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
@@ -418,10 +419,10 @@ def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[s
         path = Path(word)
         if path.is_dir():
             folders.append(path.resolve())
-            inside, outside, own = list_files(path, root)
+            inside, outside, agent_files = list_files(path, root)
             files += map(str, inside)
             links += map(str, outside)
-            memories += map(str, own)
+            memories += map(str, agent_files)
         else:
             files.append(word)
     return files, folders, links, memories
@@ -445,8 +446,8 @@ def _existing(file: str) -> Path:
     return path
 
 
-def _say_when_stopped(run: AgentContext, name: str, left: int) -> None:
-    rest = f" {counted(left, 'file')} not begun." if left else ""
+def _say_when_stopped(run: AgentContext, name: str, remaining: int) -> None:
+    rest = f" {counted(remaining, 'file')} not begun." if remaining else ""
     what = f"Stopped in {name}.{rest} What was taken in is kept; the same command goes on from there."
     run.screen.last_words = lambda: what
 
@@ -455,7 +456,7 @@ def _say_when_stopped(run: AgentContext, name: str, left: int) -> None:
 def _progress(run: AgentContext, name: str) -> "Iterator[Callable[[FileIngested], object]]":
     """Yield a callback that shows progress on a terminal."""
     with run.screen.progress() as bar:
-        task = bar.add_task(f"Taking in {name}", total=None)
+        task = bar.add_task(f"Ingesting {name}", total=None)
         yield lambda done: bar.update(task, completed=done.new + done.known)
 
 
@@ -507,8 +508,8 @@ async def _undo(run: AgentContext, knowledge: Knowledge, words: list[str], *, ye
     if not yes:
         run.need_terminal("Nothing was changed.")
         whose = ("its", "it") if len(taken) == 1 else ("their", "them")
-        for each in taken.values():
-            run.screen.note(f"{each.id} {each.title or each.content}", style="")
+        for resource in taken.values():
+            run.screen.note(f"{resource.id} {resource.title or resource.content}", style="")
         run.confirm(
             f"Forget {counted(len(taken), 'resource')}, with {whose[0]} turns and what was drawn from {whose[1]}?",
             "Nothing was changed.",
@@ -557,9 +558,9 @@ async def _show(run: AgentContext, knowledge: Knowledge, resource_id: str) -> No
     if await forgotten.is_source(resource.id):
         text = await forgotten.read_document(resource, text)
     turns = await forgotten.filter_turns(await knowledge.episodes.linked_to(resource.id))
-    turns = sorted(turns, key=lambda each: each.order)
+    turns = sorted(turns, key=lambda turn: turn.order)
     lines = [{"id": turn.id, "speaker": turn.speaker or turn.role, "content": turn.content} for turn in turns]
-    run.screen.rows({"resources": [{**_document(resource), "content": text, "turns": lines}]}, "resources", _COLUMNS)
+    run.screen.rows({"resources": [{**_to_document(resource), "content": text, "turns": lines}]}, "resources", _COLUMNS)
     run.screen.show(f"{resource.id} · {resource.resource_type} · {minute(resource.timestamp)}", style="dim")
     if resource.title and resource.title != text:
         run.screen.show(resource.title)
@@ -578,7 +579,7 @@ def _describe_file(resource: Resource) -> list[str]:
     return [word for word in words if word]
 
 
-def _document(resource: Resource) -> dict[str, Any]:
+def _to_document(resource: Resource) -> dict[str, Any]:
     return {
         "id": resource.id,
         "resource_type": resource.resource_type,

@@ -23,10 +23,11 @@ class PageOptions:
     """Limit and offset of a list."""
 
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many; 10.")
+        int | None,
+        typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="Most memories; 10 if not given."),
     ] = None
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0
-    every: Annotated[bool, typer.Option("--all", help="However many there are.")] = False
+    shows_all: Annotated[bool, typer.Option("--all", help="List all.")] = False
 
     @property
     def most(self) -> int | None:
@@ -35,9 +36,9 @@ class PageOptions:
         Raises:
             typer.BadParameter: Both --all and --limit are set.
         """
-        if self.every and self.limit is not None:
+        if self.shows_all and self.limit is not None:
             raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
-        return None if self.every else self.limit or _LIMIT
+        return None if self.shows_all else self.limit or _LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,5 +147,5 @@ async def _note_items(run: AgentContext) -> None:
     """Print how many items the list omits."""
     items = 0 if run.get_options(FilterOptions).items else (await run.service.storage.tally()).items
     if items and run.screen.form in {"text", "table"}:
-        hint = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
-        run.screen.note(f"{hint}; --items lists them, too.")
+        were = counted(items, "item is", "items are")
+        run.screen.note(f"{were} left out, extracted from documents and conversations; --items lists them, too.")

@@ -95,7 +95,7 @@ MemoryId = Annotated[str, typer.Argument(metavar="ID", help=_ID_HELP, autocomple
 MemoryIds = Annotated[
     list[str], typer.Argument(metavar="ID", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
 ]
-NewCategory = Annotated[str | None, typer.Option("--category", "-c", help="What kind.", **_CATEGORY)]
+NewCategory = Annotated[str | None, typer.Option("--category", "-c", help="Category of the memory.", **_CATEGORY)]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -133,6 +133,7 @@ class RowOptions:
         str | None,
         typer.Option("--fields", metavar="A,B", help="Only these fields, in this order; a table if no format."),
     ] = None
+    no_pager: Annotated[bool, typer.Option("--no-pager", help="Print a long list without a pager.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +161,7 @@ class FilterOptions:
         """
         start, end = parse_moment(self.since, "--since", end=False), parse_moment(self.until, "--until", end=True)
         if start and end and start > end:
-            raise typer.BadParameter(f"{self.since} lies after --until {self.until}", param_hint="--since")
+            raise typer.BadParameter(f"{self.since} is after --until {self.until}", param_hint="--since")
         return {"start": start, "end": end} if start or end else None
 
 
@@ -247,7 +248,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         raise IdentityError(
             f"There are {len(agents)} agents under {root}: {_format_list(agents)}.",
             code="which_agent",
-            recovery="Say which one with --agent NAME or the environment variable AGENT_MEMORY_AGENT, or choose one "
+            recovery="Name one with --agent NAME or the environment variable AGENT_MEMORY_AGENT, or choose one "
             "for all commands with `agent-memory use NAME`.",
         )
     return agents[0]
@@ -351,7 +352,7 @@ async def _resolve_id(service: "MemoryService", word: str, gone: Mapping[str, st
 
 def build_ambiguous(word: str, count: int, listed: str) -> ValidationError:
     """Return the error for a beginning of several IDs."""
-    recovery = f"Say more of the one you mean:{listed}"
+    recovery = f"Give more characters of its ID:{listed}"
     return ValidationError(f"{count} ids begin with {word!r}.", code="ambiguous_id", recovery=recovery)
 
 
@@ -373,15 +374,15 @@ def parse_moment(text: str | None, option: str, *, end: bool, is_ahead: bool | N
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
-def parse_tags(given: list[str] | None) -> list[str]:
+def parse_tags(tags: list[str] | None) -> list[str]:
     """Return tags the way they are stored.
 
     Raises:
         typer.BadParameter: There are too many, or one is too long or empty.
     """
-    if not all(tag.strip() for tag in given or []):  # as a shell makes it of a variable without a value
+    if not all(tag.strip() for tag in tags or []):  # as a shell makes it of a variable without a value
         raise typer.BadParameter("a tag is empty; give its text", param_hint="--tag")
     try:
-        return normalise_tags(given or [])
+        return normalise_tags(tags or [])
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--tag") from None

@@ -20,7 +20,7 @@ async def projects(
     *,
     move: Annotated[
         tuple[str, str] | None,
-        typer.Option("--move", metavar="OLD NEW", help="Give all memories of a project to another; '' for none."),
+        typer.Option("--move", metavar="OLD NEW", help="Move all memories of a project to another; '' for none."),
     ] = None,
     yes: Yes = False,
 ) -> None:
@@ -29,9 +29,9 @@ async def projects(
         await _move(run, *move, yes=yes)
         return
     tally = await run.service.storage.tally()
-    known: Counter[str] = tally.every_by_facet.get(PROJECT, Counter())
-    without = tally.records + tally.items - known.total()
-    counts = sorted(known.items(), key=lambda one: (-one[1], one[0]))
+    counts_by_name: Counter[str] = tally.every_by_facet.get(PROJECT, Counter())
+    without = tally.records + tally.items - counts_by_name.total()
+    counts = sorted(counts_by_name.items(), key=lambda pair: (-pair[1], pair[0]))
     rows = [{"project": name, "memories": count} for name, count in counts]
     document = {"agent_id": run.service.agent_id, "count": len(rows), "without": without, "projects": rows}
     run.screen.rows(document, "projects", _COLUMNS)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
-from agent_memory.cli.runtime import FAILED, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted

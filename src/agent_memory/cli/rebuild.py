@@ -4,8 +4,9 @@ from typing import Final
 
 import typer
 
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.knowledge import open_knowledge
-from agent_memory.cli.runtime import FAILED, QUIET, AgentCommand, AgentContext, CommandGroup, command
+from agent_memory.cli.runtime import QUIET, AgentCommand, AgentContext, CommandGroup, command
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import rebuild as read_again

@@ -125,7 +125,7 @@ def show_status(screen: OutputScreen, status: Status, folder: Path) -> None:
         among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded", "expired") if counts[name])
         row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
         if counts.get("items"):
-            row(screen, "items", f"{counts['items']:,}, drawn from documents and talks")
+            row(screen, "items", f"{counts['items']:,}, extracted from documents and conversations")
         row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
         row(screen, "categories", _tally(counts["by_category"]))
         row(screen, "trust", _tally(counts["by_trust"]))

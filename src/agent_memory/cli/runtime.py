@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from agent_memory.cli.exit_codes import FAILED, STOPPED, UNKNOWN, get_exit_code
 from agent_memory.cli.options import (
     AgentOption,
     CommonOptions,
@@ -32,8 +33,6 @@ from agent_memory.cli.options import (
 from agent_memory.cli.screen import Form, OutputScreen, raise_interrupt
 from agent_memory.errors import (
     AgentMemoryError,
-    BusyError,
-    UnknownIdError,
     UnsupportedError,
     ValidationError,
     refused_by_system,
@@ -50,14 +49,6 @@ if TYPE_CHECKING:
 
     from agent_memory.memory import Caller, MemoryService
 
-FAILED: Final = 1
-USAGE: Final = 2
-NOT_FOUND: Final = 3
-BUSY: Final = 4
-UNKNOWN: Final = 3
-"""Of commands that monitors call, see `MonitorCommand`: what they are to tell could not be seen."""
-STOPPED: Final = 130
-"""As shells count a process that SIGINT ends: 128 + 2."""
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
 _LOGGED_ERROR: Final = compile_late(r'\berror="((?:[^"\\]|\\.)*)"')
@@ -77,7 +68,6 @@ _ALIKE: Final = 0.7
 """What typer and click raise for a wrong option, wherever a version of them keeps the class."""
 _NEEDED: Final = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
 """Options that say where a command works, with their parameters and the variables of the environment."""
-_USAGE_CODES: Final = frozenset({"invalid_filter", "usage", "unknown_category", "ambiguous_id"})
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound="Callable[..., Any]")
@@ -109,14 +99,14 @@ class CommandContext(typer.Context):
         """Return the options of a group that are given, by name."""
         return {name: value for name, value in vars(self.get_options(group)).items() if value is not None}
 
-    def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Say --yes if you are sure.") -> None:
+    def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Add --yes to confirm.") -> None:
         """Refuse to ask without a terminal; `otherwise` describes the result.
 
         Raises:
             ValidationError: Stdin is no terminal.
         """
         if not sys.stdin.isatty():
-            sentence = f"{what} asks first, and there is no terminal to ask on. {otherwise}"
+            sentence = f"{what} needs a yes, and there is no terminal to ask on. {otherwise}"
             raise ValidationError(sentence, code="usage", recovery=recovery)
 
     def confirm(self, question: str, otherwise: str) -> None:
@@ -139,9 +129,10 @@ class CommandContext(typer.Context):
         Raises:
             typer.BadParameter: Two of them ask for different forms of output.
         """
-        self.taken = {own.name: self.params.pop(own.name) for group in groups for own in fields(group)}
+        self.taken = {option.name: self.params.pop(option.name) for group in groups for option in fields(group)}
         self._given = {
-            group: group(**{own.name: get_parameter(self, own.name) for own in fields(group)}) for group in groups
+            group: group(**{option.name: get_parameter(self, option.name) for option in fields(group)})
+            for group in groups
         }
         as_json = self.get_options(CommonOptions).as_json
         shape = self._given.get(RowOptions, RowOptions())
@@ -150,6 +141,8 @@ class CommandContext(typer.Context):
         named = [name.strip() for name in shape.fields.split(",") if name.strip()] if shape.fields else None
         form: Form = "json" if as_json else shape.output or ("table" if named else "text")
         self.screen = OutputScreen(form=form, fields=named)
+        if RowOptions in self._given and not shape.no_pager:
+            self.screen.begin_page()
         values = [(option, get_parameter(self, name), os.environ.get(variable)) for option, name, variable in _NEEDED]
         self.screen.options = {option: value for option, value, usual in values if value not in {None, usual}}
 
@@ -478,7 +471,7 @@ def perform(place: CommandContext, body: Callable[[], Coroutine[Any, Any, None]]
             asyncio.run(body())
     except AgentMemoryError as error:
         screen.error(error)
-        raise typer.Exit(exit_code(error)) from None
+        raise typer.Exit(get_exit_code(error)) from None
     except KeyboardInterrupt:
         screen.show_stop()
         raise typer.Exit(STOPPED) from None
@@ -490,15 +483,6 @@ def perform(place: CommandContext, body: Callable[[], Coroutine[Any, Any, None]]
     finally:
         logger.removeHandler(warnings)
         screen.flush()
-
-
-def exit_code(error: AgentMemoryError) -> int:
-    """Return the code a process ends with because of `error`."""
-    if isinstance(error, UnknownIdError):
-        return NOT_FOUND
-    if isinstance(error, BusyError):
-        return BUSY
-    return USAGE if error.code in _USAGE_CODES else FAILED
 
 
 def wants_json(args: Sequence[str] | None) -> bool:
@@ -516,4 +500,4 @@ class _WarningHandler(logging.Handler):
         """Print the error a record is about, or the record itself."""
         text = record.getMessage()
         error = _LOGGED_ERROR.search(text)
-        self._screen.hint(f"Warning: {error[1] if error else text}")
+        self._screen.hint(f"warning: {error[1] if error else text}")

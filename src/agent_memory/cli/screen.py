@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TextIO, cast
 
+from agent_memory.cli.pager import find_pager, show_in_pager
 from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import complete_commands, for_shell, minute, one_line, plain, to_json
 from agent_memory.errors import ValidationError
@@ -64,6 +65,8 @@ class OutputScreen:
         self.out = _build_console(sys.stdout, is_stderr=False)
         self.err = _build_console(sys.stderr, is_stderr=True)
         self._document: Any = None
+        self._page: list[tuple[TextIO, str]] | None = None
+        """Printed texts with their streams, of a list that may be longer than the screen."""
 
     @property
     def json(self) -> bool:
@@ -98,11 +101,29 @@ class OutputScreen:
             shown = self.fields or (columns if self.form == "table" else None)
             self.raw(format_rows(rows, self.form, shown, self.width))
 
+    def begin_page(self) -> None:
+        """Keep later output for a pager, if this is a terminal."""
+        if self.out is not None and find_pager():
+            self._page = []
+
+    def end_page(self) -> None:
+        """Print the kept output, in a pager if it is long."""
+        page, self._page = self._page, None
+        text = "".join(text for stream, text in page or () if stream is sys.stdout)
+        is_long = self.out is not None and text.count("\n") >= self.out.height
+        if is_long:
+            show_in_pager(text, find_pager())
+        for stream, part in page or ():
+            if stream is sys.stderr or not is_long:
+                stream.write(part)
+                stream.flush()
+
     def flush(self) -> None:
-        """Print the JSON document, if wanted; ignore a closed reader."""
+        """Print the JSON document, if wanted, and the rest of a page."""
         value, self._document = self._document, None
         if self.json and value is not None:
             self.raw(to_json(value, indent=2) + "\n")
+        self.end_page()
 
     def show(
         self, text: str | StyledText = "", *, indent: int = 0, style: str = "", max_lines: int | None = None
@@ -124,10 +145,13 @@ class OutputScreen:
             return
         for rich_line in _wrap(self.out, styled, self._get_room(indent), max_lines):
             rich_line.stylize(style)
-            self.out.print(_pad(rich_line, indent), soft_wrap=True)
+            self._print(self.out, sys.stdout, _pad(rich_line, indent))
 
     def raw(self, text: str) -> None:
         """Write UTF-8 to stdout in any locale."""
+        if self._page is not None:
+            self._page.append((sys.stdout, text))
+            return
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
@@ -140,16 +164,25 @@ class OutputScreen:
 
     def prompt(self, text: str, end: str = "") -> None:
         """Print a question or its answer on stderr."""
+        self.end_page()
         self._print_note(StyledText(plain(text)), end=end, is_wrapped=False)
 
     def _print_note(self, text: StyledText, *, end: str = "\n", is_wrapped: bool = True) -> None:
         if self.err is None:
             _print_line(sys.stderr, text.plain, end)
         else:
-            self.err.print(text.to_rich(), end=end, soft_wrap=not is_wrapped)
+            self._print(self.err, sys.stderr, text.to_rich(), end=end, soft_wrap=not is_wrapped)
+
+    def _print(self, console: Console, stream: TextIO, text: Text, *, end: str = "\n", soft_wrap: bool = True) -> None:
+        if self._page is None:
+            console.print(text, end=end, soft_wrap=soft_wrap)
+            return
+        with console.capture() as capture:
+            console.print(text, end=end, soft_wrap=soft_wrap)
+        self._page.append((stream, capture.get()))
 
     def hint(self, text: str, *, style: str = "yellow") -> None:
-        """Print a text on stderr whose commands get the root and agent of this one."""
+        """Print a text on stderr; add root and agent to its commands."""
         self.note(self.complete(text), style=style)
 
     def complete(self, text: str) -> str:
@@ -167,14 +200,14 @@ class OutputScreen:
             return
         place = f": {path}" if path and str(path) not in error.message else ""
         code = plain(f" [{error.code}{place}]")
-        self._print_note(StyledText.assemble(("Error: ", "bold red"), plain(error.message), (code, "dim")))
-        self.note(recovery, style="")
+        self._print_note(StyledText.assemble(("error: ", "bold red"), plain(error.message), (code, "dim")))
+        self._print_note(StyledText.assemble(("hint: ", "bold"), plain(recovery)))
 
     def show_stop(self) -> None:
         """Print how far an interrupted command came."""
         words = self.complete(self.last_words())
         if self.json:
-            error = {"code": "stopped", "message": words, "recovery": "Do it again to go on."}
+            error = {"code": "stopped", "message": words, "recovery": "Run the command again to continue."}
             self.document({**(self._document or {}), "error": error})
         else:
             self.note(words)
@@ -301,7 +334,7 @@ def _print_line(stream: TextIO, text: str, end: str = "\n") -> None:
 
 @contextmanager
 def raise_interrupt() -> Iterator[None]:
-    """Let Ctrl-C raise `KeyboardInterrupt`, if this is the main thread."""
+    """Raise `KeyboardInterrupt` at Ctrl-C, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -411,7 +444,7 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value on one line, with moments in local time."""
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         return minute(datetime.fromisoformat(value))
@@ -422,7 +455,7 @@ def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> It
     """Yield the header and rows of a table that fits the terminal."""
     from rich.cells import cell_len, set_cell_size
 
-    cells = [[_shown(row.get(name)) for name in columns] for row in rows]
+    cells = [[_format_value(row.get(name)) for name in columns] for row in rows]
     lines = [list(columns), *cells]
     widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
     if width is not None and widths:

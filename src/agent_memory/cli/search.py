@@ -9,11 +9,13 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import as_document, find_archived, show_archived
+from agent_memory.cli.exit_codes import NOT_FOUND
 from agent_memory.cli.filters import build_filters
 from agent_memory.cli.options import FilterOptions, OfferedFilters
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_overview
-from agent_memory.cli.runtime import NOT_FOUND, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief
+from agent_memory.earlier_name_tables import get_earlier_keys
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.memory.results import Found
 from agent_memory.memory.views import view_answer, view_whole_hit
@@ -43,7 +45,7 @@ class AnswerOptions:
         kind: Kinds of hits to find, or None for all kinds.
     """
 
-    full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False
+    full: Annotated[bool, typer.Option("--full", help="Show long texts whole, without excerpts.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Embed all texts first, however many.")] = False
     kind: Annotated[
         list[str] | None,
@@ -109,7 +111,7 @@ async def search(
     document = {
         "agent_id": run.service.agent_id,
         **view_answer(answer, hits, explain=explain),
-        "answer_confidence": None,  # key of earlier versions
+        **get_earlier_keys("search"),
         **as_document(archived_hits),
     }
     _note_degraded(run, answer)

@@ -1,4 +1,4 @@
-"""`agent-memory agents stats`: size, growth and use of a memory, as figures and as a picture."""
+"""Command `agents stats`: size, growth and use of a memory."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -63,7 +63,7 @@ def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
     among = ", ".join(f"{getattr(statistics, name):,} {name}" for name in ("pinned", "superseded", "expired"))
     row(screen, "memories", f"{statistics.memories:,} ({among})")
     if statistics.items:
-        row(screen, "items", f"{statistics.items:,}, drawn from documents and talks")
+        row(screen, "items", f"{statistics.items:,}, extracted from documents and conversations")
     for label, counts in (
         ("categories", statistics.by_category),
         ("trust", statistics.by_trust),
@@ -75,11 +75,11 @@ def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
         if counts:
             row(screen, label, _tally(counts))
     if total:
-        unused = _percent(statistics.never_used_share)
+        unused = _format_percent(statistics.never_used_share)
         used = f"{statistics.accesses:,} times; {statistics.never_used:,} of {total:,} never ({unused})"
         row(screen, "used", used)
         embedded = statistics.embedded
-        row(screen, "embedded", f"{embedded.found:,} of {embedded.texts:,} texts ({_percent(embedded.share)})")
+        row(screen, "embedded", f"{embedded.found:,} of {embedded.texts:,} texts ({_format_percent(embedded.share)})")
     captures = statistics.captures
     if captures.captured:
         fate = f"{captures.kept:,} kept, {captures.forgotten:,} forgotten"
@@ -112,6 +112,6 @@ def _tally(counts: dict[str, int]) -> str:
     return " · ".join(f"{name} {number:,}" for name, number in counts.items())
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     """Return a share in whole percent, rounded down: 100 % is all."""
     return f"{int(100 * (share or 0))} %"

@@ -8,8 +8,9 @@ import typer
 from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.cli.archive import count_archived
 from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.render import row, show_status
-from agent_memory.cli.runtime import FAILED, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class NewMemoryOptions:
     """Options that place a new memory."""
 
-    project: Annotated[str, typer.Option("--project", metavar="NAME", help="To which project it belongs.")] = ""
+    project: Annotated[str, typer.Option("--project", metavar="NAME", help="Project of the memory.")] = ""
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
 
 
@@ -31,7 +31,9 @@ async def store(
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
     category: NewCategory = "note",
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
-    supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
+    supersedes: Annotated[
+        str | None, typer.Option(metavar="ID", help="ID of the memory that this one replaces.")
+    ] = None,
     expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
 ) -> None:
     """Store a memory; secrets in it are removed first."""
@@ -71,9 +73,7 @@ async def _show_stored(run: AgentContext, stored: "Stored") -> None:
     )
     note_redacted(run, stored.redacted)
     if stored.trace:
-        run.screen.note(
-            f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored all the same."
-        )
+        run.screen.note(f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored again.")
     if stored.replaced:
         replaced = (await run.service.get(stored.replaced)).content
         run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")

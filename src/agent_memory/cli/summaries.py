@@ -22,7 +22,7 @@ async def summaries(
         typer.Argument(metavar="ID", help="Those of one conversation: its id, or its title.", show_default=False),
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List summaries of conversations, the newest first; or those of one."""
     async with open_knowledge(run) as knowledge:
@@ -31,10 +31,10 @@ async def summaries(
         else:
             matching = await knowledge.summaries.linked_to((await get_resource(knowledge, conversation)).id)
         matching.sort(key=lambda summary: (summary.moment, summary.level, summary.id), reverse=True)
-        shown = matching if every else matching[:_SHOWN]
+        shown = matching if shows_all else matching[:_SHOWN]
         talks = await knowledge.resources.valid_among([_describe_talk(summary) for summary in shown])
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(matching)}
-    run.screen.rows({**head, "summaries": [_document(summary) for summary in shown]}, "summaries", _COLUMNS)
+    run.screen.rows({**head, "summaries": [_to_document(summary) for summary in shown]}, "summaries", _COLUMNS)
     for position, summary in enumerate(shown):
         if position:
             run.screen.show()
@@ -59,7 +59,7 @@ def _describe_talk(summary: Summary) -> str:
     return next((link.id for link in summary.links if link.rel == PART_OF), "")
 
 
-def _document(summary: Summary) -> dict[str, Any]:
+def _to_document(summary: Summary) -> dict[str, Any]:
     return {
         "id": summary.id,
         "level": summary.level,

@@ -36,7 +36,7 @@ _WORDS: Final = {"archive": "archive", "merge": "archive", "expire": "archive", 
 @command(rows=True)
 async def tidy(  # noqa: PLR0913 - each an option of the command
     run: AgentContext,
-    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With --undo: which run; the last one.")] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="With --undo: which run; the last one.")] = None,
     *,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, it is only shown.")] = False,
     delete: Annotated[
@@ -49,7 +49,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
             help="Most memories that move; a tenth of all, 10 to 100, if not given.",
         ),
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Take a run back, with all fields of every memory.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo a run, with all fields of every memory.")] = False,
     runs: Annotated[bool, typer.Option("--runs", help="List what was done so far.")] = False,
     rules: Annotated[
         Path | None, typer.Option("--rules", metavar="FILE", help="YAML with the section `lifecycle`: other rules.")
@@ -62,7 +62,8 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
     """
     if sum((apply, undo, runs)) > 1 or (run_id is not None and not undo) or (delete and not apply):
         raise ValidationError(
-            "--apply, --undo and --runs each stand alone; a RUN goes with --undo, --delete with --apply.", code="usage"
+            "--apply, --undo and --runs exclude each other; a RUN goes with --undo, --delete with --apply.",
+            code="usage",
         )
     from agent_memory.care.tidying import Tidying
 
@@ -118,7 +119,7 @@ def _read(path: Path) -> Any:
             text = path.read_text(encoding="utf-8")
         return read_yaml(text)
     except UnicodeDecodeError:
-        raise ValidationError(f"{path} is no text in UTF-8.", recovery=f"Correct that file. {_NOTHING}") from None
+        raise ValidationError(f"{path} is not UTF-8 text.", recovery=f"Correct that file. {_NOTHING}") from None
     except ValidationError as error:
         raise ValidationError(f"{path}: {error.message}", recovery=f"Correct that file. {_NOTHING}") from None
 

@@ -47,7 +47,7 @@ async def topics(run: AgentContext) -> None:
         shown = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
         unfiled = await count_unfiled(run.service, shown)
         pages_kept = [await pages.get_files(topic) for topic in shown]
-    rows = [_document(topic, page_kept) for topic, page_kept in zip(shown, pages_kept, strict=True)]
+    rows = [_to_document(topic, page_kept) for topic, page_kept in zip(shown, pages_kept, strict=True)]
     head = {"agent_id": run.service.agent_id, "count": len(rows), "unfiled": unfiled}
     run.screen.rows({**head, "topics": rows}, "topics", _COLUMNS)
     for topic, page_kept in zip(shown, pages_kept, strict=True):
@@ -66,7 +66,7 @@ async def topics(run: AgentContext) -> None:
 @command(may_be_new="declare")
 async def topic(
     run: AgentContext,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it; or its title or file.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name, title or file of a topic.")],
     *,
     declare: Annotated[
         str | None,
@@ -84,7 +84,7 @@ async def topic(
             raise _build_ambiguous(name, matches) if matches else await _build_unknown(run, pages, name)
         [chosen] = matches
         page, page_kept = await pages.get_text(chosen), await pages.get_files(chosen)
-    run.screen.document({**_document(chosen, page_kept), "page": page})
+    run.screen.document({**_to_document(chosen, page_kept), "page": page})
     if run.screen.out:
         _show_page(run, page)
     else:
@@ -153,7 +153,7 @@ async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title:
         raise ValidationError(
             f"A description has {_LEAST} to {_MOST} characters; nothing was declared.",
             code="invalid",
-            recovery="Say what belongs to the topic, the more of it the better.",
+            recovery="Describe in detail what belongs to the topic.",
         )
     values = {"name": name, "description": description, "timestamp": to_text(knowledge.clock())}
     declared = await asyncio.to_thread(make_record, TOPIC, values, run.service.agent_id)
@@ -163,7 +163,7 @@ async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title:
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
 
 
-def _document(topic: Topic, page: "PageFiles") -> dict[str, Any]:
+def _to_document(topic: Topic, page: "PageFiles") -> dict[str, Any]:
     return {
         "id": topic.id,
         "name": topic.name,

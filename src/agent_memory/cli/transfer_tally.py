@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from agent_memory.cli.runtime import FAILED
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.files.wording import counted
 from agent_memory.models import ARCHIVED, CANDIDATE, ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
@@ -123,7 +123,7 @@ class TransferTally:
         if self.redacted:
             note(f"Secrets were removed ({', '.join(self.redacted)}); they are never stored.")
         if self.unknown_fields:
-            note(f"Left aside, unknown to this version: {', '.join(self.unknown_fields)}.")
+            note(f"Skipped, unknown to this version: {', '.join(self.unknown_fields)}.")
         if self.counts["lowered"]:
             note(
                 f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future, what it "

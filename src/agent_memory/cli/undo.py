@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import in_archive
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
-from agent_memory.cli.runtime import FAILED, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted

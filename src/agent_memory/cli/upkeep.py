@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")
 _SESSIONS = "Sessions that run as {name} could write nothing any more: end them first."
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Which agent.", autocompletion=complete_agent)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the agent.", autocompletion=complete_agent)]
 NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agent has.")]
 
 
@@ -51,7 +51,7 @@ async def list_agents(place: CommandContext) -> None:
     """List all agents with their memories, size and last use."""
     _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]
-    rows = [_document(summary) for summary in summaries]
+    rows = [_to_document(summary) for summary in summaries]
     place.screen.rows({"root": str(place.root), "agents": rows}, "agents", _COLUMNS)
     show_agents(place.screen, summaries)
     if not summaries:
@@ -129,7 +129,7 @@ def _ask(place: CommandContext, question: str, otherwise: str, name: str, *, yes
         place.confirm(question, otherwise)
 
 
-def _document(summary: AgentSummary) -> dict[str, Any]:
+def _to_document(summary: AgentSummary) -> dict[str, Any]:
     return {
         "agent_id": summary.agent_id,
         "memories": summary.memories,
@@ -172,8 +172,8 @@ _HELP: Final = "List agents; rename, copy, reset or delete one; statistics."
 agents = typer.Typer(cls=ListingGroup, help=_HELP, invoke_without_command=True, add_completion=False, **QUIET)
 agents.callback()(build_callback(list_agents))
 agents.command("list", cls=PlaceCommand)(list_agents)
-for each in (rename, copy, delete, reset):
-    agents.command(cls=PlaceCommand)(each)
+for body in (rename, copy, delete, reset):
+    agents.command(cls=PlaceCommand)(body)
 
 
 _STAGES: Final = {

@@ -43,7 +43,7 @@ async def why(
         knowledge = await stack.enter_async_context(open_knowledge(run)) if has_more else None
         sources = SourceLookup(run.service, knowledge)
         provenance = await sources.of(await _resolve_id(run, sources, knowledge, record_id))
-    run.screen.document(_document(provenance))
+    run.screen.document(_to_document(provenance))
     _show(run, provenance)
 
 
@@ -69,7 +69,7 @@ async def _resolve_id(run: AgentContext, sources: SourceLookup, knowledge: "Know
         return (await resolve_ids(run.service, [word], forgotten=True, read_only=True))[0]
     except UnknownIdError:
         raise UnknownIdError(
-            f"Nothing is known of {quoted(word)}.",
+            f"Nothing is known about {quoted(word)}.",
             recovery="`agent-memory list`, `resources`, `topics`, `entities`, `episodes` and `summaries` show ids.",
         ) from None
 
@@ -131,7 +131,7 @@ def _words(record: Any) -> str:
     return str(getattr(record, "content", "") or getattr(record, "name", ""))
 
 
-def _document(provenance: Provenance) -> dict[str, Any]:
+def _to_document(provenance: Provenance) -> dict[str, Any]:
     record = provenance.record
     return {
         "id": record.id,
@@ -145,10 +145,10 @@ def _document(provenance: Provenance) -> dict[str, Any]:
         "timestamp": to_text(record.timestamp),
         "observed_at": None if record.observed_at is None else to_text(record.observed_at),
         "group": record.belongs_to,
-        "rests_on": [_plain(each) for each in provenance.rests_on],
-        "replaces": [_plain(each) for each in provenance.replaces],
+        "rests_on": [_plain(record) for record in provenance.rests_on],
+        "replaces": [_plain(record) for record in provenance.replaces],
         "replaced_by": provenance.replaced_by,
-        "used_by": [_plain(each) for each in provenance.used_by],
+        "used_by": [_plain(record) for record in provenance.used_by],
         "changes": [
             {"at": to_text(change.at), "what": change.what, "session": change.session, "fields": list(change.fields)}
             | ({} if change.trust is None else {"trust": change.trust})

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pydantic
 
+from agent_memory.earlier_name_tables import SETTINGS
 from agent_memory.errors import ConfigurationError
 from agent_memory.models import describe
 from agent_memory.settings.schema import ServiceSettings, Settings, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-WITHOUT_EFFECT: Final = {
-    "cache_ttl_seconds": "memories are read from the journal, which is always current, so nothing has to expire",
-}
-"""Settings of earlier versions without effect, with the reason for the warning."""
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
@@ -37,8 +33,8 @@ def parse_module_config(
     config = {str(key): value for key, value in (raw or {}).items() if value is not None}
     names = {**own_type.model_fields, **ServiceSettings.model_fields}
     warnings = [
-        f"{module}: setting {key!r} has no effect: {WITHOUT_EFFECT[key]}"
-        if key in WITHOUT_EFFECT
+        f"{module}: setting {key!r} has no effect: {SETTINGS[key]}"
+        if key in SETTINGS
         else f"{module}: unknown setting {key!r} is ignored{did_you_mean(key, names)}"
         for key in config
         if key not in names

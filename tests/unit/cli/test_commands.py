@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from agent_memory.cli.app import EARLIER, SUBCOMMANDS, build, import_command
+from agent_memory.cli.app import SUBCOMMANDS, build, import_command
+from agent_memory.cli.exit_codes import get_exit_code
 from agent_memory.cli.options import complete_category
-from agent_memory.cli.runtime import exit_code
+from agent_memory.earlier_name_tables import COMMANDS
 from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
 from agent_memory.models import CATEGORIES
 from tests.rows import check_rows
@@ -116,7 +117,7 @@ def test_an_unreadable_journal_is_an_error_with_advice(bob: Run, root: Path, com
     (root / "bob" / "memories.yaml").mkdir()
     result = bob(*command, code=1)
     assert result.stdout == ""
-    assert result.stderr.startswith("Error: Could not ")
+    assert result.stderr.startswith("error: Could not ")
     assert len(result.stderr.strip().splitlines()) == 2
 
 
@@ -332,7 +333,7 @@ def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Run, tmp_pa
     ],
 )
 def test_every_kind_of_error_has_its_exit_code(error: AgentMemoryError, code: int) -> None:
-    assert exit_code(error) == code
+    assert get_exit_code(error) == code
 
 
 def test_version_and_help_need_no_memory(cli: Run, root: Path) -> None:
@@ -368,17 +369,17 @@ def test_first_line_of_help_is_that_of_the_list() -> None:
             assert " ".join(command.help.split()).startswith(entry.help.removesuffix(".")), name
 
 
-@pytest.mark.parametrize(("earlier", "present"), EARLIER.items())
+@pytest.mark.parametrize(("earlier", "present"), COMMANDS.items())
 def test_earlier_command_works_with_a_notice(cli: Run, earlier: str, present: str) -> None:
     group = present.split(maxsplit=1)[0]
     assert cli(earlier, "--help").stdout == cli(group, *present.split()[1:], "--help").stdout
-    notice = f"Note: `agent-memory {earlier}` is now `agent-memory {present}`; it works until version 1.0."
+    notice = f"note: `agent-memory {earlier}` is now `agent-memory {present}`; it works until version 1.0."
     assert notice in cli(earlier, "--help").stderr
 
 
 def test_page_lists_every_earlier_name() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
-    assert [name for name, present in EARLIER.items() if f"- `{name}`: `{present}`" not in page] == []
+    assert [name for name, present in COMMANDS.items() if f"- `{name}`: `{present}`" not in page] == []
 
 
 def test_use_chooses_the_agent(bob: Run) -> None:
@@ -440,7 +441,7 @@ def test_options_that_contradict_each_other_are_refused(bob: Run) -> None:
     bob("restore", "--version", "3", code=2)
     refused = bob("list", "--since", "2026-03-01", "--until", "2026-02-01", code=2).stderr
     assert "--since" in refused
-    assert "lies after --until" in refused
+    assert "is after --until" in refused
     assert "without an ID" in " ".join(bob("forget", B, "--matching", "tea", "--yes", code=2).stderr.split())
     bob("update", B, "--pin")
     assert document(bob("show", B, "--json"))["pinned"]

@@ -89,7 +89,7 @@ def test_deep_reads_every_file(bob: Run, root: Path) -> None:
 
 def test_the_help_names_the_exit_codes(cli: Run) -> None:
     said = " ".join(cli("agents", "health", "--help").stdout.split())
-    assert "0 all is well, 1 warning, 2 critical, 3 it could not be seen" in said
+    assert "0 all is well, 1 warning, 2 critical, 3 unknown" in said
 
 
 def test_an_agent_that_cannot_be_opened_hides_no_other(bob: Run, root: Path, tmp_path: Path) -> None:

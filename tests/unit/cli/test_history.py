@@ -68,7 +68,7 @@ def files_with(root: Path, text: str) -> list[str]:
 def test_forgetting_now_leaves_the_text_in_no_file(bob: Run, root: Path) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     result = bob("forget", B, "--now", "--yes")
-    assert "gone from memories.yaml" in result.stdout
+    assert "deleted from memories.yaml" in result.stdout
     assert files_with(root, "Maria likes") == []
     assert json.loads(bob("restore", "--json").stdout)["forgotten"] == []
     bob("show", C)

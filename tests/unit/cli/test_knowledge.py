@@ -263,7 +263,7 @@ def test_what_could_not_be_worked_on_is_told(cli: Run, tmp_path: Path, root: Pat
     (root / "eve" / "blobs" / lost).unlink()
     (tmp_path / "note.md").write_text("The cable to the garden was cut in May.")
     result = cli("ingest", "-a", "eve", str(tmp_path / "note.md"))
-    assert "1 text could not be worked on" in result.stderr
+    assert "1 text could not be processed" in result.stderr
     assert "1 failed (blob_missing)" in cli("status", "-a", "eve").stdout
 
 

@@ -97,7 +97,7 @@ def test_rules_come_from_a_file(eve: Run, tmp_path: Path) -> None:
         (b"lifecycle: [", ": This is not YAML in line 2"),
         (b"lifecycle:\n  budget: &many 5\n  cleanup: {max_entries: *many}\n", ": This is not YAML in line 3"),
         (b"a: 1\n--- \nb: 1\n", ": This is not YAML in line 2"),
-        (b"budget: \xff\n", " is no text in UTF-8"),
+        (b"budget: \xff\n", " is not UTF-8 text"),
     ],
 )
 def test_rules_that_cannot_be_read_name_their_file(eve: Run, tmp_path: Path, content: bytes, said: str) -> None:
@@ -189,7 +189,7 @@ def test_restore_brings_an_archived_memory_back_too(eve: Run) -> None:
 
 def test_an_archived_memory_is_forgotten_like_every_other_one(eve: Run, root: Path) -> None:
     eve("archive", "add", A, C)
-    assert "asks first" in eve("forget", C, code=2).stderr
+    assert "needs a yes" in eve("forget", C, code=2).stderr
     assert f"Forgot {C}, which was archived." in eve("forget", C, B, "--yes", "--reason", "it moved").stdout
     assert ids(eve("archive", "list", "--json"), "archived") == [A]
     assert set(ids(eve("restore", "--json"), "forgotten")) == {B, C}
@@ -214,7 +214,7 @@ def test_an_export_carries_the_archive_and_an_import_brings_it_back(eve: Run, tm
         file, other = str(tmp_path / name), name.partition(".")[0]
         assert "3 archived memories" in eve("export", file, "-a", "eve").stdout
         left = eve("import", file, "-a", other)
-        assert "Left aside 3 archived memories: only with --trusted." in left.stderr
+        assert "Skipped 3 archived memories: only with --trusted." in left.stderr
         tried = eve("import", file, "-a", other, "--trusted", "--dry-run")
         assert "Would import 3 archived memories." in tried.stderr
         eve("import", file, "-a", other, "--trusted")

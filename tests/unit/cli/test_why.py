@@ -123,7 +123,7 @@ def test_what_was_forgotten_or_archived_is_told_so(bob: Run) -> None:
 
 
 def test_what_is_not_known_says_where_ids_stand(bob: Run) -> None:
-    assert "Nothing is known of 'nothing'" in bob("why", "-a", "bob", "nothing", code=3).stderr
+    assert "Nothing is known about 'nothing'" in bob("why", "-a", "bob", "nothing", code=3).stderr
     for word in ("mem-ffffffffffff", "epi-ffffffffffff", "xyz-ffffffffffff"):
         bob("why", "-a", "bob", word, code=3)
 

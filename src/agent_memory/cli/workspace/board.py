@@ -58,11 +58,11 @@ async def status(place: CommandContext) -> None:
     _phases(place, steps)
     _board(place, steps)
     _note_empty(place, empty, idle)
-    _told(place, steps, proposals, issues)
+    _show_progress(place, steps, proposals, issues)
     if snapshots:
         place.screen.show(f"Last snapshot: {snapshots[-1].name}", style="dim")
-    for each in owed:
-        place.screen.note(each)
+    for sentence in owed:
+        place.screen.note(sentence)
 
 
 @command(WorkspaceOptions, rows=True)
@@ -194,7 +194,9 @@ def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
     return ", ".join(words)
 
 
-def _told(place: CommandContext, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
+def _show_progress(
+    place: CommandContext, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]
+) -> None:
     """Show who holds what, and what waits for a person."""
     held = [step for step in steps if step.status == "claimed"]
     failed = [step for step in steps if step.status == "failed"]
@@ -240,10 +242,13 @@ def _until(moment: datetime | None) -> str:
 def _issues(workspace: Workspace) -> dict[str, int]:
     """Return numbers of unresolved rows by table."""
     tables = workspace.declaration.tables.items()
-    kept = [
+    tables_with_issues = [
         name for name, table in tables if "resolved" in table.columns and table.columns["resolved"].type == "boolean"
     ]
-    totals = {name: workspace.tables.many(name, where={"resolved": False}, columns=["id"]).total for name in kept}
+    totals = {
+        name: workspace.tables.many(name, where={"resolved": False}, columns=["id"]).total
+        for name in tables_with_issues
+    }
     return {name: count for name, count in totals.items() if count}
 
 

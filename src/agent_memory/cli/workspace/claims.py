@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.runtime import NOT_FOUND, CommandContext, command
+from agent_memory.cli.exit_codes import NOT_FOUND
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.errors import ValidationError
 
@@ -23,7 +24,7 @@ async def claim(  # noqa: PLR0913 - the options of a command
     place: CommandContext,
     step: Annotated[
         str | None,
-        typer.Argument(metavar="STEP", help="Which; the first that can run if left out.", show_default=False),
+        typer.Argument(metavar="STEP", help="Name of a step; the first that can run if left out.", show_default=False),
     ] = None,
     *,
     agent: Annotated[str | None, typer.Option("--agent", help="The first of this agent's.", metavar="NAME")] = None,

@@ -48,14 +48,14 @@ async def table(
     ] = None,
     words: Annotated[str | None, typer.Option("--search", help="Rows with these words.", metavar="WORDS")] = None,
     proposals: Annotated[
-        bool, typer.Option("--proposals", help="Rows that are kept beside one with the same unique value.")
+        bool, typer.Option("--proposals", help="Proposals: rows with the unique value of another row.")
     ] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
 ) -> None:
     """List the rows of a table, in the order of their keys."""
     with open_workspace(place) as workspace:
         low, me = _noting_low()
-        conditions = dict(_condition(workspace, name, each) for each in where or ())
+        conditions = dict(_condition(workspace, name, condition) for condition in where or ())
         if proposals:
             rows = workspace.tables.proposals(name, me)
             total = len(rows)
@@ -69,7 +69,7 @@ async def table(
         pending = workspace.tables.pending(name)
     rows = rows[:limit]
     key = declared.key or "id"
-    columns = (key, *[each for each in declared.columns if each != key][:3])
+    columns = (key, *[column for column in declared.columns if column != key][:3])
     document = {"table": name, "count": len(rows), "total": total, "rows": rows, "low_trust": low}
     place.screen.rows(document, "rows", columns)
     for row in rows:
@@ -137,7 +137,7 @@ async def log(
     for change in changes:
         place.screen.show(_line(change))
     if not changes:
-        place.screen.note("No change is like that." if table or step else "Nothing was changed yet.")
+        place.screen.note("No change matches." if table or step else "Nothing was changed yet.")
 
 
 def _noting_low() -> tuple[list[int], Caller]:
@@ -169,7 +169,7 @@ def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
     try:
         return column, int(value) if kind == "integer" else float(value) if kind == "real" else value
     except ValueError:
-        raise ValidationError(f"{name}.{column} is a number, and {value!r} is none.", code="wrong_value") from None
+        raise ValidationError(f"{name}.{column} is a number, and {value!r} is not one.", code="wrong_value") from None
 
 
 def _shortly(value: Any) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
-from agent_memory.cli.runtime import FAILED, CommandContext, command
+from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace, parse_key
 from agent_memory.errors import ValidationError
@@ -30,10 +31,8 @@ async def snapshot(
         str | None, typer.Argument(metavar="NAME", help="Make one of this name; list all without.", show_default=False)
     ] = None,
     *,
-    dump: Annotated[bool, typer.Option("--dump", help="And copy the whole database beside it.")] = False,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Look whether it, or each, is whole; exit code 1 if not.")
-    ] = False,
+    dump: Annotated[bool, typer.Option("--dump", help="Also copy the whole database.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify it, or all; exit code 1 if one is damaged.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Remove all but those named by --keep. Asks first.")] = False,
     keep: Annotated[list[str] | None, typer.Option("--keep", help="With --prune.", metavar="NAME")] = None,
     yes: Yes = False,
@@ -48,11 +47,11 @@ async def snapshot(
             return
         if name is not None:
             made = workspace.snapshots.make(name, dump=dump)
-            place.screen.document({"snapshot": _document(made)})
+            place.screen.document({"snapshot": _to_document(made)})
             place.screen.show(f"{made.name} is kept: change {made.seq:,} and the files of now.")
             return
         listed = workspace.snapshots.all()
-    rows = [_document(snapshot_info) for snapshot_info in listed]
+    rows = [_to_document(snapshot_info) for snapshot_info in listed]
     place.screen.rows({"count": len(rows), "snapshots": rows}, "snapshots", ("name", "seq", "made_at", "dump"))
     for snapshot_info in listed:
         copied = (
@@ -77,20 +76,20 @@ async def diff(
         str | None, typer.Argument(metavar="AFTER", help="A snapshot; now if left out.", show_default=False)
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_MOST_ROWS} rows.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the first {_MOST_ROWS} rows.")] = False,
 ) -> None:
     """Show differences between two snapshots, or one and now."""
     with open_workspace(place) as workspace:
         difference = workspace.snapshots.compare(before, after)
     rows = [{"table": row.table, "key": row.key, "kind": row.kind, "columns": row.columns} for row in difference.rows]
     place.screen.document({"before": before, "after": after, "rows": rows, "files": difference.files})
-    for changed in difference.rows if every else difference.rows[:_MOST_ROWS]:
+    for changed in difference.rows if shows_all else difference.rows[:_MOST_ROWS]:
         place.screen.show(f"{_SIGNS[changed.kind]} {changed.table} {changed.key}", style=_STYLES[changed.kind])
         for column, (old, new) in changed.columns.items() if changed.kind != "removed" else ():
             was, now = _apart(old, new)
             line = f"{column}: {now}" if changed.kind == "added" else f"{column}: {was} → {now}"
             place.screen.show(line, indent=4, max_lines=3)
-    if len(difference.rows) > _MOST_ROWS and not every:
+    if len(difference.rows) > _MOST_ROWS and not shows_all:
         place.screen.note(f"{_MOST_ROWS} of {len(difference.rows):,} rows; --all shows more.", style="dim")
     for path, kind in difference.files.items():
         place.screen.show(f"{_SIGNS[kind]} {path}", style=_STYLES[kind])
@@ -145,7 +144,9 @@ def _show_resumed(place: CommandContext, resumed: ResumeResult, document: str) -
     })  # fmt: skip
     files = f" and {counted(len(resumed.files), 'file')}" if resumed.files else ""
     screen.show(f"{document}: {counted(resumed.rows, 'row')}{files} changed.")
-    screen.show(f"What there was is kept as {resumed.kept_as}; `workspace restore {resumed.kept_as}` brings it back.")
+    screen.show(
+        f"The earlier state is kept as {resumed.kept_as}; `workspace restore {resumed.kept_as}` brings it back."
+    )
     if names:
         screen.show(f"Can run now: {', '.join(names[:5])}{' …' if names[5:] else ''}")
     if resumed.stale:
@@ -184,7 +185,7 @@ def _prune(place: CommandContext, workspace: Workspace, keep: list[str], *, yes:
     )
 
 
-def _document(snapshot: Snapshot) -> dict[str, Any]:
+def _to_document(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "name": snapshot.name, "seq": snapshot.seq, "epoch": snapshot.epoch, "made_at": snapshot.made_at.isoformat(),
         "made_by": snapshot.made_by, "dump": snapshot.dump,

@@ -26,7 +26,7 @@ _NEEDED: Final = {"sqlalchemy", "jsonschema"}
 class WorkspaceOptions:
     """Options of commands about a workspace."""
 
-    at: Annotated[
+    folder: Annotated[
         str | None,
         typer.Option("--at", help="The workspace's folder; else the one that this folder is in.", metavar="FOLDER"),
     ] = None
@@ -58,8 +58,8 @@ def open_workspace(place: CommandContext) -> Iterator[Workspace]:
     with needing_packages():
         from agent_memory.workspace import Workspace, found_from
 
-        at = place.get_options(WorkspaceOptions).at
-        folder = Path(at) if at is not None else found_from(Path.cwd())
+        named = place.get_options(WorkspaceOptions).folder
+        folder = Path(named) if named is not None else found_from(Path.cwd())
         workspace = Workspace.open(folder, url=get_url(place))
     try:
         yield workspace

@@ -54,7 +54,7 @@ async def init(
     with needing_packages():
         from agent_memory.workspace import Workspace
 
-        folder = Path(place.get_options(WorkspaceOptions).at or ".")
+        folder = Path(place.get_options(WorkspaceOptions).folder or ".")
         declaration = _write_example(folder) if file is None else file
         workspace = Workspace.create(folder, declaration, url=get_url(place))
     if file is None:
@@ -133,10 +133,10 @@ async def import_(
 ) -> None:
     """Import an export into an empty workspace, whole or not at all."""
     if file.suffix != ".jsonl":
-        raise ValidationError(f"{file.name} is no .jsonl; nothing was brought in.", code="invalid")
+        raise ValidationError(f"{file.name} is not .jsonl; nothing was imported.", code="invalid")
     if not file.is_file():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
     with open_workspace(place) as workspace:
         rows = workspace.bring(file)
     place.screen.document({"file": str(file), "rows": rows})
-    place.screen.show(f"{counted(rows, 'row')} brought in from {file}.")
+    place.screen.show(f"{counted(rows, 'row')} imported from {file}.")

@@ -46,7 +46,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(cli: Run, book: Book, tm
 
 def test_changes_of_a_table_that_there_is_not_are_none_of_nothing(book: Book) -> None:
     assert "[unknown_table]" in book("log", "--table", "chapterz", code=1).stderr
-    assert "No change is like that." in book("log", "--step", "no/such/step").stderr
+    assert "No change matches." in book("log", "--step", "no/such/step").stderr
 
 
 def test_the_board_shows_phases_rows_and_who_holds_what(book: Book) -> None:

@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from agent_memory.earlier_paths import EARLIER
+from agent_memory.earlier_name_tables import MODULES
 from tests.rows import check_rows
 
 
-@check_rows(("earlier", "present"), EARLIER.items())
+@check_rows(("earlier", "present"), MODULES.items())
 def test_earlier_path_gives_the_present_module(earlier: str, present: str) -> None:
     module = import_module(earlier)
     assert module is import_module(present)
