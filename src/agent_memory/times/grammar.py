@@ -48,7 +48,7 @@ _CHARS_BY_NAME: Final = CHARS | {
     name: "".join(CHARS[kind] for kind in kinds.split()) for name, kinds in _CLASSES.items()
 }
 """Characters of each kind and class of kinds."""
-_ELEMENT: Final = compile_late(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
+_ELEMENT: Final = re.compile(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
 
 
 class DayNode(NamedTuple):
@@ -153,11 +153,11 @@ def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable
     return merged + tokens[done:]
 
 
-_BEGIN: Final = compile_late(
+_BEGIN: Final = re.compile(
     f"[^{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK', 'COMMA', 'DOT'))}]"
 )
 """Finds kinds with which a rule may begin."""
-_INERT: Final = compile_late(f"[{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK'))}]")
+_INERT: Final = re.compile(f"[{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK'))}]")
 """Finds kinds that no rule reads over."""
 _REACH_BEFORE, _REACH = 3, 20
 
