@@ -17,6 +17,8 @@ FOLDER ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 RUN := $(VENV)/bin/python
+# A worker that has no test left takes some of the other's: tests of one file stay together, with what they share.
+TWO_CORES := -n 2 --dist worksteal
 FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
 # Units that start the vector engine, builders or servers, or write databases, and those of the benchmarks, are left to
 # `make test`.
@@ -45,25 +47,25 @@ book: needs-python ## thirteen agents write a book in a workspace (FOLDER=… ke
 
 # Property tests try 10 examples here, 50 in `make coverage`, which is part of a release.
 test: dev ## the tests, in random order, on two cores (some minutes)
-	HYPOTHESIS_EXAMPLES=$${HYPOTHESIS_EXAMPLES:-10} $(RUN) -m pytest -n 2 -m "not deep"
+	HYPOTHESIS_EXAMPLES=$${HYPOTHESIS_EXAMPLES:-10} $(RUN) -m pytest $(TWO_CORES) -m "not deep"
 
 test-smoke: dev ## contracts, formats and one file of each interface, for further versions of Python (two minutes)
-	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q -n 2 -m "not deep" $(SMOKE)
+	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q $(TWO_CORES) -m "not deep" $(SMOKE)
 
 test-fast: dev ## units without processes of their own, architecture, the contract of files (a minute)
-	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q -n 2 -m "not deep" $(FAST) $(SLOW_UNITS:%=--ignore=%)
+	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q $(TWO_CORES) -m "not deep" $(FAST) $(SLOW_UNITS:%=--ignore=%)
 
 test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
-	$(RUN) -m pytest -n 2 -m deep
+	$(RUN) -m pytest $(TWO_CORES) -m deep
 
 # What old versions deprecate is no news: such warnings are no errors here.
 lowest: needs-python ## units, contracts and the command line with the lowest versions that are declared (some minutes)
 	@$(LOWEST_PYTHON) scripts/environment.py $(LOWEST_VENV) lowest
-	HYPOTHESIS_EXAMPLES=10 $(LOWEST_VENV)/bin/python -m pytest -q -n 2 -m "not deep" -W ignore::DeprecationWarning \
+	HYPOTHESIS_EXAMPLES=10 $(LOWEST_VENV)/bin/python -m pytest -q $(TWO_CORES) -m "not deep" -W ignore::DeprecationWarning \
 	  tests/unit tests/contract tests/integration --ignore=tests/unit/benchmarks
 
 coverage: dev ## the tests of `make test` with branch coverage; fails below the mark in pyproject.toml
-	$(RUN) -m pytest -n 2 -m "not deep" --cov --cov-report=term
+	$(RUN) -m pytest $(TWO_CORES) -m "not deep" --cov --cov-report=term
 
 check: lint types test ## what has to pass before a commit
 
