@@ -49,7 +49,7 @@ from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import withdraw
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
-from agent_memory.knowledge.pages.page_watcher import PAGES
+from agent_memory.knowledge.pages.page_watcher import PAGES, PageWatcher
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics
@@ -154,7 +154,7 @@ class PageConsolidation:
             if not topic.edited_by and (force or not is_current):
                 made = await self._pages.make(topic, members)
                 await self._pages.write_index()
-                await self.tell([made])
+                await self.tell(made, self._caller())
                 topic = made.topic
             return PageText(await self._pages.get_text(topic))
         except StorageError as error:
@@ -174,18 +174,12 @@ class PageConsolidation:
             with contextlib.suppress(CategoryNotFoundError):  # a topic that was never declared has no page
                 await self.make(name, force=True)
 
-    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
-        """Rebuild all pages with these memories; watches a service."""
-        await self.tell(await self._pages.withdraw(memory_ids))
-
-    async def tell(self, pages: Iterable[BuiltPage]) -> None:
-        """Send an event of each page that was made."""
-        for made in pages:
-            counts = await count_visible(self._pages.service, made, self._caller())
-            if counts is None:
-                continue
+    async def tell(self, made: BuiltPage, caller: Caller) -> None:
+        """Send an event of a page that was made."""
+        counts = await count_visible(self._pages.service, made, caller)
+        if counts is not None:
             payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *counts, made.milliseconds)
-            await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._caller())
+            await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, caller)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +334,8 @@ class MemoryManager:
         drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
         choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
         self._consolidation = PageConsolidation(self._pages, self._events, self._caller)
-        self._is_told = self._service.monitor.add_watcher(PAGES, self._consolidation.withdraw)
+        watcher = PageWatcher(self._service, self._consolidation.tell)
+        self._is_told = self._service.monitor.add_watcher(PAGES, watcher.withdraw, watcher.close)
         self._extraction = ItemExtraction(
             self._knowledge, layers, self._consolidation.make_due, self._events, drawing, self.digest
         )

@@ -83,6 +83,23 @@ async def test_delete_resource_pinned_item_stays(manager: MemoryManager) -> None
     assert not await manager.delete_resource(resource.resource_id)
 
 
+async def test_forgotten_item_leaves_the_summaries(tmp_path: Path) -> None:
+    manager = MemoryManager(tmp_path, settings=settings(tmp_path))
+    service = manager.item_layer.service
+    ingestor = MemoryIngestor("default", settings(tmp_path), service=service)
+    for number in range(10):
+        turn = Turn(f"The ferry number {number} leaves for Lisbon every morning.", f"Ferry {number} is booked.")
+        await ingestor.ingest_turn(turn, SESSION)
+    await ingestor.background.settle()
+    (summary,) = await ingestor.knowledge.summaries.valid()
+    covered = set(summary.covers)
+    items = [item async for item in service.storage.iter_all() if covered & {link.id for link in item.links}]
+    await manager.item_layer.delete(items[0].id)
+    assert list(await ingestor.knowledge.summaries.valid()) == []
+    await ingestor.close()
+    await manager.close()
+
+
 async def test_rag_retriever_threshold_above_all_results_is_degraded(tmp_path: Path) -> None:
     """Sigil 19."""
     embedder = HashEmbedder(synonyms={"hoist": "crane"})

@@ -10,8 +10,9 @@ from agent_memory.files.layout import folder_of
 from agent_memory.models import TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Awaitable, Callable, Collection
 
+    from agent_memory.knowledge.pages.pages import BuiltPage
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
@@ -33,10 +34,13 @@ class PageWatcher:
 
     Args:
         service: Service of the agent's memory.
+        report: Reports a rebuilt page to a session; as `report_page` when omitted.
     """
 
-    def __init__(self, service: MemoryService) -> None:
-        self._service = service
+    def __init__(
+        self, service: MemoryService, report: Callable[[BuiltPage, Caller], Awaitable[object]] | None = None
+    ) -> None:
+        self._service, self._report = service, report
         self._knowledge: Knowledge | None = None
 
     async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
@@ -59,7 +63,7 @@ class PageWatcher:
         pages = Pages(self._knowledge, self._service)
         renamed = await withdraw_retold(await self._list_forgotten(memory_ids), self._knowledge)
         for made in [*await pages.withdraw(memory_ids), *await rebuild_renamed(pages, renamed)]:
-            await report_page(self._service, made, caller)
+            await (self._report(made, caller) if self._report else report_page(self._service, made, caller))
 
     async def _list_forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
         """Return the forgotten memories, without changed ones."""
