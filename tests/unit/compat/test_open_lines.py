@@ -17,8 +17,11 @@ from agent_memory.lifecycle import MemoryEntry, MemoryStore, MemoryStoreConfig
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
+
+    from agent_memory.memory import MemoryService
+    from agent_memory.models import Summary
 
 SESSION = Session(tenant_id="acme", id="7f3a")
 GROUP = "acme:7f3a"
@@ -83,10 +86,9 @@ async def test_delete_resource_pinned_item_stays(manager: MemoryManager) -> None
     assert not await manager.delete_resource(resource.resource_id)
 
 
-async def test_forgotten_item_leaves_the_summaries(tmp_path: Path) -> None:
-    manager = MemoryManager(tmp_path, settings=settings(tmp_path))
-    service = manager.item_layer.service
-    ingestor = MemoryIngestor("default", settings(tmp_path), service=service)
+async def forget_covered_item(service: MemoryService, forget: Callable[[str], Awaitable[object]]) -> list[Summary]:
+    """Return the summaries of a talk after one item of it was forgotten."""
+    ingestor = MemoryIngestor(service.agent_id, service=service)
     for number in range(10):
         turn = Turn(f"The ferry number {number} leaves for Lisbon every morning.", f"Ferry {number} is booked.")
         await ingestor.ingest_turn(turn, SESSION)
@@ -94,10 +96,20 @@ async def test_forgotten_item_leaves_the_summaries(tmp_path: Path) -> None:
     (summary,) = await ingestor.knowledge.summaries.valid()
     covered = set(summary.covers)
     items = [item async for item in service.storage.iter_all() if covered & {link.id for link in item.links}]
-    await manager.item_layer.delete(items[0].id)
-    assert list(await ingestor.knowledge.summaries.valid()) == []
+    await forget(items[0].id)
+    summaries = list(await ingestor.knowledge.summaries.valid())
     await ingestor.close()
-    await manager.close()
+    return summaries
+
+
+async def test_manager_forgotten_item_leaves_the_summaries(manager: MemoryManager) -> None:
+    assert await forget_covered_item(manager.item_layer.service, manager.item_layer.delete) == []
+
+
+async def test_store_deleted_entry_leaves_the_summaries(tmp_path: Path) -> None:
+    store = MemoryStore(MemoryStoreConfig(storage_path=str(tmp_path)), settings=settings(tmp_path))
+    assert await forget_covered_item(store.service, store.delete_entry) == []
+    await store.close()
 
 
 async def test_rag_retriever_threshold_above_all_results_is_degraded(tmp_path: Path) -> None:
