@@ -71,7 +71,9 @@ WORDS: Final = {
 }
 """Words that are not used, each with what to write."""
 _ODD: Final = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
-_CODE: Final = re.compile(r"```.*?^ *```|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)|https?://\S+", re.DOTALL | re.MULTILINE)
+_CODE: Final = re.compile(
+    r"```.*?^ *```|^::: (?:.+\n)+|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)|https?://\S+", re.DOTALL | re.MULTILINE
+)
 _SENTENCE_END: Final = re.compile(
     r"(?:(?<=[.!?:;])|(?<=[.!?]\*\*))\s+(?=[A-Z*\[(§\"])|\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.) )|\s\|\s|\|\n"
 )

@@ -35,7 +35,9 @@ def test_paragraphs_of_pages_have_few_sentences() -> None:
 
 
 def test_check_text_finds_odd_words_outside_of_code() -> None:
-    counts = prose.check_text("It stands beside. `stands`\n\n```text\nbeside\n```\n")
+    counts = prose.check_text(
+        "It stands beside. `stands`\n\n```text\nbeside\n```\n\n::: a.Class\n    members: [told]\n"
+    )
     assert counts.odd == ["stands", "beside"]
 
 
