@@ -16,6 +16,7 @@ After a crash the next process continues.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from agent_memory.care.privacy.erasure import (
 )
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, search
-from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.errors import BusyError, UnsupportedError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
@@ -41,6 +42,7 @@ from agent_memory.journal.compaction import remove_records
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.purged_spans import is_distinctive
 from agent_memory.memory import NOBODY
+from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.registry import FEATURES, list_uncleaned
@@ -256,7 +258,16 @@ class Purging:
         )
         return receipt
 
+    def _remove_displaced_pads(self) -> None:
+        """Delete displaced scratchpads without edits.
+
+        Words hidden there would look like edits of a person.
+        """
+        with folder_lock(self._folder.path, PERSON_SECONDS), contextlib.suppress(BusyError):
+            PadFile(self._folder.scratchpad, self._clock).look(remove=True)
+
     def _erase(self, purge: Purge, texts: Collection[str], done: ErasureResult) -> None:
+        self._remove_displaced_pads()
         hiding = self._hiding(purge, texts)
         hide = hiding.hidden
         admission = AdmissionFilter(lambda line: self._filter_line(line, purge, hide), hide, purge.ids)

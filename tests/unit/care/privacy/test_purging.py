@@ -80,6 +80,24 @@ async def test_the_same_words_within_another_memory_are_made_unreadable(bobs: Ho
     assert content == f"Minutes. {chr(0x2588) * len(SECRET)} The crane is repaired."
 
 
+async def test_finish_purge_with_displaced_scratchpad_changes_no_memory(bobs: House) -> None:
+    secret = await bobs.keep(SECRET)
+    other = await bobs.keep(f"{SECRET} So said Kate.")
+    await bobs.service.pad.settle()
+    rendered = (bobs.folder / "scratchpad.yaml").read_bytes()
+    await bobs.purge(secret)
+    content = (await bobs.service.get(other)).content
+    await bobs.service.close()
+    displaced = bobs.folder / ".scratchpad.yaml.0123abcd.old"  # as of a process killed between two renames
+    displaced.write_bytes(rendered)
+    purged = bobs.folder / "purged.yaml"
+    purged.write_bytes(b"".join(purged.read_bytes().splitlines(keepends=True)[:-1]))  # and before its receipt
+    await bobs.again()
+    await Purging(bobs.service, clock=bobs.clock).finish()
+    assert (await bobs.service.get(other)).content == content
+    assert bobs.holding() == []
+
+
 async def test_another_record_that_says_just_the_same_goes_with_it(bobs: House) -> None:
     secret = await bobs.keep(SECRET)
     await bobs.service.forget(secret)
