@@ -12,6 +12,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index import DenseIndex, Hit, SearchIndex, SearchLimits, buffer_part
 from agent_memory.index.candidates import sift
 from agent_memory.models import CATEGORIES, DateRange, Document, SearchFilters, SearchRequest
+from tests.rows import check_rows
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 MANY = 400
@@ -59,10 +60,10 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize("filters", FILTERS, ids=str)
-@pytest.mark.parametrize("few", [SearchLimits().few, -1])
-@pytest.mark.parametrize("arrays_from", [0, 10**9])
 @pytest.mark.parametrize("numpy", [True, False])
+@check_rows("filters", FILTERS, ids=str)
+@check_rows("few", [SearchLimits().few, -1])
+@check_rows("arrays_from", [0, 10**9])
 def test_a_shortcut_finds_what_going_through_all_finds(
     monkeypatch: pytest.MonkeyPatch, index: SearchIndex, filters: SearchFilters, few: int, arrays_from: int, numpy: bool
 ) -> None:
@@ -94,8 +95,8 @@ def test_what_may_meet_a_filter_is_all_that_does_after_changes(index: SearchInde
     assert buffer.count(mask) == len(passing)
 
 
-@pytest.mark.parametrize("query", ["audit", "audit ledger", "cart mail backup ledger audit"])
-@pytest.mark.parametrize("share", [2, 3, 10])
+@check_rows("query", ["audit", "audit ledger", "cart mail backup ledger audit"])
+@check_rows("share", [2, 3, 10])
 def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_many(
     index: SearchIndex, query: str, share: int
 ) -> None:

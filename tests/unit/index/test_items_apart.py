@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.index import DenseIndex, Ranking, SearchIndex, buffer_part
 from agent_memory.index.segment import hash_id
 from agent_memory.models import ITEM, MEMORY, Document, Memory, SearchFilters, SearchRequest
+from tests.rows import check_rows
 from tests.unit.index.test_sealed_search import EMBEDDER, NOW, QUESTIONS, WORDS, documents, sealed
 
 if TYPE_CHECKING:
@@ -91,44 +93,51 @@ def same(one: Ranking, other: Ranking) -> None:
 FILTERS = [{}, {"tags": ["db"]}, {"date_range": {"start": "2026-01-01"}, "min_access_count": 1}]
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("filters", FILTERS)
-def test_notes_are_found_as_if_there_were_no_items(
-    make: Callable[..., SearchIndex], question: str, filters: dict[str, Any]
-) -> None:
+QUESTIONS_WITH_FILTERS = list(product(QUESTIONS, FILTERS))
+
+
+def test_notes_are_found_as_if_there_were_no_items(make: Callable[..., SearchIndex]) -> None:
     alone, together = make(documents()), make(mixed())
 
-    one, other = searched(alone, question, **filters), searched(together, question, **filters)
+    @check_rows("question, filters", QUESTIONS_WITH_FILTERS)
+    def check_search(question: str, filters: dict[str, Any]) -> None:
+        one, other = searched(alone, question, **filters), searched(together, question, **filters)
+        assert [(hit.id, hit.score, hit.strength) for hit in other.hits] == [
+            (hit.id, hit.score, hit.strength) for hit in one.hits
+        ]
+        assert (other.strength, other.total_found) == (one.strength, one.total_found)
 
-    assert [(hit.id, hit.score, hit.strength) for hit in other.hits] == [
-        (hit.id, hit.score, hit.strength) for hit in one.hits
-    ]
-    assert (other.strength, other.total_found) == (one.strength, one.total_found)
+    check_search()
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("filters", FILTERS)
 def test_notes_are_found_as_if_there_were_no_items_when_most_is_sealed(
-    make: Callable[..., SearchIndex], tmp_path: Path, question: str, filters: dict[str, Any]
+    make: Callable[..., SearchIndex], tmp_path: Path
 ) -> None:
     (tmp_path / "alone").mkdir()
     (tmp_path / "together").mkdir()
     ids = {each.id for each in documents()}
     notes = sum(each.id in ids for each in mixed()[:400])
     alone, together = make(documents(), tmp_path / "alone", notes), make(mixed(), tmp_path / "together", 400)
-    one, other = searched(alone, question, **filters), searched(together, question, **filters)
-    same(one, other)
-    assert other.total_found == pytest.approx(one.total_found, abs=3 if "before" in question else 1)
+
+    @check_rows("question, filters", QUESTIONS_WITH_FILTERS)
+    def check_search(question: str, filters: dict[str, Any]) -> None:
+        one, other = searched(alone, question, **filters), searched(together, question, **filters)
+        same(one, other)
+        assert other.total_found == pytest.approx(one.total_found, abs=3 if "before" in question else 1)
+
+    check_search()
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_with_items_sealed_and_unsealed_find_the_same(
-    make: Callable[..., SearchIndex], tmp_path: Path, question: str
-) -> None:
+def test_with_items_sealed_and_unsealed_find_the_same(make: Callable[..., SearchIndex], tmp_path: Path) -> None:
     whole, split = make(mixed()), make(mixed(), tmp_path, 400)
-    one, other = (searched(index, question, include_items=True) for index in (whole, split))
-    same(one, other)
-    assert {hit.id for hit in one.hits} & {each.id for each in items()}
+
+    @check_rows("question", QUESTIONS)
+    def check_search(question: str) -> None:
+        one, other = (searched(index, question, include_items=True) for index in (whole, split))
+        same(one, other)
+        assert {hit.id for hit in one.hits} & {each.id for each in items()}
+
+    check_search()
 
 
 def test_notes_weigh_as_before_when_items_and_notes_have_gone(make: Callable[..., SearchIndex], tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from agent_memory.index.segment_part import SealedCorpus
 from agent_memory.index.segment_vectors import PieceVectors, SealedVectors, add_vectors, folder_name
 from agent_memory.index.segment_writer import Row, seal, searched_fields
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
+from tests.rows import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -137,8 +138,8 @@ def same(one: Ranking, other: Ranking) -> None:
     assert other.mode == one.mode
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize(
+@check_rows("question", QUESTIONS)
+@check_rows(
     "filters",
     [
         {},
