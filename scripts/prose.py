@@ -41,6 +41,12 @@ WORDS: Final = {
     "looks at": "checks",
     "looked at": "checked",
     "is none": "is not a",
+    "is no": "is not a",
+    "are no": "are not",
+    "goes on": "continues",
+    "go on": "continue",
+    "meanwhile": "while, during",
+    "all there is": "everything",
     "that is there": "existing",
     "of which": "rewrite the sentence",
     "as far as": "rewrite the sentence",
@@ -70,7 +76,9 @@ WORDS: Final = {
     "suspects": "conflicts",
 }
 """Words that are not used, each with what to write."""
-_ODD: Final = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
+_ODD: Final = re.compile(
+    rf"\b(?!(?:is|are) no longer)(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.IGNORECASE
+)
 _CODE: Final = re.compile(
     r"```.*?^ *```|^::: (?:.+\n)+|`[^`\n]*`|<!--.*?-->|\]\([^)]*\)|https?://\S+", re.DOTALL | re.MULTILINE
 )

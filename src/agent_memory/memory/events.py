@@ -135,7 +135,7 @@ _SPECS: Final = (
         archived="memories that were put into the archive, or came back from it",
         merged="how many of these say what another one says",
         deleted="memories that left the archive for good, or came back to it",
-        left_out="memories that were left out, since they were used or changed meanwhile",
+        left_out="memories that were left out, since they were used or changed during the run",
     ),
     _describe_change(
         "memory:backed_up",
@@ -243,7 +243,7 @@ _SPECS: Final = (
     ),
     _describe_change(
         "memory:migration_started",
-        "An index is being built; memories are stored and found meanwhile.",
+        "An index is being built; memories are still stored and found.",
         memory_count="memories to move",
         plan="backend, batch_size and estimated_duration_seconds",
     ),
@@ -255,7 +255,7 @@ _SPECS: Final = (
     ),
     _describe_change(
         "memory:migration_paused",
-        "The session ended before it was done; with auto_migrate the next one goes on. What was embedded is kept.",
+        "The session ended before it was done; with auto_migrate the next one continues. Vectors are kept.",
         texts_left="texts that have no vector yet",
         memory_count="memories to move",
         duration_seconds="how long it took so far",

@@ -67,14 +67,14 @@ class FindingCode(NamedTuple):
 
 
 _MOVED: Final = "moves it aside, so that a new one can be made"
-_SOUND: Final = "copies the journal aside, moves what is no entry to `memories.rejected.yaml`, writes a sound journal"
+_SOUND: Final = "copies the journal aside, moves other lines to `memories.rejected.yaml`, writes a sound journal"
 _WRITTEN: Final = "copies the journal aside and writes the memory as it is used"
 _DROPPED: Final = "drops it; the next session builds it"
 _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "home": {
         "home": (OK, "the folder of all agents can be used"),
-        "home_missing": (NOTE, "there is no such folder yet"),
-        "home_unusable": (PROBLEM, "it is no folder, or cannot be listed"),
+        "home_missing": (NOTE, "the folder does not exist yet"),
+        "home_unusable": (PROBLEM, "it is not a folder, or cannot be listed"),
         "settings_without_effect": (
             WARNING,
             "the host's settings have a `session:` block, which it reads from bundles only",
@@ -99,8 +99,8 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "leftovers": (NOTE, "temporary files of processes that were killed", "removes them"),
         "restore_unfinished": (WARNING, "restoring a backup was interrupted when it was settled", "finishes it"),
         "encryption": (OK, "the files are encrypted, and the key is here"),
-        "encryption_unfinished": (WARNING, "encrypting or decrypting was interrupted: the same command goes on"),
-        "encryption_key": (PROBLEM, "the files are encrypted, and there is no key here, or it cannot be used"),
+        "encryption_unfinished": (WARNING, "encrypting or decrypting was interrupted: the same command continues"),
+        "encryption_key": (PROBLEM, "the files are encrypted, and the key is missing or cannot be used"),
         "not_examined": (PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
     },
     "journal": {
@@ -118,10 +118,10 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         ),
         "journal_unreadable": (PROBLEM, "it is a link or a folder, or reading it fails"),
         "journal_newer": (WARNING, "a newer version wrote it: it is read, not written, nor repaired"),
-        "journal_header": (WARNING, "its first line is no header", _SOUND),
-        "journal_lines": (PROBLEM, "lines that are no entries", _SOUND),
+        "journal_header": (WARNING, "its first line is not a header", _SOUND),
+        "journal_lines": (PROBLEM, "lines that are not entries", _SOUND),
         "journal_tail": (WARNING, "its last line was cut off, by a crash", _SOUND),
-        "purge_unfinished": (WARNING, "a purge was interrupted; the next session goes on with it"),
+        "purge_unfinished": (WARNING, "a purge was interrupted; the next session continues it"),
         "purges_unusable": (
             PROBLEM,
             "`purged.yaml` or its key is missing, shorter than noted, or damaged: what was purged might come back",
@@ -153,7 +153,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "lock": (OK, "the lock is free, or comes with the first write"),
         "lock_held": (NOTE, "a process is writing now"),
         "lock_missing": (NOTE, "it was deleted; the next write makes it again"),
-        "lock_unusable": (PROBLEM, "it is no file, so nothing can be written", "moves a folder of that name aside"),
+        "lock_unusable": (PROBLEM, "it is not a file, so nothing can be written", "moves a folder of that name aside"),
     },
     "scratchpad": {
         "scratchpad": (OK, "it shows what the journal says"),
@@ -179,12 +179,12 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "index_unused": (NOTE, "indexes that are not in use", "removes them unless a process holds them"),
         "index_half_built": (NOTE, "a build was killed", "removes what it left"),
         "index_in_use": (NOTE, "a process builds or holds an index now"),
-        "index_unusable": (WARNING, "`memories.db` is no folder", _MOVED),
+        "index_unusable": (WARNING, "`memories.db` is not a folder", _MOVED),
         "engine_missing": (WARNING, "there is an index, but no engine is installed; files answer"),
     },
     "segments": {
         "segments": (OK, "what is sealed can be used, and says what the journal says"),
-        "segments_stale": (NOTE, "the journal does not go on from where the segments end; they are rebuilt"),
+        "segments_stale": (NOTE, "the journal does not continue at the end of the segments; they are rebuilt"),
         "segments_broken": (WARNING, "a segment is damaged, or of another version", "rebuilds them"),
         "segments_untrue": (WARNING, "segments say otherwise than the journal", "rebuilds them"),
     },
@@ -227,12 +227,12 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "topics_odd": (NOTE, "files among the pages that are not pages"),
         "topics_hidden": (NOTE, "topics that an earlier version made of words in items, and that are hidden"),
         "topics_aside": (NOTE, "what was no page and was moved out of the place of one"),
-        "topics_unusable": (WARNING, "`topics` is no folder: no page is written"),
+        "topics_unusable": (WARNING, "`topics` is not a folder: pages are not written"),
     },
     "audit": {
         "audit": (OK, "the log of changes"),
         "audit_lines": (NOTE, "lines of the log that cannot be read; nothing depends on them"),
-        "audit_unusable": (WARNING, "the log cannot be written: it is no file", _MOVED),
+        "audit_unusable": (WARNING, "the log cannot be written: it is not a file", _MOVED),
     },
     "backups": {
         "backups": (OK, "how many backups there are, and how old the newest is; they are not read"),
