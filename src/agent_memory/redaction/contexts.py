@@ -19,6 +19,7 @@ from agent_memory.redaction.findings import (
     lower_letters,
 )
 from agent_memory.redaction.keywords import is_chosen, is_surely_password, is_worth, value_in
+from agent_memory.redaction.literals import LOWERED_LITERALS
 from agent_memory.redaction.shapes import (
     has_all_classes,
     is_harmless_code,
@@ -81,6 +82,9 @@ _LOCK: Final = re.compile(
     r"|type)[ ](?P<f>\d{6})[ ](?:to|as)\b|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|my"
     r"|our)\b[^\n.]{0,30}\bcode\b)"
 )
+_LOCK_STEMS: Final = (":", "=", "#", "lock", "disarm", "open", "code")
+_ENTERED: Final = re.compile(r"(?:[Uu][Ss]|[Tt][Yy][Pp]|[Nn][Tt][Ee])[EeRr] \d{6}")
+"""One of these is in each match of `_LOCK`, and a stem in each of `_CODE_IS`."""
 _CODE_IS: Final = re.compile(
     r"(?i)(?P<word>[\w-]{1,24})?[ -]?\bcode(?:[ ](?:is|ist|est|es|lautet|è|é)|[ ]?[:=])[ ]?"
     r"(?P<bare>\d{4,8})(?![\w%:.-]\w|\w)"
@@ -211,6 +215,11 @@ LAST_RULES: Final = (
 )
 
 
+LOWERED_LITERALS.add(
+    itertools.chain(_PHRASE_STEMS, _CODES, _LOCK_STEMS, *(rule.stems for rule in (*FIRST_RULES, *LAST_RULES)))
+)
+
+
 def find_by_context(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that its surroundings give away."""
     if not text.isascii():
@@ -220,7 +229,7 @@ def find_by_context(text: str) -> Iterator[SecretFinding]:
     yield from _find_pairs(text)
     yield from _apply_rules(LAST_RULES, text, lowered)
     yield from _find_cells(text)
-    for match in _PHRASE.finditer(text) if any(map(lowered.__contains__, _PHRASE_STEMS)) else ():
+    for match in () if LOWERED_LITERALS.find(lowered).isdisjoint(_PHRASE_STEMS) else _PHRASE.finditer(text):
         if not _IN_SENTENCES.isdisjoint(match["bare"].lower().split()):
             continue  # "recovery: give the key that …"
         yield SecretFinding(*match.span("bare"), "seed-phrase")
@@ -236,11 +245,9 @@ def is_pair(text: str) -> bool:
 
 
 def _apply_rules(rules: Iterable[_ContextRule], text: str, lowered: str) -> Iterator[SecretFinding]:
+    present = LOWERED_LITERALS.find(lowered)
     for stems, pattern, kind, is_secret, line_breaks in rules:
-        for stem in stems:
-            if stem in lowered:
-                break
-        else:
+        if present.isdisjoint(stems):
             continue
         if line_breaks is None:
             matches = pattern.finditer(text)
@@ -252,10 +259,12 @@ def _apply_rules(rules: Iterable[_ContextRule], text: str, lowered: str) -> Iter
 
 
 def _find_codes(text: str, lowered: str) -> Iterator[SecretFinding]:
-    for start, stop in iter_line_groups(text):
-        if _FOUR_DIGITS.search(text, start, stop):
-            yield from _find_long_codes(text, start, stop)
-    for match in _DIGITS.finditer(text) if any(map(lowered.__contains__, _CODES)) else ():
+    may_open = not text.isascii() or _ENTERED.search(text)  # other letters may stand for "k" and "s"
+    if may_open or not LOWERED_LITERALS.find(lowered).isdisjoint(_LOCK_STEMS):
+        for start, stop in iter_line_groups(text):
+            if _FOUR_DIGITS.search(text, start, stop):
+                yield from _find_long_codes(text, start, stop)
+    for match in () if LOWERED_LITERALS.find(lowered).isdisjoint(_CODES) else _DIGITS.finditer(text):
         yield SecretFinding(*match.span("bare"), "code")
 
 
@@ -356,6 +365,8 @@ _PERSON: Final = re.compile(
     \b[^\n\d]{{0,30}}\Z"""
 )
 STEMS: Final = tuple(_DATA["code_stems"])
+_PERSON_STEMS: Final = tuple(_DATA["person_stems"])
+LOWERED_LITERALS.add(_PERSON_STEMS)
 _BEFORE: Final = 80
 """Characters before a number that may have its label."""
 _FORMS: Final = re.compile(
@@ -373,15 +384,17 @@ def find_numbers(text: str) -> Iterator[SecretFinding]:
     """Yield listed codes and numbers of persons."""
     if not _ADJACENT.search(text):
         return
-    for match in iter_matches(CODES, STEMS, text, lower_letters(text)):
+    lowered = lower_letters(text)
+    for match in iter_matches(CODES, STEMS, text, lowered):
         yield from _find_listed(text, match.end())
-    for match in iter_digit_matches(_VALUE, text):
+    is_labelled = not (text.isascii() and LOWERED_LITERALS.find(lowered).isdisjoint(_PERSON_STEMS))
+    for match in iter_digit_matches(_VALUE, text, least=_MIN_DIGITS) if is_labelled else ():
         start, end = match.span()
         if sum(map(str.isdigit, match[0])) < _MIN_DIGITS or _is_harmless_number(match[0]):
             continue
         if _PERSON.search(text, max(0, start - _BEFORE), start):
             yield SecretFinding(start, end, "personal-number")
-    for match in iter_digit_matches(_FORMS, text):
+    for match in iter_digit_matches(_FORMS, text, least=6):
         yield SecretFinding(*match.span(), "personal-number")
 
 

@@ -134,7 +134,7 @@ def _iter_more_parts(text: str) -> Iterator[tuple[int, int, str]]:
             continue
         if plain is not None:
             yield *match.span(), plain
-    for match in iter_digit_matches(_ORDINALS, text):
+    for match in iter_digit_matches(_ORDINALS, text, least=16):
         plain = "".join(map(chr, map(int, match[0].split(","))))
         if plain.isascii() and plain.isprintable():
             yield *match.span(), plain

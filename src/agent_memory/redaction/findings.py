@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from agent_memory.late import compile_late
@@ -58,7 +59,7 @@ class Redactor(Protocol):
 _SIZE: Final = 250
 """Characters of a group at least: a shorter one saves less than it costs."""
 _DIGIT: Final = compile_late(r"\d")
-_TWO_LETTERS: Final = "İ"
+TWO_LETTERS: Final = "İ"
 
 
 def iter_line_groups(text: str) -> Iterator[tuple[int, int]]:
@@ -71,11 +72,23 @@ def iter_line_groups(text: str) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def iter_digit_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a one-line pattern in lines with digits."""
-    for start, stop in iter_line_groups(text):
-        if _DIGIT.search(text, start, stop):
-            yield from pattern.finditer(text, start, stop)
+def iter_digit_matches(pattern: re.Pattern[str], text: str, least: int = 1) -> Iterator[re.Match[str]]:
+    """Yield the matches of a one-line pattern in lines with digits.
+
+    Args:
+        pattern: Pattern without an anchor at the end of the text.
+        text: Text to search.
+        least: Number of digits that each match holds at least.
+    """
+    for start, stop in _list_digit_groups(text, least):
+        yield from pattern.finditer(text, start, stop)
+
+
+@lru_cache(maxsize=8)  # one pattern after another is searched in the same text
+def _list_digit_groups(text: str, least: int) -> tuple[tuple[int, int], ...]:
+    """Return the groups of lines with so many digits."""
+    groups = iter_line_groups(text)
+    return tuple([(start, stop) for start, stop in groups if len(_DIGIT.findall(text, start, stop)) >= least])
 
 
 def iter_matches(
@@ -101,7 +114,7 @@ def lower_letters(text: str) -> str:
 
     The capital with two small letters stays.
     """
-    return _TWO_LETTERS.join(part.lower() for part in text.split(_TWO_LETTERS))
+    return TWO_LETTERS.join(part.lower() for part in text.split(TWO_LETTERS))
 
 
 def _iter_lines(literals: Iterable[str], text: str, line_breaks: int) -> Iterator[tuple[int, int]]:

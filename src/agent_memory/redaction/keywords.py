@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.language.languages import load_patterns
 from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, SecretFinding, iter_matches, lower_letters
+from agent_memory.redaction.literals import LOWERED_LITERALS
 from agent_memory.redaction.shapes import (
     UUID,
     is_harmless_code,
@@ -71,6 +72,7 @@ WORDS: Final = tuple(
     for stem, pattern in _DATA[kind].items()
 )
 """Kind, stem and pattern of each word of the file; one is sought only in lines around its stem."""
+LOWERED_LITERALS.add(stem for _, stem, _ in WORDS)
 LINE_BREAKS: Final = 2
 """Most line breaks that a word looks at."""
 
@@ -125,8 +127,9 @@ _VERBS: Final = frozenset(_DATA["verbs"])
 def find_keyword_secrets(text: str) -> Iterator[SecretFinding]:
     """Yield every secret next to a word such as "password"."""
     lowered = lower_letters(text)
+    present = LOWERED_LITERALS.find(lowered)
     for kind, stem, pattern in WORDS:
-        if stem in lowered:
+        if stem in present:
             for match in iter_matches(pattern, (stem,), lowered, line_breaks=LINE_BREAKS):
                 yield from _find_next_to(text, lowered, kind, match.start(), match.end())
 

@@ -21,12 +21,19 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.language.languages import load_patterns
-from agent_memory.redaction.findings import SecretFinding, iter_digit_matches, iter_matches, lower_letters
+from agent_memory.redaction.findings import (
+    TWO_LETTERS,
+    SecretFinding,
+    iter_digit_matches,
+    iter_matches,
+    lower_letters,
+)
+from agent_memory.redaction.literals import LITERALS, LOWERED_LITERALS
 from agent_memory.redaction.shapes import entropy, is_placeholder, looks_random, looks_random_alone, passes_luhn
 from agent_memory.redaction.unlabelled import is_identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class _ProviderForm(NamedTuple):
@@ -50,6 +57,13 @@ def _read_form(form: Mapping[str, Any]) -> _ProviderForm:
 
 
 FORMS: Final = tuple(_read_form(form) for form in load_patterns("agent_memory.redaction", "providers")["forms"])
+_FORMS_BY_START: Final[dict[str, list[int]]] = {}
+_FORMS_BY_LOWERED_START: Final[dict[str, list[int]]] = {}
+for _number, _form in enumerate(FORMS):
+    for _start in _form.starts:
+        (_FORMS_BY_LOWERED_START if _form.ignores_case else _FORMS_BY_START).setdefault(_start, []).append(_number)
+LITERALS.add(_FORMS_BY_START)
+LOWERED_LITERALS.add(_FORMS_BY_LOWERED_START)
 _FIELD_NAMES: Final = frozenset(("pass", "passwd", "password", "pwd", "secret"))
 """Placeholders of a password in the address of a manual."""
 _CARD: Final = re.compile(r"(?<![\w./-])\d(?:[ -]?\d){12,18}(?![\w-])")
@@ -76,13 +90,11 @@ def find_provider_secrets(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that is recognised by its own form."""
     yield from _find_private_keys(text)
     lowered = lower_letters(text)
-    for form in FORMS:
+    present, lowered_present = LITERALS.find(text), LOWERED_LITERALS.find(lowered)
+    numbers = {number for start in present for number in _FORMS_BY_START[start]}
+    numbers.update(number for start in lowered_present for number in _FORMS_BY_LOWERED_START.get(start, ()))
+    for form in map(FORMS.__getitem__, sorted(numbers)):
         searched = lowered if form.ignores_case else text
-        for start in form.starts:  # no generator: this is most of what a text without secrets costs
-            if start in searched:
-                break
-        else:
-            continue
         if form.line_breaks is None:
             matches = form.pattern.finditer(text)
         else:
@@ -105,7 +117,7 @@ def find_random_tokens(text: str) -> Iterator[SecretFinding]:
 
 
 def _find_numbers(text: str) -> Iterator[SecretFinding]:
-    for match in iter_digit_matches(_CARD, text):
+    for match in iter_digit_matches(_CARD, text, least=13):
         before = max(0, match.start() - 60)
         if _CARD_GROUPS.fullmatch(match[0]) or _CARD_WORD.search(text, before, match.start()):
             yield SecretFinding(*match.span(), "credit-card")
@@ -117,7 +129,7 @@ def _find_numbers(text: str) -> Iterator[SecretFinding]:
                 yield SecretFinding(*match.span(), "credit-card")
         elif (end := _find_card_end(match[0])) is not None:
             yield SecretFinding(match.start(), match.start() + end, "credit-card")
-    for match in iter_digit_matches(_IBAN, text):
+    for match in iter_digit_matches(_IBAN, text, least=2):
         if _is_iban(match[0].replace(" ", "")):
             yield SecretFinding(*match.span(), "iban")
 
@@ -195,16 +207,16 @@ for _number, _rule in enumerate(DATA["rules"]):
     if _rule["id"] not in _LEFT_OUT:
         for _keyword in _rule["keywords"]:
             _KEYWORDS.setdefault(_keyword, []).append(_number)
+LOWERED_LITERALS.add(_KEYWORDS)
 
 
 def find_published(text: str) -> Iterator[SecretFinding]:
     """Yield every secret in `text` that a published rule finds."""
-    lowered = text.lower()
-    tried: set[int] = set()
-    for keyword, numbers in _KEYWORDS.items():
-        if keyword in lowered:
-            tried.update(numbers)
-    for number in sorted(tried):
+    lowered = lower_letters(text)
+    present: Iterable[str] = LOWERED_LITERALS.find(lowered)
+    if TWO_LETTERS in text:
+        present = filter(text.lower().__contains__, _KEYWORDS)
+    for number in sorted({number for keyword in present for number in _KEYWORDS.get(keyword, ())}):
         yield from _apply_rule(number, text)
 
 
