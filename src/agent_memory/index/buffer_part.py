@@ -281,10 +281,6 @@ class BufferPart:
         """True if any row was extracted from a document or a talk."""
         return bool(self._items)
 
-    def id(self, row: int) -> str:
-        """Return the ID of a row."""
-        return self.ids[row]
-
     def entry(self, row: int) -> IndexedDocument:
         """Return the document of a row."""
         return self.entries[self.ids[row]]

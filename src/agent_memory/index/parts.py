@@ -95,7 +95,7 @@ class PartList:
     def get_id(self, number: int) -> str:
         """Return the ID of a row."""
         part, row = self.place(number)
-        record_id: str = part.id(row)
+        record_id: str = part.ids[row] if part is self.buffer else part.id(row)
         return record_id
 
     def arrival(self, number: int) -> int:

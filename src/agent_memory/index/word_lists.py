@@ -40,6 +40,8 @@ class RowList(NamedTuple):
     counts: NDArray[np.uint16]
 
 
+_MOST_READ: Final = 1_000
+"""Keys whose rows are remembered, as views of the arrays."""
 _NOTHING = RowList(np.empty(0, np.uint32), np.empty(0, np.uint16))
 
 
@@ -57,11 +59,18 @@ class ListColumn:
         self._starts: NDArray[np.int64] = columns[f"{name}.starts"]
         self._rows: NDArray[np.uint32] = columns[f"{name}.rows"]
         self._counts: NDArray[np.uint16] = columns[f"{name}.counts"] if counted else _NOTHING.counts
+        self._read: dict[str, RowList] = {}
 
     def of(self, key: str) -> RowList:
         """Return the rows of a key, none for an unknown one."""
-        number = self.keys.find(key.encode())
-        return _NOTHING if number is None else self.at(number)
+        row_list = self._read.get(key)  # a search asks for each of its words some five times
+        if row_list is None:
+            number = self.keys.find(key.encode())
+            row_list = _NOTHING if number is None else self.at(number)
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            self._read[key] = row_list
+        return row_list
 
     def at(self, number: int) -> RowList:
         """Return the rows of the key at this place."""
