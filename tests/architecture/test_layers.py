@@ -80,7 +80,7 @@ MAY_CHANGE_MEMORIES = {
     "knowledge/pipeline/stages.py",  # how far background work is
     "care/import_records.py",  # memories of an export, for the writer
 }  # fmt: skip
-CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}
+CHANGING_CALLS = {"store", "store_compared", "store_many", "update", "change", "delete", "touch"}
 # Outside the service, its storage is only read.
 STORAGE_WRITES = CHANGING_CALLS | {"update_many", "forget_many", "move_out", "add_traces", "compact"}
 

@@ -16,7 +16,7 @@ from agent_memory.errors import StorageError, ValidationError
 from agent_memory.language.similarity import TextConflict, find_conflict
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen
 from agent_memory.memory.results import Suspect
-from agent_memory.memory.similarity import MIN_COSINE, choose_similar
+from agent_memory.memory.similarity import choose_similar
 from agent_memory.models import (
     BESIDE,
     DISTINCT,
@@ -92,25 +92,14 @@ class ConflictFinder:
         self._storage, self._monitor, self.is_on = storage, monitor, is_on
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _DueComparison]] = WeakKeyDictionary()
 
-    async def compare_draft(self, draft: Redacted[Memory], caller: Caller) -> ComparedDraft:
-        """Compare a new memory with existing ones, unless that takes long."""
+    def compare_draft(self, draft: Redacted[Memory], neighbors: RecordNeighbors[Memory] | None) -> ComparedDraft:
+        """Compare a new memory with its neighbors; None if that takes long."""
         new = draft.value
-        if new.is_item:
-            return ComparedDraft(draft)
-
-        def compare(neighbors: RecordNeighbors[Memory]) -> tuple[list[Suspect], list[Memory]]:
-            first = list(islice(neighbors.worded, CANDIDATES_AT_ONCE))
-            suspects = find_suspects(new, (memory for memory, _ in first)) if self.is_on else []
-            return suspects, choose_similar(new, replace(neighbors, worded=chain(first, neighbors.worded)))
-
-        filters = filters_of(None).within(caller.group)
-        try:
-            compared = await self._storage.compare_neighbors(new.content, filters, compare, floor=MIN_COSINE)
-        except StorageError:  # the write itself reports the error
-            compared = None
-        if compared is None:
-            return ComparedDraft(draft, is_done=False)
-        suspects, similar = compared
+        if neighbors is None or new.is_item:
+            return ComparedDraft(draft, is_done=new.is_item)
+        first = list(islice(neighbors.worded, CANDIDATES_AT_ONCE))
+        suspects = find_suspects(new, (memory for memory, _ in first)) if self.is_on else []
+        similar = choose_similar(new, replace(neighbors, worded=chain(first, neighbors.worded)))
         linked = with_own_links(draft, link_suspects(new, suspects)) if suspects else draft
         return ComparedDraft(linked, tuple(suspects), tuple(similar))
 

@@ -78,6 +78,7 @@ class WrittenMemory:
         redacted: Kinds of secrets that were removed.
         suspects: Conflicts that were found at once.
         similar: Memories to compare, best first; None if they are still to be found.
+        recent: Candidates for the scratchpad after the write; None if they are still to be read.
         is_compared: False if the comparison is due after the write.
         proposal: ID of the replacement that waits for the user's yes.
     """
@@ -87,6 +88,7 @@ class WrittenMemory:
     redacted: tuple[str, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     similar: tuple[Memory, ...] | None = ()
+    recent: list[Memory] | None = None
     is_compared: bool = True
     proposal: str | None = None
 

@@ -126,10 +126,17 @@ class AgentScratchpad:
         self.last = await self.manager.load()
         return self.last
 
-    async def after_change(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
-        """Return the scratchpad after a change; or None and the reason."""
+    async def after_change(
+        self, caller: Caller, recent: Sequence[Memory] | None = None
+    ) -> tuple[Scratchpad | None, str | None]:
+        """Return the scratchpad after a change; or None and the reason.
+
+        Args:
+            caller: Session that changed something.
+            recent: Candidates for the scratchpad; read when omitted.
+        """
         try:
-            self.last = await self.manager.load()
+            self.last = await self.manager.load() if recent is None else self.manager.choose(recent)
         except StorageError as error:
             message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
             await self._monitor.report_failure("scratchpad", error.code, message, caller)

@@ -20,7 +20,7 @@ from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, Scratchpad
 from agent_memory.store.memory_storage import detect_storage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from agent_memory.models import Memory
@@ -53,6 +53,7 @@ class ScratchpadManager:
     Attributes:
         pad_file: Rendered file, with the saves of people.
         lock: Lock to hold while edits are applied and the file is rendered.
+        selection: Rule by which entries are chosen.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.
@@ -75,6 +76,7 @@ class ScratchpadManager:
         self.agent_id = self.storage.agent_id
         self.max_size = max_size
         self.promotion_threshold = promotion_threshold
+        self.selection = Selection(max_size, promotion_threshold)
         self._clock = clock
         self._rendered: dict[str, RenderedEntry] = {}
         folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
@@ -92,9 +94,11 @@ class ScratchpadManager:
         Raises:
             StorageError: The memories cannot be read.
         """
-        selection = Selection(self.max_size, self.promotion_threshold)
-        recent = await self.storage.recent(selection)
-        return Scratchpad(agent_id=self.agent_id, entries=selection.choose(recent))
+        return self.choose(await self.storage.recent(self.selection))
+
+    def choose(self, recent: Sequence[Memory]) -> Scratchpad:
+        """Return the scratchpad of some candidates."""
+        return Scratchpad(agent_id=self.agent_id, entries=self.selection.choose(recent))
 
     async def save(self, scratchpad: Scratchpad) -> None:
         """Render a scratchpad to scratchpad.yaml atomically.

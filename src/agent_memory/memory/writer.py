@@ -18,7 +18,12 @@ from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.memory.caller import NOBODY, check_seen
-from agent_memory.memory.conflict_review import ConflictFinder, ConflictReview, link_suspects
+from agent_memory.memory.conflict_review import (
+    ComparedDraft,
+    ConflictFinder,
+    ConflictReview,
+    link_suspects,
+)
 from agent_memory.memory.drafts import (
     check_expiry,
     check_referred,
@@ -30,9 +35,9 @@ from agent_memory.memory.drafts import (
 )
 from agent_memory.memory.forget_service import ForgetService
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
-from agent_memory.memory.similarity import find_similar
+from agent_memory.memory.similarity import MIN_COSINE, find_similar
 from agent_memory.memory.trust import SAID, get_statement
-from agent_memory.models import MEMORY, may_stand_for
+from agent_memory.models import MEMORY, filters_of, may_stand_for
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.redactor import RepeatedRedactor
 from agent_memory.registry import load_handler
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Observation, Trace
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
+    from agent_memory.store.store import RecordNeighbors
 
 T = TypeVar("T")
 
@@ -90,7 +96,7 @@ class Writer:
         written = await self._write(values, caller)
         self._monitor.note_duration("stores", (time.perf_counter() - started) * 1000, caller)
         stored, is_new = written.memory, written.outcome == "new"
-        pad, degraded = await self._scratchpad.after_change(caller)
+        pad, degraded = await self._scratchpad.after_change(caller, written.recent)
         is_in_pad = pad is not None and stored.id in pad
         if is_new:
             await self._monitor.report_stored(stored, written.redacted, caller, is_in_pad=is_in_pad)
@@ -465,14 +471,23 @@ class Writer:
         One of low trust with the same text becomes the caller's: its other fields are replaced, and it is reported as
         updated.
         """
-        compared = await self.finder.compare_draft(draft, caller)
-        new = compared.draft.value
+        compared = ComparedDraft(draft)
+
+        def compare(neighbors: RecordNeighbors[Memory] | None) -> Redacted[Memory]:
+            nonlocal compared
+            compared = self.finder.compare_draft(draft, neighbors)
+            return compared.draft
+
+        filters, order = filters_of(None).within(caller.group), self._scratchpad.manager.selection
         while True:
-            known_as = await self._storage.store(compared.draft, unique=unique)
+            known_as, recent = await self._storage.store_compared(
+                draft, filters, compare, order, unique=unique, floor=MIN_COSINE
+            )
+            new = compared.draft.value
             if known_as == new.id:
                 await self.finder.report_queued(compared.suspects, caller)
                 return WrittenMemory(
-                    new, "new", draft.kinds, compared.suspects, compared.similar, is_compared=compared.is_done
+                    new, "new", draft.kinds, compared.suspects, compared.similar, recent, is_compared=compared.is_done
                 )
             known = await self._storage.get(known_as)
             if known is not None and (known.trust != "low" or not await self._gate.may_raise(new, caller)):

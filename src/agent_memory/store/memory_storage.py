@@ -38,8 +38,8 @@ from agent_memory.redaction import quoted
 from agent_memory.registry import ENGINES
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.change_log import FileLog, hashes_elsewhere
+from agent_memory.store.neighbor_storage import NeighborStorage
 from agent_memory.store.protocols import describe_weakness
-from agent_memory.store.record_storage import RecordStorage
 from agent_memory.store.shards import Shards, can_grow, cannot_migrate_error, roll_back
 from agent_memory.store.shortlist import Shortlist
 from agent_memory.store.state import State
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Kind, SearchFilters
     from agent_memory.store.protocols import Trouble
     from agent_memory.store.segment_opener import SegmentOpener
-    from agent_memory.store.store import Answer, RecordNeighbors
+    from agent_memory.store.store import Answer
     from agent_memory.store.worker import Worker
 
 
@@ -69,8 +69,6 @@ T = TypeVar("T")
 SEALED_AT: Final = 250
 """Changed or accessed records from which on they are sealed: replaying and indexing them takes a start 11 ms, and
 sealing them half a second of processor time, of low priority."""
-_MOST_UNREAD: Final = 64
-"""Records whose words are read while a store waits: some 0.1 ms each."""
 _REST_SECONDS: Final = 10.0
 """Seconds between two children: the second finishes what the first left, such as vectors that were still to be made."""
 
@@ -78,7 +76,7 @@ _detached: Final[set[subprocess.Popen[bytes]]] = set()
 """Detached children to reap, so that they do not become zombies."""
 
 
-class MemoryStorage(RecordStorage[Memory]):
+class MemoryStorage(NeighborStorage[Memory]):
     """One agent's memories; see `RecordStorage`.
 
     Made as a `FileStorage`, a `VectorStorage` or by `detect_storage`.
@@ -128,40 +126,6 @@ class MemoryStorage(RecordStorage[Memory]):
         if not self.opened.embeddings.is_empty:
             results.degraded = describe_weakness(results, self.embedding_status())
         return results
-
-    async def compare_neighbors(
-        self,
-        text: str,
-        filters: SearchFilters,
-        compare: Callable[[RecordNeighbors[Memory]], T],
-        *,
-        floor: float | None = None,
-        reads_all: bool = False,
-    ) -> T | None:
-        """Compare records with the words or the meaning of a text.
-
-        In one call of the thread. Does not wait for a model. None rather than open files or read many records for it.
-
-        Args:
-            text: Text to compare with.
-            filters: Conditions that all records meet.
-            compare: Compares the records in a few milliseconds; called in the storage's thread.
-            floor: Lowest cosine of a record near by meaning; None compares words alone.
-            reads_all: True to read all records, whatever it takes.
-        """
-        vector = None
-        if is_embedded_aside := floor is not None and self._is_embedding_remote:
-            vector = await asyncio.to_thread(self.opened.index.embed_text, text)
-
-        def find(store: Store[Memory]) -> T | None:
-            embedded = vector
-            if floor is not None and not is_embedded_aside:
-                embedded = store.index.embed_text(text)
-            most_unread = None if reads_all else _MOST_UNREAD
-            neighbors = store.find_neighbors(text, filters, embedded, floor=floor or 0.0, most_unread=most_unread)
-            return None if neighbors is None else compare(neighbors)
-
-        return await self._run(find)
 
     async def update_access_stats(self, memory_id: str) -> None:
         """Count one access.

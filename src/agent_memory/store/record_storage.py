@@ -37,7 +37,6 @@ from agent_memory.store.queries import (
 from agent_memory.store.record_redaction import Redacted, clean_fields, clean_record, clean_records
 from agent_memory.store.state import ChangedRecords, State
 from agent_memory.store.storage_edge import StorageEdge
-from agent_memory.store.store import WARM_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
@@ -115,24 +114,6 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         pairs = zip(answer.records, answer.ranking.hits, strict=True)
         similarities = [(record, hit.parts["cosine"]) for record, hit in pairs if "cosine" in hit.parts]
         return sorted(similarities, key=itemgetter(1), reverse=True)
-
-    async def alike(self, text: str, count: int) -> list[R] | None:
-        """Return valid records that share most words with a text.
-
-        Best first.
-
-        Args:
-            text: Text to compare with.
-            count: Number of records to return at most.
-        """
-        while not await self._run(lambda store: store.index.warm(WARM_AT_ONCE)):
-            pass  # in batches, so that other calls get in between
-
-        def list_alike(store: Store[R]) -> list[R] | None:
-            neighbors = store.find_neighbors(text)
-            return None if neighbors is None else [record for record, _ in islice(neighbors.worded, count)]
-
-        return await self._run(list_alike)
 
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, None without embedder.

@@ -147,6 +147,8 @@ class StorageEdge(Generic[R]):
         is_clean: bool = True,
         rewords: bool = False,
         is_indexed: bool = True,
+        look: Callable[[], object] | None = None,
+        reread: Callable[[], object] | None = None,
     ) -> T:
         """Make the decided changes durable, update the index, and return the answer.
 
@@ -156,6 +158,8 @@ class StorageEdge(Generic[R]):
             is_clean: True if `clean` has nothing to redact, and takes no time.
             rewords: True if the change may delete a text of the shortlist.
             is_indexed: False if the change concerns no search index.
+            look: As in `Worker.write`.
+            reread: Reads the changed store, in its thread; raises nothing.
         """
 
         def write(prepared: object) -> tuple[T, Settle]:
@@ -163,9 +167,11 @@ class StorageEdge(Generic[R]):
             result = self.opened.change(lambda state: decide(state, cleaned))
             if rewords:
                 self._shown.drop()
+            if reread is not None:
+                reread()
             return result
 
-        result = await self.worker.write(write, self._get_hold, None if is_clean else clean)
+        result = await self.worker.write(write, self._get_hold, None if is_clean else clean, look)
         if is_indexed and (upkeep := self._upkeep) is not None:
             upkeep.look_after(is_changed=True)
         return result

@@ -52,6 +52,7 @@ class QueuedWrite:
         get_hold: As in `Worker.write`.
         function: As in `Worker.write`.
         outcome: Receives the answer or the error.
+        look: As in `Worker.write`.
         prepared: Result of `prepare`.
         answer: First result of `function`.
         settle: Second result of `function`.
@@ -62,6 +63,7 @@ class QueuedWrite:
     get_hold: Callable[[], Hold]
     function: Callable[[Any], tuple[Any, Settle]]
     outcome: Future[Any]
+    look: Callable[[], object] | None = None
     prepared: Any = None
     answer: Any = None
     settle: Settle = None
@@ -122,6 +124,7 @@ class Worker:
         function: Callable[[S], tuple[T, Settle]],
         get_hold: Callable[[], Hold],
         prepare: Callable[[], S] | None = None,
+        look: Callable[[], object] | None = None,
     ) -> T:
         """Change the store durably under the folder's lock, FIFO.
 
@@ -134,12 +137,13 @@ class Worker:
             function: Changes the store with the result of `prepare`; returns the answer and its sync.
             get_hold: Returns the function that takes the lock; called in the thread of the store.
             prepare: Work of milliseconds that no search waits for; None for nothing to do.
+            look: Reads the store, in its thread and before the lock is taken; raises nothing.
 
         Raises:
             BusyError: No write of this process got the lock for the length of its patience.
         """
         self._start_again_in_child()
-        write = QueuedWrite(time.monotonic(), prepare, get_hold, function, _make_promise())
+        write = QueuedWrite(time.monotonic(), prepare, get_hold, function, _make_promise(), look)
         self._writes.append(write)
         # The sync is begun by the thread, not by the caller, who may be cancelled by then.
         try:
@@ -204,7 +208,8 @@ class Worker:
             self._park(group)
             return
         try:
-            with group[0].get_hold()(0.0):
+            hold = _look_all(group)
+            with hold(0.0):
                 written = self._write_all(group)
         except BusyError:
             self._park(group)
@@ -240,7 +245,7 @@ class Worker:
             deadlines = [max(write.asked, self._last_write) + self._patience for write in group]
             until = min(deadlines)
             try:
-                hold = self._start("store", group[0].get_hold).result()
+                hold = self._start("store", _look_all, group).result()
                 with hold(max(0.0, until - time.monotonic())):
                     written = self._start("store", self._write_all, group).result()
             except BusyError as error:
@@ -293,6 +298,15 @@ class Worker:
 async def _wait_for(work: Future[T]) -> T:
     # Without the shield, cancelling the wait would cancel a queued call.
     return await asyncio.shield(asyncio.wrap_future(work))
+
+
+def _look_all(group: Sequence[QueuedWrite]) -> Hold:
+    """Call `look` of each write; return the function that locks."""
+    for write in group:
+        if write.look is not None:
+            write.look()
+            write.look = None  # a group may wait for the lock several times
+    return group[0].get_hold()
 
 
 def _acknowledge(written: Sequence[QueuedWrite]) -> None:

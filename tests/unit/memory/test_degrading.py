@@ -178,11 +178,11 @@ async def test_an_audit_log_that_cannot_be_written_is_told_once(
 async def test_a_store_that_is_on_disk_is_no_failure_because_the_scratchpad_cannot_be_read(
     open_service: Services, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def failing(_manager: ScratchpadManager, _load_recent: object = None) -> None:
+    def failing(_manager: ScratchpadManager, _recent: object) -> None:
         raise StorageError("The disk does not answer.", code="unreadable")
 
     service = open_service(embedder="none")
-    monkeypatch.setattr(ScratchpadManager, "load", failing)
+    monkeypatch.setattr(ScratchpadManager, "choose", failing)
     stored = await service.store({"content": "Tea at four"}, listener.caller)
     assert await service.get(stored.memory.id) == stored.memory
     assert stored.in_scratchpad is False

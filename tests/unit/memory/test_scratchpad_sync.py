@@ -222,7 +222,7 @@ async def test_an_edit_waits_while_the_journal_is_busy_and_is_taken_over_later(
     saved = bare.file.read_text()
     with monkeypatch.context() as patch:
         patch.setattr(bare.service.storage, "update", busy)
-        patch.setattr(bare.service.storage, "store", busy)
+        patch.setattr(bare.service.storage, "store_compared", busy)
         shown = await bare.service.scratchpad(bare.listener.caller)
         bare.service.pad.schedule()
         await bare.service.settle()
@@ -318,7 +318,7 @@ async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
 ) -> None:
     pad.edit(lambda items: items.append({"content": "Works in Oslo"}))
     with monkeypatch.context() as patch:
-        patch.setattr(pad.service.storage, "store", busy)
+        patch.setattr(pad.service.storage, "store_compared", busy)
         for _ in range(3):
             await pad.service.search("Oslo", caller=pad.listener.caller)
     assert len(pad.listener.of("memory:degraded")) == 1, "said when it begins"
@@ -326,7 +326,7 @@ async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
     await pad.service.settle()  # a rendering under way has the turn
     pad.edit(lambda items: items.append({"content": "Has a dog"}))
     with monkeypatch.context() as patch:
-        patch.setattr(pad.service.storage, "store", busy)
+        patch.setattr(pad.service.storage, "store_compared", busy)
         await pad.service.search("dog", caller=pad.listener.caller)
     assert len(pad.listener.of("memory:degraded")) == 2, "it began anew"
 
@@ -354,7 +354,7 @@ async def test_an_edit_whose_taking_over_was_cancelled_is_taken_over_by_a_later_
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(pad.service.storage, "store", cancelled)
+        patch.setattr(pad.service.storage, "store_compared", cancelled)
         with pytest.raises(asyncio.CancelledError):
             await pad.service.list_recent()
     assert len(await pad.service.list_recent()) == 2

@@ -100,3 +100,23 @@ async def test_similar_view_stays_short(service: MemoryService) -> None:
     view = views.view_similar((await store(service, "The server of team nine listens on port 9000.")).similar)
     assert [memory.keys() for memory in view] == [{"id", "content", "timestamp"}] * 3
     assert sum(len(memory["content"]) for memory in view) <= 150
+
+
+async def test_store_crosses_the_thread_once_for_its_answer(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store(service, "The port of staging is 8443.")
+    calls: list[str] = []
+    for name in ("run", "write"):
+        real = getattr(service.storage.worker, name)
+
+        def call(*arguments: Any, name: str = name, real: Any = real, **choices: Any) -> Any:
+            calls.append(name)
+            return real(*arguments, **choices)
+
+        monkeypatch.setattr(service.storage.worker, name, call)
+    stored = await service.store("The port of staging is 9443.")
+    assert calls.count("run") == 0
+    assert calls.count("write") == 1
+    assert [memory.content for memory in stored.similar] == ["The port of staging is 8443."]
+    assert stored.in_scratchpad

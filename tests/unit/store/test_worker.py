@@ -64,6 +64,17 @@ async def test_a_write_does_not_give_up_because_of_the_writes_before_it(patient:
     assert set(lock.waited) == {5.0}
 
 
+async def test_write_held_lock_looks_once_before_waiting(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [1.0, 1.0]
+    steps: list[str] = []
+    write = patient.write(
+        lambda _: (steps.append("write"), None), lock.look, look=lambda: steps.append(f"look {len(lock.waited)}")
+    )
+    await write
+    assert steps == ["look 0", "write"]
+    assert lock.waited == [0.0, 5.0]
+
+
 async def test_writes_that_wait_for_a_lock_nobody_gives_back_give_up_together(patient: Worker, lock: Lock) -> None:
     lock.free_after = [60.0] * 4
     all_wait = threading.Event()
