@@ -20,20 +20,20 @@ def rows(text: str) -> list[list[str]]:
     return cells[2:]
 
 
-def test_the_page_lists_every_package_once() -> None:
+def test_page_lists_every_package_once() -> None:
     listed = [name for row in rows(section("Packages")) for name in re.findall(r"`([a-z_]+)`", row[0])]
-    there = {path.name for path in LIBRARY.iterdir() if (path / "__init__.py").exists()}
-    there |= {path.stem for path in LIBRARY.glob("[!_]*.py")}
-    assert sorted(listed) == sorted(there)
+    existing = {path.name for path in LIBRARY.iterdir() if (path / "__init__.py").exists()}
+    existing |= {path.stem for path in LIBRARY.glob("[!_]*.py")}
+    assert sorted(listed) == sorted(existing)
 
 
-def test_the_page_has_the_layers_that_are_held() -> None:
+def test_page_has_the_layers_of_the_test() -> None:
     """To repair it, copy the lines of `LAYERS` into the page."""
     block = section("Imports").partition("```\n")[2].partition("```")[0]
     assert block.splitlines() == [", ".join(names) for names in LAYERS]
 
 
-def test_what_the_table_of_changes_names_is_there() -> None:
+def test_paths_of_the_table_of_changes_exist() -> None:
     table = rows((DOCS / "maintainers" / "changes.md").read_text(encoding="utf-8"))
     text = " ".join(cell for row in table for cell in row)
     named = set(re.findall(r"`([\w./-]+(?:/|\.(?:py|md|toml|yaml)))`", text))
@@ -42,7 +42,7 @@ def test_what_the_table_of_changes_names_is_there() -> None:
     assert len(named) > 20
 
 
-def test_the_glossary_defines_each_word_once() -> None:
+def test_glossary_defines_each_word_once() -> None:
     page = (DOCS / "explanation" / "how-it-works.md").read_text(encoding="utf-8")
     table = rows(page.partition("\n## Words\n")[2])
     words = [word.strip() for row in table for word in row[0].split(",")]

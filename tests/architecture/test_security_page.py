@@ -19,17 +19,17 @@ OUTCOMES: Final = r"(?:held|refused|as data)\b|\*\*not stopped\*\*"
 LEAST: Final = 80
 
 
-def marked() -> Iterator[tuple[str, str]]:
-    """Yield file and name of each attack, as marks of tests and of their cases say it."""
+def list_marked() -> Iterator[tuple[str, str]]:
+    """Yield file and name of each attack, from the marks of tests and cases."""
     for path in sorted((TESTS / "hostile").glob("test_*.py")):
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"attack", "tried"}:
                 name = node.args[0]
-                assert isinstance(name, ast.Constant), f"{path.name}:{node.lineno} is to spell its name out"
+                assert isinstance(name, ast.Constant), f"{path.name}:{node.lineno} has no literal name"
                 yield f"tests/hostile/{path.name}", str(name.value)
 
 
-def told() -> Iterator[tuple[str, str, str]]:
+def list_documented() -> Iterator[tuple[str, str, str]]:
     """Yield file, name and outcome of each line of the page."""
     for section in PAGE.split("\n### ")[1:]:
         (file,) = re.findall(r"^`(tests/hostile/\w+\.py)`", section, re.MULTILINE)
@@ -39,20 +39,20 @@ def told() -> Iterator[tuple[str, str, str]]:
             yield file, name, outcome
 
 
-def test_page_and_tests_have_the_same_attacks() -> None:
-    assert sorted((file, name) for file, name, _ in told()) == sorted(marked())
-    assert len([*marked()]) >= LEAST
+def test_page_has_the_attacks_of_the_tests() -> None:
+    assert sorted((file, name) for file, name, _ in list_documented()) == sorted(list_marked())
+    assert len([*list_marked()]) >= LEAST
 
 
-def test_a_name_is_given_once() -> None:
-    assert [name for name, times in Counter(name for _, name in marked()).items() if times > 1] == []
+def test_name_of_an_attack_is_unique() -> None:
+    assert [name for name, times in Counter(name for _, name in list_marked()).items() if times > 1] == []
 
 
 def test_each_line_says_what_happens() -> None:
-    assert [name for _, name, outcome in told() if not re.match(OUTCOMES, outcome)] == []
+    assert [name for _, name, outcome in list_documented() if not re.match(OUTCOMES, outcome)] == []
 
 
-def test_a_mark_stands_at_a_test_or_one_of_its_cases() -> None:
+def test_mark_belongs_to_a_test_or_case() -> None:
     for path in sorted((TESTS / "hostile").glob("test_*.py")):
         tree = parsed(path)
         decorators = {

@@ -25,7 +25,7 @@ def extractor() -> Extractor:
     return Extractor(CaptureSettings.model_validate(module["config"]))
 
 
-def test_the_pages_pattern_finds_the_pages_sentence(extractor: Extractor) -> None:
+def test_pattern_of_the_page_finds_its_sentence(extractor: Extractor) -> None:
     quoted = re.search(r'With it, "(.*?)" becomes an (\w+)', PAGE)
     [observation] = extractor.extract(quoted[1], "user")
     assert (observation.content, observation.category) == (quoted[1], quoted[2])
@@ -38,11 +38,11 @@ def test_the_pages_pattern_finds_the_pages_sentence(extractor: Extractor) -> Non
         ("the article about the post-mortem says that disks fail", "third_party"),
     ],
 )
-def test_what_the_page_says_is_forbidden_is_not_found(extractor: Extractor, said: str, reason: str) -> None:
+def test_pattern_of_the_page_skips_forbidden_text(extractor: Extractor, said: str, reason: str) -> None:
     assert extractor.examine(said, "user").skipped == {reason: 1}
 
 
-def test_the_pages_line_of_data_is_one() -> None:
+def test_line_of_data_has_the_documented_keys() -> None:
     block = re.search(r"```json\n(.*?)```", DATA, re.DOTALL)
     line = json.loads(block[1])
     assert re.findall(r"^\| `(\w+)` \|", DATA, re.MULTILINE) == [

@@ -34,7 +34,7 @@ def digesting(count: int, chars: int) -> str:
         ("digest 4 passages of 1,200 characters, about the most of one call", digesting(4, 1_200)),
     ],
 )
-def test_the_page_says_what_a_call_costs(label: str, text: str) -> None:
+def test_page_has_the_cost_of_a_call(label: str, text: str) -> None:
     import bpe_openai  # reads every encoding it knows when it is imported
 
     tokens = len(bpe_openai.get_encoding("o200k_base").encode(text))
