@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+_WITHDRAWAL: Final = "withdrawal"
+"""Name of the mark of what was withdrawn."""
 _RARELY: Final = 100
 """One new item in so many has all of them filed anew: filing looks at every one."""
 
@@ -67,7 +69,8 @@ class PageStage:
         if last == mark.through and not self._at_once:  # else some may wait for more
             return
         is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.storage.count()
-        for made in await self._without_gone(mark.through, waiting, is_soon=is_soon):
+        renamed = await self._withdraw_retold(last)
+        for made in [*renamed, *await self._without_gone(mark.through, waiting, is_soon=is_soon)]:
             await report_page(self._service, made, self._caller)
             yield 1, 0
         if is_soon:
@@ -86,21 +89,32 @@ class PageStage:
         is_older = mark.version < self.version
         return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
 
-    async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[BuiltPage]:
-        """Withdraw what retells forgotten memories; rebuild pages with forgotten items.
+    async def _withdraw_retold(self, last: int) -> list[BuiltPage]:
+        """Withdraw what retells forgotten memories; return changed pages.
 
-        A session does both when it forgets. Here it ends what a killed one left, up to the mark of this stage.
+        A session does so when it forgets. This ends what a killed one left, each change once.
+
+        Args:
+            last: Number of the last change of a memory.
         """
-        gone = await self._service.storage.gone_after(through)
-        forgotten = (
-            [memory for memory, _ in await self._service.history.forgotten() if memory.id in gone] if gone else []
-        )
-        renamed = await rebuild_renamed(self._pages, await withdraw_retold(forgotten, self._knowledge))
+        mark = await self._marks.of_name(_WITHDRAWAL, self.source)
+        gone = await self._service.storage.gone_after(mark.through if mark.through <= last else 0)
+        if not gone:
+            return []
+        forgotten = [memory for memory, _ in await self._service.history.forgotten() if memory.id in gone]
+        made = await rebuild_renamed(self._pages, await withdraw_retold(forgotten, self._knowledge))
+        await self._marks.keep(mark.model_copy(update={"through": last}))
+        return made
+
+    async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[BuiltPage]:
+        """Rebuild pages with forgotten items."""
         if not is_soon:
-            return renamed + await self._pages.catch_up()
-        gone |= {item.supersedes for item in waiting if item.supersedes}
+            return await self._pages.catch_up()
+        gone = await self._service.storage.gone_after(through) | {
+            item.supersedes for item in waiting if item.supersedes
+        }
         filed = {item_id for topic in await self._pages.list_all() for item_id in topic.item_ids}
-        return renamed + (await self._pages.withdraw(gone & filed) if gone & filed else [])
+        return await self._pages.withdraw(gone & filed) if gone & filed else []
 
     async def _waiting(self) -> tuple[list[Memory], int]:
         """Return items changed since the last filing, and the last change."""

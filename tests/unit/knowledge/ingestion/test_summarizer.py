@@ -15,6 +15,7 @@ from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.pipeline.ingestion_config import MetaConfig, SummarizationConfig, WindowConfig
+from agent_memory.knowledge.pipeline.stages import StageCheckpoints
 from agent_memory.memory import NOBODY
 
 if TYPE_CHECKING:
@@ -165,5 +166,7 @@ async def test_forget_killed_before_withdrawal_ends_with_background_work(
     assert [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
     await runner_of(knowledge, service).run()
     assert not [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
+    mark = await StageCheckpoints(knowledge.marks).of_name("withdrawal", "item")
+    assert await service.storage.gone_after(mark.through) == set()
     await summarizer.check_and_summarize_if_needed(GROUP)
     assert not [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
