@@ -12,6 +12,7 @@ import pytest
 
 import agent_memory
 from agent_memory.memory import MemoryService
+from agent_memory.settings import OFFERED_TOOLS
 from scripts import docs, errors_page, picture, prices
 from tests.rows import check_rows
 
@@ -68,7 +69,9 @@ def test_every_page_for_users_is_in_the_navigation() -> None:
 
 
 def test_readme_has_the_price_of_the_tools() -> None:
-    assert f"{sum(prices.tool_prices().values())} tokens a request" in (HERE / "README.md").read_text()
+    readme = (HERE / "README.md").read_text()
+    assert f"eight tools for the model, {sum(prices.tool_prices().values())} tokens a request" in readme
+    assert len(OFFERED_TOOLS) == 8
 
 
 def test_readme_is_short() -> None:
