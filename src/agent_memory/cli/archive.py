@@ -208,7 +208,7 @@ async def list_(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many.")] = _LIMIT,
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0,
 ) -> None:
-    """List archived memories, the last put there first."""
+    """List archived memories, newest first."""
     async with open_archive(run) as archive:
         archived = await archive.browse()
     shown = archived[offset : offset + limit]

@@ -62,16 +62,14 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="A backup: its path, o
 Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Backups: their paths, or their names.")]
 Named = Annotated[
     str | None,
-    typer.Option("--agent", "-a", metavar="NAME", help="Whose memory it replaces.", autocompletion=complete_agent),
+    typer.Option("--agent", "-a", metavar="NAME", help="Agent to replace.", autocompletion=complete_agent),
 ]
 NewName = Annotated[
-    str | None, typer.Option("--as", metavar="NEW", help="Begin an agent of this name, and leave all others alone.")
+    str | None, typer.Option("--as", metavar="NEW", help="Create an agent of this name; others stay as they are.")
 ]
 Check = Annotated[bool, typer.Option("--check", help="Read each backup whole.")]
-Keep = Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="So many of each agent stay.")]
-OlderThan = Annotated[
-    int | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what is older than that goes.")
-]
+Keep = Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="Backups of each agent that stay.")]
+OlderThan = Annotated[int | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Remove only older ones.")]
 
 
 @command(OptionalAgentOption)
@@ -184,7 +182,6 @@ async def _restore(place: CommandContext, path: Path, agent: str | None, new: st
     if not preview.is_new:
         _tell(place, preview)
         if not yes:
-            place.need_terminal("Nothing was changed.")
             place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
         if not _refuses_to_open(folder_of(preview.agent_id, place.root)):
             async with open_service(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
@@ -197,7 +194,7 @@ async def _restore(place: CommandContext, path: Path, agent: str | None, new: st
 def _tell(place: CommandContext, preview: RestorePreview) -> None:
     """Print what a restore would do."""
     place.screen.note(
-        f"{preview.agent_id} would know what it knew at {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
+        f"{preview.agent_id} would be restored to {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
     )
     if preview.back:
         were = (
@@ -223,7 +220,7 @@ def _report(place: CommandContext, preview: RestorePreview, done: "RestoredBacku
             "before": None if done.before is None else str(done.before.path),
         }
     )
-    place.screen.show(f"{done.folder.agent_id} knows what was known at {minute(done.manifest.made_at)}.")
+    place.screen.show(f"{done.folder.agent_id} is restored to {minute(done.manifest.made_at)}.")
     if done.before is not None:
         undo = f"To undo that: agent-memory backup restore {shlex.quote(done.before.path.name)}"
         place.screen.show(place.screen.complete(undo))
@@ -253,7 +250,7 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
     """Remove backups; the newest whole one of each agent always stays."""
     if keep is None and older_than is None:
         raise ValidationError(
-            "It was not said which backups may go.", code="usage", recovery="Say --keep N, --older-than DAYS, or both."
+            "No rule says which backups to remove.", code="usage", recovery="Give --keep N, --older-than DAYS, or both."
         )
     listed = list_backups(place.root, place.get_options(OptionalAgentOption).agent)
     days = None if older_than is None else timedelta(days=older_than)
@@ -261,11 +258,8 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
     if gone and not yes:
         for summary in gone:
             place.screen.note(f"{summary.path.name}: {format_size(summary.size)}, {_age(summary)}")
-        place.need_terminal("Nothing was removed.")
-        question = (
-            f"Remove {counted(len(gone), 'backup')}, {format_size(sum(summary.size for summary in gone))}, for good?"
-        )
-        place.confirm(question, "Nothing was removed.")
+        size = format_size(sum(summary.size for summary in gone))
+        place.confirm(f"Remove {counted(len(gone), 'backup')}, {size}, for good?", "Nothing was removed.")
     freed = prune_backups(place.root, gone)
     place.screen.document(
         {"removed": [summary.path.name for summary in gone], "bytes": freed, "left": len(listed) - len(gone)}
@@ -354,5 +348,5 @@ backup = typer.Typer(
 )
 backup.callback()(build_callback(list_all))
 backup.command("list", cls=PlaceCommand)(list_all)
-for each in (create, verify, restore, prune):
-    backup.command(cls=PlaceCommand)(each)
+for body in (create, verify, restore, prune):
+    backup.command(cls=PlaceCommand)(body)

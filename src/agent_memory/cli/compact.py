@@ -32,7 +32,6 @@ async def compact(
     """Delete from the files what was forgotten or changed over 30 days ago."""
     journal = folder_of(run.service.agent_id, run.root).journal
     if now and not yes:
-        run.need_terminal("Nothing was changed.")
         run.confirm(f"{NO_RESTORE}\nRemove all of that from {journal.name}?", "Nothing was changed.")
     before = journal.stat().st_size if journal.exists() else 0
     if before and now:

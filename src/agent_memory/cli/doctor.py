@@ -42,16 +42,14 @@ async def doctor(
     place: CommandContext,
     *,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend what can be mended; the journal only after a copy of it.")
+        bool, typer.Option("--repair", help="Repair what can be repaired; the journal only after a copy.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --repair: say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="With --repair: show what would be done, and do nothing.")
     ] = False,
     salvage: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Print memories of a copy of the journal that it has not, as `import` reads."
-        ),
+        typer.Option(metavar="FILE", help="Print memories of a journal copy that the journal lacks, for `import`."),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:
@@ -73,17 +71,17 @@ def _consult(place: CommandContext, agent: str | None, *, repair: bool, dry_run:
     report = _examine(screen, home, names)
     actions: list[RepairAction] = []
     if repair and not dry_run:
-        actions = repair_all(home, [each.agent_id for each in report.agents], now=utc_now())
+        actions = repair_all(home, [agent.agent_id for agent in report.agents], now=utc_now())
         report = _examine(screen, home, names)
     planned = _list_planned_repairs(report) if dry_run else None
     screen.document(_document(report, actions, planned))
     if not screen.json:
         if planned is not None:
-            plan = [(each["agent_id"], f"{each['code']}: {each['repair']}.") for each in planned]
-            _show_marked(screen, [(("would do", "cyan"), *each) for each in plan])
+            plan = [(finding["agent_id"], f"{finding['code']}: {finding['repair']}.") for finding in planned]
+            _show_marked(screen, [(("would do", "cyan"), *line) for line in plan])
         elif repair:
             marks = {True: ("repaired", "green"), False: ("left", "bold yellow")}
-            _show_marked(screen, [(marks[each.done], each.agent_id, each.sentence) for each in actions])
+            _show_marked(screen, [(marks[action.done], action.agent_id, action.sentence) for action in actions])
         _show(screen, report, verbose=verbose)
     return report.healthy and all(action.done for action in actions)
 

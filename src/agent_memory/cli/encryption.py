@@ -34,9 +34,8 @@ async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
 
     folder = _folder(run)
     if not yes:
-        run.need_terminal("Nothing was changed.", "Encrypting")
-        run.screen.note("Without the key the memory is lost: it cannot be recovered. Keep the key in two places.")
-        run.confirm(f"Encrypt the memory of {folder.agent_id}?", "Nothing was changed.")
+        warning = "Without the key the memory is lost: it cannot be recovered. Keep the key in two places."
+        run.confirm(f"{warning}\nEncrypt the memory of {folder.agent_id}?", "Nothing was changed.", "Encrypting")
     await run.service.settle()
     done = await asyncio.to_thread(encrypt_folder, folder, _progress(run))
     run.screen.document({"agent_id": folder.agent_id, **asdict(done)})
@@ -52,8 +51,7 @@ async def decrypt(run: AgentContext, *, yes: Yes = False) -> None:
 
     folder = _folder(run)
     if not yes:
-        run.need_terminal("Nothing was changed.", "Decrypting")
-        run.confirm(f"Write the memory of {folder.agent_id} in plain text?", "Nothing was changed.")
+        run.confirm(f"Write the memory of {folder.agent_id} in plain text?", "Nothing was changed.", "Decrypting")
     await run.service.settle()
     unpacked = await asyncio.to_thread(decrypt_folder, folder, _progress(run))
     run.service.pad.schedule(run.caller)

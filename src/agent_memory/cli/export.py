@@ -35,11 +35,11 @@ _ZIP: Final = ".zip"
 
 async def export(
     run: AgentContext,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to; '-' is stdout.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File to write; '-' is stdout.")] = "-",
     form: FormatName = None,
     *,
     about: Annotated[
-        str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is held about somebody's name.")
+        str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is stored about a person's name.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
@@ -53,7 +53,7 @@ async def export(
         await _export_account(run, Path(file), about)
         return
     if about is not None:
-        raise typer.BadParameter("what is about somebody goes to a FILE with the suffix .zip", param_hint="--about")
+        raise typer.BadParameter("an account of a person needs a FILE with the suffix .zip", param_hint="--about")
     chosen = choose_format(file, form)
     if file == "-" and run.screen.json and chosen == "yaml":
         raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
@@ -80,7 +80,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
     """
     if path.resolve().is_relative_to(root):
         raise ValidationError(
-            f"{path} lies among the memories themselves; nothing was written.",
+            f"{path} is inside the storage root; nothing was written.",
             code="inside_root",
             recovery="Choose a place outside the storage root.",
         )
@@ -92,7 +92,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
     if path.is_file() and not force:
         raise ValidationError(
-            f"{path} exists; nothing was written.", code="file_exists", recovery="Say --force to replace it."
+            f"{path} exists; nothing was written.", code="file_exists", recovery="Add --force to replace it."
         )
 
 
@@ -148,7 +148,7 @@ async def _export_account(run: AgentContext, path: Path, about: str | None) -> N
     folder = run.service.folder
     if folder is None:
         raise UnsupportedError(
-            "These memories lie on a server; an account is made of files.",
+            "These memories are on a server; an account is made of files.",
             recovery="Export them as .jsonl, or `agent-memory index pull` them first.",
         )
     if about is not None and not about.strip():

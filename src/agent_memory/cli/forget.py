@@ -44,8 +44,8 @@ async def forget(
         str | None, typer.Option("--matching", metavar="WORDS", help="The same as WORDS without the option.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All memories; asks first, and can be undone.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why: kept as a trace.")] = "",
-    now: Annotated[bool, typer.Option("--now", help="Take the text out of the journal at once: no restore.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, stored as a trace.")] = "",
+    now: Annotated[bool, typer.Option("--now", help="Delete the text from the journal at once: no restore.")] = False,
     yes: Yes = False,
 ) -> None:
     """Forget memories and the older versions they replaced.
@@ -103,7 +103,7 @@ async def _forget_named(
             run.screen.show(f"Also forgot its older versions: {', '.join(older[memory.id])}.")
         if source := get_source_id(memory):
             run.screen.hint(
-                f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
+                f"Its source is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
                 "that was drawn from it.",
                 style="dim",
             )
@@ -273,8 +273,8 @@ async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) ->
     if has_archive(run) or inbox_exists(run.service.agent_id, run.service.settings):
         run.screen.note("What is archived or waits in the inbox stays; `agents delete` deletes everything for good.")
     if not yes:
-        run.need_terminal("Nothing was forgotten.", "Forgetting")
-        run.confirm(f"Forget all {memories}{' for good' if now else ''}?", "Nothing was forgotten.")
+        question = f"Forget all {memories}{' for good' if now else ''}?"
+        run.confirm(question, "Nothing was forgotten.", "Forgetting")
     outcome = await run.service.writer.deletion.forget_all(preview, run.caller, reason=reason)
     until = None if now else outcome.kept_until
     run.screen.document({"forgotten": True, **view, **({} if until is None else {"kept_until": until.isoformat()})})

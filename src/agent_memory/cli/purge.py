@@ -42,7 +42,7 @@ async def purge(
 ) -> None:
     """Delete records from all files and backups; list purges.
 
-    Journals, backups, the scratchpad, pages, what was kept aside, vectors and indexes; afterwards every byte is
+    Journals, backups, the scratchpad, pages, quarantined files, vectors and indexes; afterwards every byte is
     searched. Nothing can be brought back, no import and no backup brings it back, and capture does not keep it again.
     In other records the same words are made unreadable. Without an ID, what was purged so far is listed.
     """
@@ -99,8 +99,8 @@ async def _purge_secrets(run: AgentContext, purging: "Purging", *, yes: bool) ->
         return
     run.screen.note("A purge deletes whole records. To keep the rest of a text, store it again without the secret.")
     if not yes:
-        run.need_terminal("Nothing was purged.", "Purging", "Run `agent-memory purge --secrets --yes` to purge them.")
-        run.confirm(f"Purge {counted(len(records), 'record')}?", "Nothing was purged.")
+        recovery = "Run `agent-memory purge --secrets --yes` to purge them."
+        run.confirm(f"Purge {counted(len(records), 'record')}?", "Nothing was purged.", "Purging", recovery)
     await _run_plan(run, purging, await purging.plan([record.id for record in records]))
 
 
@@ -123,19 +123,17 @@ def _confirm(run: AgentContext, plan: "PurgePlan") -> None:
         run.screen.note(f"… and {counted(len(plan.texts) - _SHOWN, 'more text')}.")
     if plan.same:
         run.screen.note(f"Also {', '.join(plan.same)}, which say the same.")
-    run.screen.note("It goes from every file, backups too. Nothing can bring it back.")
+    run.screen.note("It is deleted from every file and backup, and cannot be restored.")
     run.confirm(f"Purge {counted(len(plan.ids), 'record')}?", "Nothing was purged.")
 
 
 def _show(run: AgentContext, receipt: "PurgeReceipt", count: int) -> None:
-    run.screen.show(
-        f"Purged {counted(count, 'record')}. Made anew or removed: {', '.join(receipt.files) or 'nothing'}."
-    )
+    run.screen.show(f"Purged {counted(count, 'record')}. Rebuilt or removed: {', '.join(receipt.files) or 'nothing'}.")
     for sentence in receipt.failed:
         is_named = sentence.startswith(NOT_CLEANED)
         run.screen.show(sentence if is_named else f"Not done: {sentence}", style="red")
     if receipt.found:
-        run.screen.show(f"Still with something of it: {', '.join(receipt.found)}.", style="red")
+        run.screen.show(f"Still containing it: {', '.join(receipt.found)}.", style="red")
         run.screen.hint(
             "Purge the records that hold it there, or remove these files; then `agent-memory purge --verify`."
         )
@@ -143,7 +141,7 @@ def _show(run: AgentContext, receipt: "PurgeReceipt", count: int) -> None:
         run.screen.show("Every byte of every file was searched: nothing of it is left.")
     if receipt.unsearched:
         texts = counted(receipt.unsearched, "text is", "texts are")
-        run.screen.hint(f"{texts} too short to be told from others: look for it with `agent-memory search`.")
+        run.screen.hint(f"{texts} too short to be recognised: look for it with `agent-memory search`.")
     run.screen.note(f"Not reached: {'; '.join(receipt.beyond)}.", style="dim")
 
 
@@ -159,7 +157,7 @@ async def _verify(run: AgentContext, purging: "Purging", texts: list[str]) -> No
     if matches:
         raise typer.Exit(FAILED)
     also = " Nor are the words of --text." if texts else ""
-    run.screen.show(f"Nothing of what was purged is in any file.{also}")
+    run.screen.show(f"No file contains purged text.{also}")
 
 
 async def _list(run: AgentContext, purging: "Purging") -> None:
@@ -175,7 +173,7 @@ async def _list(run: AgentContext, purging: "Purging") -> None:
         moment = minute(datetime.fromisoformat(row["at"]))
         run.screen.show(f"{moment}  {counted(row['records'], 'record')}, {row['state']}")
     if not rows:
-        run.screen.note("Nothing was purged so far.")
+        run.screen.note("Nothing has been purged yet.")
 
 
 def _state(receipt: Any) -> str:

@@ -89,8 +89,8 @@ async def _confirm_older(run: AgentContext, memory_id: str) -> None:
     run.screen.note(f"{memory_id} is there. Going back further would change its text.")
     run.screen.note(f"Now: {now}")
     run.screen.note(f"Then: {older.record.content}")
-    run.need_terminal("Nothing was changed.", recovery=f"Say --version {older.seq}.")
-    run.confirm(f"Make it what it was then (version {older.seq})?", "Nothing was changed.")
+    question = f"Make it what it was then (version {older.seq})?"
+    run.confirm(question, "Nothing was changed.", recovery=f"Add --version {older.seq}.")
 
 
 async def _list_forgotten(run: AgentContext) -> None:
@@ -112,6 +112,6 @@ async def _list_forgotten(run: AgentContext) -> None:
     show_forgotten(run.screen, forgotten_memories[:_MAX_SHOWN], reasons)
     show_traces(run.screen, list(traces.values())[:_MAX_SHOWN])
     if not rows:
-        run.screen.note("Nothing that was forgotten can be brought back; of what was only changed, name its id.")
+        run.screen.note("No forgotten memory can be restored; name the ID of a changed one.")
     elif (hidden := max(len(forgotten_memories), len(traces)) - _MAX_SHOWN) > 0 and run.screen.form == "text":
         run.screen.note(f"… and {hidden} more; --format table lists them all.")

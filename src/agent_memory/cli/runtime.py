@@ -103,18 +103,22 @@ class CommandContext(typer.Context):
         """Refuse to ask without a terminal; `otherwise` describes the result.
 
         Raises:
-            ValidationError: Stdin is no terminal.
+            ValidationError: Stdin is not a terminal.
         """
         if not sys.stdin.isatty():
             sentence = f"{what} needs a yes, and there is no terminal to ask on. {otherwise}"
             raise ValidationError(sentence, code="usage", recovery=recovery)
 
-    def confirm(self, question: str, otherwise: str) -> None:
+    def confirm(
+        self, question: str, otherwise: str, what: str = "This", recovery: str = "Add --yes to confirm."
+    ) -> None:
         """Ask a question; print `otherwise` and exit after a no.
 
         Raises:
+            ValidationError: Stdin is not a terminal.
             typer.Exit: The answer is no.
         """
+        self.need_terminal(otherwise, what, recovery)
         self.screen.last_words = lambda: f"Stopped. {otherwise}"
         if not self.screen.ask(question):
             self.screen.note(otherwise)

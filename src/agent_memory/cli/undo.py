@@ -68,13 +68,12 @@ async def undo(
     if len(chosen) > 1 and not yes:
         await _show_list(run, chosen[:_LISTED_CHANGES])
         run.screen.note(f"{counted(len(chosen), 'change')} would be taken back.")
-        run.need_terminal("Nothing was changed.")
         run.confirm(f"Take back {counted(len(chosen), 'change')}?", "Nothing was changed.")
     undone = []
     with run.screen.progress() as progress:
         bar = progress.add_task("Taking back", total=len(chosen))
-        for each_change in chosen:
-            undone.append(await _take_back(run, recent, each_change))
+        for listed_change in chosen:
+            undone.append(await _take_back(run, recent, listed_change))
             progress.advance(bar)
     await _show_documents(run)
     _show_outcome(run, undone)

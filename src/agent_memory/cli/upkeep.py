@@ -124,9 +124,7 @@ def _sweep(place: CommandContext) -> None:
 
 def _ask(place: CommandContext, question: str, otherwise: str, name: str, *, yes: bool) -> None:
     if not yes:
-        place.need_terminal(otherwise)
-        place.screen.note(_SESSIONS.format(name=name))
-        place.confirm(question, otherwise)
+        place.confirm(f"{_SESSIONS.format(name=name)}\n{question}", otherwise)
 
 
 def _to_document(summary: AgentSummary) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from agent_memory.cli import conflicts, decisions, review
 from agent_memory.cli.app import build
+from agent_memory.cli.runtime import CommandContext
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Relation
 from agent_memory.settings import ServiceSettings
@@ -110,6 +111,7 @@ def press(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
 
         for module in (review, conflicts):
             monkeypatch.setattr(module, "is_terminal", lambda: True)
+        monkeypatch.setattr(CommandContext, "need_terminal", lambda *_: None)
         monkeypatch.setattr(decisions, "read_key", read_key)
         return questions
 

@@ -160,7 +160,7 @@ def test_a_backup_is_put_in_the_place_of_the_agent_that_is_named_before_the_comm
     bob("store", "-a", "ann", "The crane is repaired.")
     (file,) = (each["file"] for each in document(bob("-a", "ann", "backup", "create", "--json"))["backups"])
     bob("store", "-a", "ann", "Stored later.")
-    assert "bob knows what was known" in bob("-a", "bob", "backup", "restore", file, "--yes").stdout
+    assert "bob is restored to" in bob("-a", "bob", "backup", "restore", file, "--yes").stdout
     assert "The crane is repaired." in bob("list", "-a", "bob").stdout
     assert "Stored later." in bob("list", "-a", "ann").stdout
     bob("-a", "bob", "backup", "restore", file, "--as", "eve", code=2)

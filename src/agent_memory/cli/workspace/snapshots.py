@@ -109,7 +109,6 @@ async def restore(
         workspace.snapshots.get(name)
         held = [step for step in workspace.steps.all() if step.status == "claimed"]
         if held and not yes:
-            place.need_terminal("Nothing was changed.")
             owners = ", ".join(f"{step.name} ({step.owner})" for step in held[:5])
             place.confirm(
                 f"{counted(len(held), 'claim')} will end: {owners}. Go back to {name}?", "Nothing was changed."
@@ -173,7 +172,6 @@ def _prune(place: CommandContext, workspace: Workspace, keep: list[str], *, yes:
         workspace.snapshots.get(name)
     gone = [name.name for name in workspace.snapshots.all() if name.name not in keep]
     if gone and not yes:
-        place.need_terminal("Nothing was removed.")
         place.confirm(
             f"Remove {counted(len(gone), 'snapshot')} for good: {', '.join(gone[:8])}?", "Nothing was removed."
         )
