@@ -1,7 +1,7 @@
 """`agent-memory`, the command line: prints the answers of `MemoryService`.
 
 One module per group of commands. Nothing heavy is imported before a command runs, so that `--help` and shell completion
-answer at once; that is why imports stand in functions here.
+answer at once; that is why imports are in functions here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The commands of `agent-memory` and their names. Registers; does nothing itself.
 
-The module of a command is imported when the command is asked for; its line in the list of commands stands here
+The module of a command is imported when the command is asked for; its line in the list of commands is here
 (https://click.palletsprojects.com/en/stable/complex/#defining-the-lazy-group).
 """
 

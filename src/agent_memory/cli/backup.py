@@ -136,7 +136,7 @@ async def restore(
     place: CommandContext, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
 ) -> None:
     """Restore an agent from a backup, after a backup of now."""
-    agent = get_parameter(place, "agent")  # the environment names none: whose a backup is stands in it
+    agent = get_parameter(place, "agent")  # the environment names none: a backup names its agent
     if agent is not None and new is not None:
         raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
     if agent is not None:
@@ -269,7 +269,7 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
 
 
 async def _tell_service(place: CommandContext, path: Path, done: "RestoredBackup") -> None:
-    """Render the scratchpad anew, and log what was restored."""
+    """Render the scratchpad again, and log what was restored."""
     caller = Caller(SESSION_ID)
     async with open_service(done.folder.agent_id, place.root) as service:
         service.pad.schedule(caller)

@@ -220,7 +220,7 @@ def _salvage(screen: OutputScreen, home: Path, agent: str | None, file: str) -> 
     """Print records of a journal copy that the journal lacks, as JSON lines.
 
     Raises:
-        ValidationError: No such file, or it is no copy of a journal.
+        ValidationError: No such file, or not a copy of a journal.
         IdentityError: Whose journal is not clear.
     """
     folder = folder_of(choose_agent(agent, home, may_be_new=False), home)

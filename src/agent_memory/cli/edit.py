@@ -239,7 +239,7 @@ def difference(original: str, edited: str) -> dict[str, Any]:
     """Return the changed fields, None for one taken out.
 
     Raises:
-        ValidationError: The edited text is no YAML mapping of known fields.
+        ValidationError: The edited text is not a YAML mapping of known fields.
     """
     before, after = _parse(original), _parse(edited)
     unknown = [str(name) for name in after if name not in _EDITABLE]

@@ -28,7 +28,7 @@ async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
 
     The key is what AGENT_MEMORY_KEY holds: 32 bytes in hexadecimal or base64, or a passphrase of 12 characters or more.
     AGENT_MEMORY_KEY_FILE, AGENT_MEMORY_KEY_COMMAND or AGENT_MEMORY_KEY_KEYRING say where it is instead. Without it
-    nothing can be read any more, by nobody. What was interrupted goes on when the command is run again.
+    the memory cannot be read. An interrupted command continues when it is run again.
     """
     from agent_memory.care.privacy import encrypt as encrypt_folder
 

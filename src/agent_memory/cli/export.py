@@ -46,7 +46,7 @@ async def export(
     """Write memories, documents and conversations to a file.
 
     To a file with the suffix .zip goes an account for people: pages of all that is held of the agent or, with --about,
-    of what names somebody, by other names too that the agent knows. It is not made to be imported.
+    of what names a person, by other names too that the agent knows. It is not made to be imported.
     """
     if Path(file).suffix.lower() == _ZIP and form is None:
         _check_target(Path(file), run.root, force=force)

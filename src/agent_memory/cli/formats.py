@@ -134,7 +134,7 @@ def decode(content: bytes, form: Format, agent_id: str) -> Iterator[ImportedLine
     An entry without an id gets one made of its text, so that importing it twice keeps it once.
 
     Raises:
-        ValidationError: The file is a journal, which is no export.
+        ValidationError: The file is a journal, not an export.
     """
     items = _json_lines(content) if form == "jsonl" else _yaml_items(content)
     for item in items:

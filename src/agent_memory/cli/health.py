@@ -81,7 +81,7 @@ def _limit(text: str) -> tuple[str, str]:
     """Return a key and its value.
 
     Raises:
-        typer.BadParameter: Not a `KEY=VALUE`, or there is no such key.
+        typer.BadParameter: Not a `KEY=VALUE`, or the key is unknown.
     """
     key, sign, value = text.partition("=")
     if not sign or key.strip() not in HealthSettings.model_fields:

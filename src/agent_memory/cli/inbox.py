@@ -85,7 +85,7 @@ def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = Fa
         archived: True if the candidates are archived notes.
 
     Raises:
-        UnknownIdError: There is none.
+        UnknownIdError: No such note.
         ValidationError: There are several, or it is too short.
     """
     check_beginning(word)

@@ -166,7 +166,7 @@ async def get_resource(knowledge: Knowledge, word: str) -> Resource:
     """Return the resource with an ID, its beginning, or a title.
 
     Raises:
-        UnknownIdError: There is none, or there are several.
+        UnknownIdError: No such record, or several.
         StorageError: They cannot be read.
     """
     resource = await knowledge.resources.get(word) if _ID.fullmatch(word) else None

@@ -157,7 +157,7 @@ class FilterOptions:
         """Return begin and end of the requested time, or None.
 
         Raises:
-            typer.BadParameter: One of them is no date, or the end lies before the beginning.
+            typer.BadParameter: One of them is not a date, or the end is before the beginning.
         """
         start, end = parse_moment(self.since, "--since", end=False), parse_moment(self.until, "--until", end=True)
         if start and end and start > end:
@@ -179,7 +179,7 @@ OfferedFilters: Final = _build_options(SearchFilters)
 
 
 def build_parameters(*groups: type) -> list[Any]:
-    """Return the parameters that the fields of `groups` stand for."""
+    """Return the parameters for the fields of `groups`."""
     parameters = []
     for group in groups:
         app = typer.Typer(add_completion=False)

@@ -331,7 +331,7 @@ def show_beside(screen: OutputScreen, head: StyledText, text: str, style: str = 
 
 
 def row(screen: OutputScreen, label: str, value: str, *, style: str = "") -> None:
-    """Print a label with what it is about beside it."""
+    """Print a label and its value in two columns."""
     show_beside(screen, StyledText(f"  {label:<{_LABEL_WIDTH - 3}} ", "dim"), one_line(value), style)
 
 

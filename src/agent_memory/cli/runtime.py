@@ -342,7 +342,7 @@ class MonitorCommand(PlaceCommand):
     context_class = MonitorContext
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; a wrong one is no verdict either."""
+        """Read the arguments; a wrong one gives no verdict either."""
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:

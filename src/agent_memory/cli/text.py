@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-# Beside what steers or cannot be seen also lone surrogates, which a terminal's encoding cannot carry.
+# Characters that steer or are invisible, and lone surrogates, which a terminal's encoding cannot carry.
 _STEERING: Final = compile_late(f"[{STEERING}\\ud800-\\udfff]|{MISPLACED}")
 # The same in JSON or YAML, where the rest is escaped already or, as a line break, part of the document.
 _STEERING_IN_JSON: Final = compile_late(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]|{MISPLACED}")

@@ -83,7 +83,7 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
     """Return the rules of a file; None for the defaults.
 
     Raises:
-        ValidationError: Not YAML, or there is no such file.
+        ValidationError: Not YAML, or no such file.
         StorageError: It cannot be read.
         ConfigurationError: A rule is wrong.
     """
@@ -109,7 +109,7 @@ def _read(path: Path) -> Any:
     """Return the rules of a file.
 
     Raises:
-        ValidationError: No such file, or it is no YAML.
+        ValidationError: No such file, or not YAML.
         StorageError: It cannot be read.
     """
     if not path.exists():

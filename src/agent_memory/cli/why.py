@@ -51,7 +51,7 @@ async def _resolve_id(run: AgentContext, sources: SourceLookup, knowledge: "Know
     """Return the id that a word means.
 
     Raises:
-        UnknownIdError: There is none.
+        UnknownIdError: No such record.
         ValidationError: Several begin with it.
     """
     if _ID.fullmatch(word):

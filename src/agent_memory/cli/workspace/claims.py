@@ -82,7 +82,7 @@ def claim_in(text: str, where: str) -> Claim:
     """Return the claim that `claim --json` printed.
 
     Raises:
-        ValidationError: It is none; `where` names where it was looked for.
+        ValidationError: Not a claim; `where` names its place.
     """
     from agent_memory.workspace import Claim
 

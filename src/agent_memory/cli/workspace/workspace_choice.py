@@ -52,7 +52,7 @@ def open_workspace(place: CommandContext) -> Iterator[Workspace]:
     """Open the named workspace, or that of the current folder.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: No workspace.
         UnsupportedError: What it needs is not installed.
     """
     with needing_packages():
