@@ -183,7 +183,8 @@ _INTRODUCTION: Final = """\
 Generated from `errors.py`, the checks and `scripts/errors_page.py` by `make docs`.
 
 An error has a `message` (what failed, and what still works), a stable `code`, and a `recovery` (what to do). Tools
-return the three, commands print them, Python raises a class of this tree. `recovery_suggestions` has further advice.
+return the three, and Python raises a class of this tree. Commands print
+`error: MESSAGE [CODE]` and `hint: RECOVERY`.
 """
 
 
