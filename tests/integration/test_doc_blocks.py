@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
@@ -30,8 +31,8 @@ PAGES: Final = [
 ]
 RUN: Final = {"console", "python"}
 NOT_RUN: Final = "# not run in tests: "
-MAX_NOT_RUN: Final = 20
-_BLOCK: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+MAX_NOT_RUN: Final = 10
+_BLOCK: Final = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 _ID: Final = re.compile(r"\b(?:mem|res|cnd|top|ent|epi|imp)-[0-9a-f]{12}\b")
 _VARIES: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}|\d{2}:\d{2}|[+-]\d{4}\b|\b\d{8}T\d{6}Z?|[\d.,]+ (?:ms|s|kB|MB|GB|bytes)\b"
@@ -49,7 +50,7 @@ class Step(NamedTuple):
 
 def find_blocks(page: Path) -> Iterator[tuple[str, str]]:
     """Yield language and text of each fenced block."""
-    yield from ((match[1], match[2]) for match in _BLOCK.finditer(page.read_text(encoding="utf-8")))
+    yield from ((match[2], dedent(match[3])) for match in _BLOCK.finditer(page.read_text(encoding="utf-8")))
 
 
 def parse_steps(block: str) -> Iterator[Step]:
