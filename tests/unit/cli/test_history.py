@@ -39,7 +39,7 @@ def test_what_was_forgotten_is_listed_and_comes_back(bob: Run) -> None:
     assert "in PostgreSQL" in bob("restore").stdout
     assert bob("undo", C[:-1] + "c").stdout == f"{C} is back, and 1 older version with it.\n"
     assert sorted(bob("export").stdout.splitlines()) == before
-    assert "Nothing that was forgotten" in bob("restore").stderr
+    assert "No forgotten memory can be restored" in bob("restore").stderr
 
 
 def test_forget_says_for_programs_how_long_the_text_stays(bob: Run) -> None:

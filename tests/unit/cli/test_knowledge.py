@@ -432,7 +432,7 @@ def test_an_entity_is_forgotten_when_it_is_asked_for(cli: Run, tmp_path: Path) -
     (tmp_path / "chat.jsonl").write_text(MET)
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     cli("knowledge", "entity", "-a", "eve", "Robert Smith", "--forget", "--split", code=1)
-    kept = cli("knowledge", "entity", "-a", "eve", "Robert Smith", "--forget", given="n\n", code=1)
+    kept = cli("knowledge", "entity", "-a", "eve", "Robert Smith", "--forget", given="y\n", code=2)
     assert "Nothing was forgotten." in kept.stderr
     gone = cli("knowledge", "entity", "-a", "eve", "Robert Smith", "--forget", "--yes")
     assert "Robert Smith is forgotten, with 0 relations." in gone.stderr
