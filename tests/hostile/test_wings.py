@@ -196,7 +196,7 @@ async def test_a_persons_yes_makes_a_strangers_words_no_more_than_they_were(
         source = Source(kind="tool", detail="web_fetch")
         seen = Observation(content=EVIL, category="decision", confidence=0.9, trust="low", source=source)
         (waiting,) = (await inbox.hold([seen], STRANGER)).ids
-        assert "a stranger's text was in the conversation" in cli("inbox", "--list").stdout
+        assert "untrusted text was in the conversation" in cli("inbox", "--list").stdout
         assert (await inbox.accept(waiting)).memory.trust == "low"
     await service.close()
     later = await attacked("root-2")

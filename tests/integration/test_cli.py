@@ -203,7 +203,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict
 def test_1_when_something_fails(cli: Run) -> None:
     result = cli("export", code=1)
     first, second = result.stderr.strip().splitlines()
-    assert first.startswith("error: There are no agents")
+    assert first.startswith("error: No agents")
     assert "agent-memory store TEXT" in second
 
 
@@ -344,7 +344,7 @@ def test_ctrl_c_in_an_import_says_how_far_it_came(
     arguments = ("import", str(tmp_path / "in.jsonl"), "-a", "two")
     code, shown = in_a_terminal(environment, *arguments, prompt="Importing", typed="\x03")
     assert code == 130
-    (done,) = re.findall(r"Stopped after ([\d,]+) of 20,000; do it again to go on\.", " ".join(shown.split()))
+    (done,) = re.findall(r"Stopped after ([\d,]+) of 20,000; repeat the command to continue\.", " ".join(shown.split()))
     assert f"Imported {done} memor" in shown
 
 

@@ -224,7 +224,7 @@ class _RootGroup(CommandGroup):
             return None, None, args[1:]
         near = _MEANT.get(name) or next(iter(get_close_matches(name, [*_COMMANDS, *_ALIASES], 1)), None)
         hint = f" Did you mean `agent-memory {near}`?" if near else ""
-        raise USAGE_ERROR(f"There is no command {name!r}.{hint}", ctx)
+        raise USAGE_ERROR(f"No command {name!r}.{hint}", ctx)
 
 
 def _print_usage_error(error: Any, *, is_json: bool) -> None:

@@ -158,7 +158,7 @@ async def restore_newest(place: CommandContext, agent: str) -> None:
         reset = f"run {build_command(place.root, 'agents reset', agent)} (keeps what is left in {BACKUPS})"
         create = f"run {build_command(place.root, 'backup create -a', agent)} to make one"
         raise ValidationError(
-            f"there is no backup of {agent!r}", code="no_backup", recovery=reset if lacks_journal(folder) else create
+            f"no backup of {agent!r}", code="no_backup", recovery=reset if lacks_journal(folder) else create
         )
     await _restore(place, newest.path, folder.agent_id, None, yes=lacks_journal(folder))
 
@@ -242,7 +242,7 @@ async def list_all(place: CommandContext, *, check: Check = False) -> None:
         if summary.problem:
             place.screen.show(summary.problem, indent=2, style="red")
     if not listed:
-        place.screen.hint("There are no backups yet. `agent-memory backup create` makes one.")
+        place.screen.hint("No backups yet. `agent-memory backup create` makes one.")
 
 
 @command(OptionalAgentOption)

@@ -65,7 +65,7 @@ async def doctor(
 
 
 def _consult(place: CommandContext, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
-    """Examine, repair and tell; returns whether all is well now."""
+    """Examine, repair and report; return True if nothing is left."""
     screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]
     report = _examine(screen, home, names)
@@ -169,7 +169,7 @@ def _conclude(screen: OutputScreen, report: HomeReport) -> None:
     words = f"{len(open_ones)} findings want your attention" if many else "One finding wants your attention"
     if repairable:
         what = "all" if len(repairable) == len(open_ones) else str(len(repairable))
-        words += f"; `agent-memory doctor --repair` mends {what if many else 'it'}"
+        words += f"; `agent-memory doctor --repair` repairs {what if many else 'it'}"
     screen.show(screen.complete(f"{words}."), style="bold")
 
 

@@ -28,7 +28,7 @@ _FALLBACK_EDITORS: Final = ("sensible-editor", "nano", "vi", "notepad")
 def open_draft(service: "MemoryService", name: str, text: str) -> "Iterator[Path]":
     """Write a private draft file, removed at the block's end.
 
-    It has its own folder below the agent's, so that files that an editor leaves next to it are removed, too. The next
+    It has its own folder below the agent's, so that other files of the editor are removed, too. The next
     open of the agent removes what a killed process left. By its suffix, an editor knows that it is YAML.
     """
     agent_folder = folder_of(service.agent_id, service.settings.storage_root).path
@@ -52,7 +52,7 @@ def check_terminal() -> None:
     """
     if not (sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty())):
         raise ValidationError(
-            "An editor needs a terminal, and there is none. Nothing was changed.",
+            "An editor needs a terminal. Nothing was changed.",
             code="usage",
             recovery="Use `agent-memory update ID --content TEXT`, which needs none.",
         )
@@ -110,7 +110,7 @@ def _editor() -> list[str]:
     named = named or next(filter(shutil.which, _FALLBACK_EDITORS), "")
     if not named:
         raise ConfigurationError(
-            "There is no editor to open.", code="no_editor", recovery="Set the environment variable VISUAL or EDITOR."
+            "No editor is set.", code="no_editor", recovery="Set the environment variable VISUAL or EDITOR."
         )
     try:
         return shlex.split(named)

@@ -246,7 +246,7 @@ def difference(original: str, edited: str) -> dict[str, Any]:
     if unknown:
         raise ValidationError(f"These fields cannot be edited: {', '.join(unknown)}.")
     if after.get("content") is None:
-        raise ValidationError("The content is gone.", recovery="Run `agent-memory forget ID` to forget a memory.")
+        raise ValidationError("The content is empty.", recovery="Run `agent-memory forget ID` to forget a memory.")
     changed = [name for name in (*before, *after) if before.get(name) != after.get(name)]
     return {name: after.get(name) for name in dict.fromkeys(changed)}
 

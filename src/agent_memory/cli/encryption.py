@@ -117,5 +117,5 @@ def _show(run: AgentContext, done: "EncryptionResult") -> None:
         run.screen.show(f"Plain text of a memory is still in: {', '.join(done.found)}.", style="red")
     else:
         what = f"{done.searched:,} texts, names and labels"
-        run.screen.show(f"Encrypted. {what} were looked for in every file: none stands in plain.")
+        run.screen.show(f"Encrypted. {what} were searched for in every file: none is unencrypted.")
     run.screen.note(f"Not reached: {'; '.join(BEYOND_ENCRYPTION)}.", style="dim")

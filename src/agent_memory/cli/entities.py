@@ -44,7 +44,7 @@ async def entities(
 ) -> None:
     """List people and things, those that most texts name first."""
     if kind is not None and kind not in get_args(EntityType):
-        raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
+        raise ValidationError(f"No type {kind!r}; the types are {', '.join(get_args(EntityType))}.", code="invalid")
     async with open_knowledge(run) as knowledge:
         everything = await EntityReader(knowledge, group).all()
     names = {merged.entity.id: merged.entity.name for merged in everything}

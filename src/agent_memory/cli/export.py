@@ -45,8 +45,8 @@ async def export(
 ) -> None:
     """Write memories, documents and conversations to a file.
 
-    To a file with the suffix .zip goes an account for people: pages of all that is held of the agent or, with --about,
-    of what names a person, by other names too that the agent knows. It is not made to be imported.
+    A file with the suffix .zip gets an account for people, which cannot be imported. It has pages of all that the
+    agent holds. With --about it has what names a person, also by other known names.
     """
     if Path(file).suffix.lower() == _ZIP and form is None:
         _check_target(Path(file), run.root, force=force)
@@ -86,7 +86,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
     if not path.parent.is_dir():
         raise ValidationError(
-            f"Could not write {path}: there is no folder {path.parent}.",
+            f"Could not write {path}: no folder {path.parent}.",
             code="no_file",
             recovery="Make it, or check the name.",
         )

@@ -104,7 +104,7 @@ async def _forget_named(
         if source := get_source_id(memory):
             run.screen.hint(
                 f"Its source is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
-                "that was drawn from it.",
+                "that was extracted from it.",
                 style="dim",
             )
     for description, forgotten in (

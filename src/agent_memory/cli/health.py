@@ -43,7 +43,7 @@ async def health(
     names = agents_under(watch.root) if agent is None else [choose_agent(agent, watch.root, may_be_new=False)]
     if not names:
         raise IdentityError(
-            f"There are no agents under {watch.root}, so their health is unknown.",
+            f"No agents under {watch.root}, so their health is unknown.",
             code="no_agents",
             recovery="Check --root, and whether its disk is mounted.",
         )
@@ -98,7 +98,7 @@ def _check_files(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
     if bad:
         gravest = max(bad, key=lambda check: check.severity)
         sentence = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
-        advice = "`agent-memory doctor` tells of each what to do."
+        advice = "`agent-memory doctor` says what to do."
     check = Check("doctor", report.severity.level, sentence, advice, len(bad), "findings")
     return AgentHealth(health.agent_id, health.folder, by_gravity([*health.checks, check]))
 

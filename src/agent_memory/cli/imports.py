@@ -78,7 +78,7 @@ async def import_(
 
 def _read(file: str) -> bytes:
     if file != "-" and not Path(file).exists():
-        raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
+        raise ValidationError(f"No file {file}.", code="no_file", recovery="Check the name.")
     with translated(Path(file), "read"):
         return sys.stdin.buffer.read() if file == "-" else read_lost(Path(file).absolute())
 

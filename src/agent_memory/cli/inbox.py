@@ -176,7 +176,7 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
     whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(
         candidate.source.kind, ""
     )
-    doubt = "a stranger's text was in the conversation" if candidate.trust == "low" else ""
+    doubt = "untrusted text was in the conversation" if candidate.trust == "low" else ""
     head = [
         day(candidate.timestamp),
         candidate.category,

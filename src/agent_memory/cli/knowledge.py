@@ -53,7 +53,7 @@ _WHY: Final = {
     "only_secret": "is nothing but a secret, which is never stored",
     "too_long": "is longer than 1,000,000 characters, so it has to be split",
 }
-"""Why something was not taken in, by the code of the error."""
+"""Reasons for not ingesting a text, by error code."""
 
 
 @command(may_be_new=True)
@@ -63,8 +63,8 @@ async def ingest(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude, or a folder of such files; "
-            "with --undo also res- ids.",
+            help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude, or a folder of these. "
+            "With --undo also res- ids.",
             show_default=False,
         ),
     ] = None,
@@ -90,7 +90,7 @@ async def ingest(
 
     An interrupted command continues where it stopped.
 
-    New content of a known file is a new version: passages that it no longer has are hidden, and undo restores them.
+    New content of a known file is a new version. Passages that it no longer has are hidden; undo restores them.
     """
     if group:
         check_group(group)
@@ -181,11 +181,9 @@ async def get_resource(knowledge: Knowledge, word: str) -> Resource:
         return matches[0]
     names = ", ".join(match.id for match in matches[:_NAMED]) + (" …" if len(matches) > _NAMED else "")
     raise UnknownIdError(
-        f"{len(matches)} resources are called {quoted(word)}: {names}."
-        if matches
-        else f"There is no resource {quoted(word)}.",
+        f"{len(matches)} resources are called {quoted(word)}: {names}." if matches else f"No resource {quoted(word)}.",
         code="ambiguous_id" if matches else "unknown_id",
-        recovery="`agent-memory knowledge resources` lists what there is.",
+        recovery="`agent-memory knowledge resources` lists all.",
     )
 
 
@@ -442,13 +440,13 @@ def _get_real_path(word: str) -> str:
 def _existing(file: str) -> Path:
     path = Path(file)
     if not path.exists():
-        raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
+        raise ValidationError(f"No file {file}.", code="no_file", recovery="Check the name.")
     return path
 
 
 def _say_when_stopped(run: AgentContext, name: str, remaining: int) -> None:
     rest = f" {counted(remaining, 'file')} not begun." if remaining else ""
-    what = f"Stopped in {name}.{rest} What was taken in is kept; the same command goes on from there."
+    what = f"Stopped in {name}.{rest} What was ingested is kept; the same command continues from there."
     run.screen.last_words = lambda: what
 
 
@@ -480,7 +478,7 @@ def _say(run: AgentContext, done: FileIngested) -> None:
     known_count = f", {done.known:,} there already" if done.known else ""
     version = f" A new version of {done.replaced}." if done.replaced else ""
     version += f" A copy of {done.copy_of}." if done.copy_of else ""
-    counts = f"{done.new:,} taken in ({done.characters:,} characters){known_count}"
+    counts = f"{done.new:,} ingested ({done.characters:,} characters){known_count}"
     run.screen.show(f"{one_line(done.name)}: {counts}.{version}")
     if done.maybe_version_of:
         run.screen.hint(
@@ -511,7 +509,7 @@ async def _undo(run: AgentContext, knowledge: Knowledge, words: list[str], *, ye
         for resource in taken.values():
             run.screen.note(f"{resource.id} {resource.title or resource.content}", style="")
         run.confirm(
-            f"Forget {counted(len(taken), 'resource')}, with {whose[0]} turns and what was drawn from {whose[1]}?",
+            f"Forget {counted(len(taken), 'resource')}, with {whose[0]} turns and what was extracted from {whose[1]}?",
             "Nothing was changed.",
         )
     done = await undo(knowledge, run.service, taken, run.caller)
@@ -545,7 +543,7 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
         )
     if not records:
         raise UnknownIdError(
-            f"Nothing of {word} was taken in; nothing was changed.",
+            f"Nothing of {word} was ingested; nothing was changed.",
             recovery="`agent-memory knowledge resources` lists what was.",
         )
     return records

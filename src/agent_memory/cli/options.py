@@ -231,13 +231,13 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         if may_be_new or folder.path.exists():
             return folder.agent_id
         raise IdentityError(
-            f"There is no agent {name!r} under {root}." + (f" There are: {_format_list(agents)}." if agents else ""),
+            f"No agent {name!r} under {root}." + (f" There are: {_format_list(agents)}." if agents else ""),
             code="unknown_agent",
             recovery=f"Check the name and --root; `agent-memory store --agent {name} TEXT` would begin its memory.",
         )
     if not agents:
         raise IdentityError(
-            f"There are no agents under {root} yet.",
+            f"No agents under {root} yet.",
             code="no_agents",
             recovery="Begin one with `agent-memory store TEXT` or `agent-memory ingest FILE`, or name their folder "
             "with --root.",
@@ -342,7 +342,7 @@ async def _resolve_id(service: "MemoryService", word: str, gone: Mapping[str, st
         from agent_memory.redaction import quoted  # its patterns load only for this error
 
         hint = f"`agent-memory why {word}` shows records of other kinds." if OTHER_ID.fullmatch(word) else None
-        raise UnknownIdError(f"There is no memory {quoted(word)}.", recovery=hint)
+        raise UnknownIdError(f"No memory {quoted(word)}.", recovery=hint)
     if total == 1:
         return next(iter(texts))
     lines = [f"  {listed_id}  {one_line(text)[:_TEXT_CHARS]}" for listed_id, text in list(texts.items())[:_IDS_LISTED]]

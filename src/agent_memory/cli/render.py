@@ -162,9 +162,9 @@ def show_forgotten(screen: OutputScreen, gone: Iterable[tuple[Memory, datetime]]
 
 
 def show_traces(screen: OutputScreen, traces: Iterable[Trace]) -> None:
-    """Print what stays of memories whose text is gone."""
+    """Print what remains of memories whose text is deleted."""
     for trace in traces:
-        screen.show(f"{trace.id}  forgotten {minute(trace.at)}: {trace.reason}; its text is gone", style="dim")
+        screen.show(f"{trace.id}  forgotten {minute(trace.at)}: {trace.reason}; its text is deleted", style="dim")
 
 
 def show_agents(screen: OutputScreen, summaries: Iterable[AgentSummary]) -> None:
@@ -189,7 +189,7 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
     "archive.yaml": ("record of the archive", "records of the archive"),
     "tasks.yaml": (),  # how far background work is: nothing that an agent knows
 }
-"""What a person calls the records of the journals that are built in, besides memories: one of them, and several."""
+"""Singular and plural names of built-in record kinds other than memories."""
 
 
 def describe_others(summary: AgentSummary) -> str:

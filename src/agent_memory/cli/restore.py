@@ -38,8 +38,8 @@ async def restore(
 ) -> None:
     """Restore what was forgotten, replaced, changed or archived.
 
-    A forgotten memory comes back with the older versions that went with it; one that was replaced counts again; one
-    that was changed is what it was before. Possible for 30 days at least, unless `compact --now` ended that.
+    A forgotten memory comes back with the older versions that went with it. A replaced one counts again, and a
+    changed one gets its former values. Possible for 30 days at least, unless `compact --now` ended that.
     """
     if memory_id is None:
         if version is not None:

@@ -59,7 +59,7 @@ QUIET: Final[Any] = {
 """What every application of typer's takes, that of all commands and that of a group."""
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
 _BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
-"""Words for the command that begins something; `restore` looks like `create` and is no slip of it."""
+"""Words for the command that begins something; `restore` looks like `create` but is not a typing error."""
 _MARKUP: Final = compile_late(r"(\[[a-z#/@][^[]*?])")
 _ID_BEGIN: Final = compile_late(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
 """What an ID begins with, `mem-` given or not."""
@@ -106,7 +106,7 @@ class CommandContext(typer.Context):
             ValidationError: Stdin is not a terminal.
         """
         if not sys.stdin.isatty():
-            sentence = f"{what} needs a yes, and there is no terminal to ask on. {otherwise}"
+            sentence = f"{what} needs a yes, but the input is not a terminal. {otherwise}"
             raise ValidationError(sentence, code="usage", recovery=recovery)
 
     def confirm(
@@ -248,8 +248,7 @@ def show_none(place: CommandContext) -> None:
     """Print that no agents exist."""
     place.screen.document({"root": str(place.root), "agents": []})
     place.screen.hint(
-        f"There are no agents under {place.root} yet. "
-        "`agent-memory store TEXT` or `agent-memory ingest FILE` begins one."
+        f"No agents under {place.root} yet. `agent-memory store TEXT` or `agent-memory ingest FILE` begins one."
     )
 
 
@@ -411,7 +410,7 @@ class CommandGroup(TyperGroup):
         begins = [beginning for beginning in names if name in _BEGINNINGS and beginning in _BEGINNINGS]
         near = next(iter([*begins, *get_close_matches(name, names, 1, _ALIKE)]), None)
         hint = f" Did you mean `{ctx.command_path} {near}`?" if near else f" There are: {', '.join(names)}."
-        raise USAGE_ERROR(f"There is no command {name!r} in `{ctx.command_path}`.{hint}", ctx)
+        raise USAGE_ERROR(f"No command {name!r} in `{ctx.command_path}`.{hint}", ctx)
 
 
 class ListingGroup(CommandGroup):

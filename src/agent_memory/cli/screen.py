@@ -386,7 +386,7 @@ _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _GAP: Final = "  "
 _ID_COLUMN: Final = len("mem-000000000000")
 _NARROWEST: Final = 4
-"""Characters that a column has at least, besides those of its name."""
+"""Minimum width of a column in characters, its name excluded."""
 
 
 def select_fields(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
@@ -401,7 +401,7 @@ def select_fields(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row
     unknown = [name for name in fields if rows and name not in names]
     if unknown:
         raise ValidationError(
-            f"There is no field {unknown[0]!r}.",
+            f"No field {unknown[0]!r}.",
             code="usage",
             recovery=f"There are: {', '.join(names)}.",
         )

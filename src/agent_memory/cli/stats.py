@@ -83,7 +83,7 @@ def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
     captures = statistics.captures
     if captures.captured:
         fate = f"{captures.kept:,} kept, {captures.forgotten:,} forgotten"
-        row(screen, "captured", f"{captures.captured:,} as far as the log goes back: {fate}")
+        row(screen, "captured", f"{captures.captured:,} since the log began: {fate}")
     sizes = [f"{part} {format_size(size)}" for part, size in statistics.sizes.items()]
     row(screen, "on disk", " · ".join(sizes) or "nothing")
     _show_weeks(screen, statistics)

@@ -130,6 +130,6 @@ def _hint_retry(record: "QuarantinedRecord") -> str:
 def _sentence(backlog: "Backlog") -> str:
     since = f", the first since {minute(backlog.oldest)}" if backlog.oldest is not None else ""
     why = f"; {backlog.failed:,} failed ({', '.join(backlog.codes)})" if backlog.failed else ""
-    ended = f", of which {backlog.given_up:,} are not tried again" if backlog.given_up else ""
+    ended = f"; {backlog.given_up:,} of them are not tried again" if backlog.given_up else ""
     verb = "waits" if backlog.due == 1 else "wait"
     return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} {verb}{since}{why}{ended}"

@@ -43,7 +43,7 @@ async def summaries(
         run.screen.show(visible(f"{name} · {_describe_coverage(summary)} · {summary.id}"), style="dim")
         run.screen.show(visible(summary.content), indent=2)
     if not matching:
-        run.screen.note("There is no summary yet: twenty turns of a conversation make one.")
+        run.screen.note("No summary yet: twenty turns of a conversation make one.")
     elif len(matching) > len(shown):
         run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
 

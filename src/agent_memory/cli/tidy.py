@@ -57,8 +57,8 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
 ) -> None:  # fmt: skip
     """Show what could be archived, merged or deleted, and why; or do it, or undo it.
 
-    Nothing is done without --apply. What is archived is found no more unless the archive is searched, and comes back
-    with all its fields by --undo or `archive restore`.
+    Nothing is done without --apply. What is archived is found only in the archive. It comes back with all its fields by
+    --undo or `archive restore`.
     """
     if sum((apply, undo, runs)) > 1 or (run_id is not None and not undo) or (delete and not apply):
         raise ValidationError(
@@ -113,7 +113,7 @@ def _read(path: Path) -> Any:
         StorageError: It cannot be read.
     """
     if not path.exists():
-        raise ValidationError(f"There is no file {path}.", code="no_file", recovery=f"Check the name. {_NOTHING}")
+        raise ValidationError(f"No file {path}.", code="no_file", recovery=f"Check the name. {_NOTHING}")
     try:
         with translated(path, "read"):
             text = path.read_text(encoding="utf-8")

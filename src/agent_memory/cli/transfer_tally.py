@@ -111,7 +111,7 @@ class TransferTally:
             raise typer.Exit(FAILED)
 
     def _describe_stop(self) -> str:
-        return f"Stopped after {self._reported:,} of {len(self._labels):,}; do it again to go on."
+        return f"Stopped after {self._reported:,} of {len(self._labels):,}; repeat the command to continue."
 
     def _print_summary(self) -> None:
         note = self._screen.note
@@ -126,8 +126,8 @@ class TransferTally:
             note(f"Skipped, unknown to this version: {', '.join(self.unknown_fields)}.")
         if self.counts["lowered"]:
             note(
-                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future, what it "
-                "replaces or what is suspect counts only with --trusted. If the file is your own, say the same again "
+                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future, "
+                "replacements or conflicts counts only with --trusted. If the file is your own, say the same again "
                 "with it."
             )
         present = self.counts["present"] + self.counts["differs"]

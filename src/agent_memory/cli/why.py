@@ -31,8 +31,8 @@ async def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of a memory, an item, a document, a turn, a topic, a summary, an entity or a relation, the "
-            "beginning of one, or the name of a topic.",
+            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation), its beginning, "
+            "or the name of a topic.",
             show_default=False,
         ),
     ],

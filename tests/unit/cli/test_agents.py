@@ -58,7 +58,7 @@ def test_an_agent_that_is_a_link_out_of_the_root_is_listed(bob: Run, root: Path,
 
 
 def test_no_agents_yet_is_no_failure(cli: Run) -> None:
-    assert "no agents" in cli("agents").stderr
+    assert "No agents" in cli("agents").stderr
 
 
 def test_a_renamed_agent_knows_what_it_knew(bob: Run, root: Path) -> None:

@@ -119,8 +119,8 @@ def test_prune_shows_what_it_would_remove(bob: Run) -> None:
 
 
 def test_there_is_nothing_to_back_up_where_nobody_is(cli: Run) -> None:
-    assert "no agents" in cli("backup", "create").stderr
-    assert "no backups yet" in cli("backup").stderr
+    assert "No agents" in cli("backup", "create").stderr
+    assert "No backups yet" in cli("backup").stderr
 
 
 def backed_up(cli: Run, *arguments: str, code: int = 0) -> list[str]:

@@ -27,7 +27,7 @@ def test_a_briefing_is_shown_with_its_size(cli: Run) -> None:
 
 
 def test_briefing_without_agents_says_how_to_begin(cli: Run) -> None:
-    assert "There are no agents" in cli("briefing").stderr
+    assert "No agents" in cli("briefing").stderr
 
 
 def test_nothing_to_tell_says_so(cli: Run) -> None:

@@ -35,7 +35,7 @@ def test_listing_of_empty_root_is_of_default_agent(cli: Run, root: Path, command
     result = cli(*command, code=3 if command == ["search", "x"] else 0)
     assert result.stderr.startswith("Nothing is remembered yet (agent me). Store with: agent-memory store TEXT")
     assert not root.exists()
-    assert "no agent 'me'" in cli(*command, "--agent", "me", code=1).stderr
+    assert "No agent 'me'" in cli(*command, "--agent", "me", code=1).stderr
 
 
 def test_store_in_empty_root_begins_default_agent(cli: Run, root: Path) -> None:
@@ -53,7 +53,7 @@ def test_store_in_empty_root_begins_default_agent(cli: Run, root: Path) -> None:
 @pytest.mark.parametrize("command", [["export"], ["archive", "compact"]])
 def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=1)
-    assert "There are no agents" in result.stderr
+    assert "No agents" in result.stderr
     assert "agent-memory store TEXT" in result.stderr
     assert result.stdout == ""
     assert not root.exists()
@@ -62,9 +62,9 @@ def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Pa
 def test_the_status_of_an_empty_root_is_that_there_are_no_agents_yet(cli: Run, root: Path) -> None:
     result = cli("status")
     assert (result.stdout, result.stderr.count("\n")) == ("", 1)
-    assert result.stderr.startswith(f"There are no agents under {root} yet.")
+    assert result.stderr.startswith(f"No agents under {root} yet.")
     assert document(cli("status", "--json")) == document(cli("agents", "--json")) == {"root": str(root), "agents": []}
-    assert "no agent 'bob'" in cli("status", "--agent", "bob", code=1).stderr
+    assert "No agent 'bob'" in cli("status", "--agent", "bob", code=1).stderr
     assert not root.exists()
 
 

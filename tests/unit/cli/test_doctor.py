@@ -72,7 +72,7 @@ def test_a_finding_is_explained_and_the_exit_code_says_so(cli: Cli, bob: Path) -
     out = cli("doctor", code=1).stdout
     assert "problem  journal     1 line of memories.yaml cannot be read; all others are used.  5 bytes" in out
     assert "line 3: it does not begin with '--- '" in out
-    assert f"One finding wants your attention; `agent-memory doctor --repair --root {bob.parent}` mends it." in out
+    assert f"One finding wants your attention; `agent-memory doctor --repair --root {bob.parent}` repairs it." in out
 
 
 def test_a_program_gets_one_document(cli: Cli, bob: Path) -> None:
@@ -127,7 +127,7 @@ def test_what_is_no_copy_of_a_journal_cannot_be_salvaged(
 
 
 def test_an_unknown_agent_is_an_error(cli: Cli, bob: Path) -> None:
-    assert "There is no agent 'carol'" in cli("doctor", "--agent", "carol", code=1).stderr
+    assert "No agent 'carol'" in cli("doctor", "--agent", "carol", code=1).stderr
 
 
 def test_an_agent_whose_folder_is_a_broken_link_is_examined_all_the_same(cli: Cli, bob: Path, root: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_memory_is_encrypted_used_and_plain_again(bob: Run, root: Path) -> Non
     assert holding(root)
     told = bob("encryption", "on", "--yes", "-a", "bob")
     assert "Encrypted 1 backup." in told.stdout
-    assert "none stands in plain" in told.stdout
+    assert "none is unencrypted" in told.stdout
     assert "Not reached: exports" in told.stderr
     assert holding(root) == []
     assert "Maria likes tea." in bob("search", "tea", "-a", "bob").stdout

@@ -49,7 +49,7 @@ def test_wrong_usage_is_json_where_that_was_asked_for(bob: Run, arguments: list[
         (["list", "--trust", "huge"], "'--trust': 'huge' is not one of"),
         (["workspace", "create"], "Did you mean `agent-memory workspace init`?"),
         (["workspace", "statsu"], "Did you mean `agent-memory workspace status`?"),
-        (["agents", "foo"], "There is no command 'foo' in `agent-memory agents`. There are: "),
+        (["agents", "foo"], "No command 'foo' in `agent-memory agents`. There are: "),
         (["ingest", "--none"], "Usage: agent-memory ingest [OPTIONS] [FILE]... "),
         (["purge", "--none"], "Usage: agent-memory purge [OPTIONS] [ID]... "),
     ],
@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_written_is_named_whole(bob: Run, tmp_path: Path) 
 
 
 def test_import_of_missing_file_names_the_file(bob: Run) -> None:
-    assert "There is no file nothere." in bob("import", "nothere", code=1).stderr
+    assert "No file nothere." in bob("import", "nothere", code=1).stderr
 
 
 def test_entity_that_is_unknown_is_named(bob: Run) -> None:

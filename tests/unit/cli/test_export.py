@@ -53,7 +53,7 @@ def test_export_to_a_device_leaves_the_device(bob: Run) -> None:
 
 
 def test_export_into_a_folder_that_is_not_there_is_an_error(bob: Run, tmp_path: Path) -> None:
-    assert "there is no folder" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
+    assert "no folder" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
 
 
 def test_export_says_what_is_not_in_it(bob: Run, root: Path) -> None:
@@ -144,4 +144,4 @@ def test_import_lists_only_the_first_of_many_problems(bob: Run, tmp_path: Path) 
 
 def test_import_of_a_journal_or_of_nothing_is_an_error(bob: Run, root: Path, tmp_path: Path) -> None:
     assert "not an export" in bob("import", str(root / "bob" / "memories.yaml"), code=1).stderr
-    assert "There is no file" in bob("import", str(tmp_path / "none.yaml"), code=1).stderr
+    assert "No file" in bob("import", str(tmp_path / "none.yaml"), code=1).stderr

@@ -90,7 +90,7 @@ def test_forget_words_without_match_forgets_nothing(ann: Run) -> None:
 
 
 def test_forget_id_next_to_words_is_an_unknown_id(ann: Run) -> None:
-    assert "There is no memory" in ann("forget", "mem-00000000000a", "badge", "--yes", code=3).stderr
+    assert "No memory" in ann("forget", "mem-00000000000a", "badge", "--yes", code=3).stderr
     assert len(texts(ann)) == 3
 
 
@@ -109,7 +109,7 @@ def test_a_reason_stays_when_the_text_is_gone_and_a_file_takes_it_along(ann: Run
     (row,) = document(ann("restore", "--json"))["forgotten"]
     assert (row["id"], row["reason"]) == (gone["memory_id"], "she left")
     assert "content" not in row
-    assert "its text is gone" in ann("restore").stdout
+    assert "its text is deleted" in ann("restore").stdout
 
     for suffix in ("jsonl", "yaml"):
         file = tmp_path / f"all.{suffix}"
@@ -149,7 +149,7 @@ def test_archived_and_matching_memory_is_named_and_stays(ann: Run, cli: Run) -> 
 def test_forget_all_counts_asks_and_comes_back(ann: Run) -> None:
     refused = ann("forget", "--all", code=2)
     assert "3 memories: note 3." in refused.stderr
-    assert "there is no terminal to ask on" in refused.stderr
+    assert "the input is not a terminal" in refused.stderr
     assert len(texts(ann)) == 3
 
     said = document(ann("forget", "--all", "--yes", "--json"))
@@ -193,7 +193,7 @@ def test_forget_words_with_yes_names_reason(ann: Run, words: str, reason: str) -
 )
 def test_id_of_another_kind_hints_at_why(ann: Run, command: tuple[str, ...]) -> None:
     said = " ".join(ann(*command, code=3).stderr.split())
-    assert f"There is no memory '{command[1]}'" in said
+    assert f"No memory '{command[1]}'" in said
     assert f"`agent-memory why {command[1]}" in said
 
 

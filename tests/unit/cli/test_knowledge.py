@@ -58,8 +58,8 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path,
     (tmp_path / "network.md").write_text("# Network\n\nThe router is upstairs.\n")
     first = cli("ingest", "-a", "eve", chat, str(tmp_path / "network.md"))
     assert first.stdout.splitlines() == [
-        "chat.jsonl: 2 taken in (46 characters).",
-        "network.md: 1 taken in (34 characters).",
+        "chat.jsonl: 2 ingested (46 characters).",
+        "network.md: 1 ingested (34 characters).",
         '3 passages. Ask "digest what was ingested" for statements and pages.',
         f"In all: 3 items, 2 on no page; 1 page in {root / 'eve' / 'topics'}.",
     ]
@@ -217,10 +217,10 @@ def test_a_file_that_cannot_be_read_holds_up_no_other(cli: Run, chat: str, tmp_p
     (tmp_path / "secret.jsonl").write_text(f'{{"text": "Tea, please"}}\n{{"text": "{TOKEN}"}}')
     names = [str(tmp_path / name) for name in ("nowhere.md", "photo.png", "secret.jsonl")]
     result = cli("ingest", "-a", "eve", *names, chat, code=1)
-    assert "There is no file" in result.stderr
+    assert "No file" in result.stderr
     assert "photo.png was not taken in" in result.stderr
     assert "turn 2 of secret.jsonl is nothing but a secret" in result.stderr
-    assert "chat.jsonl: 2 taken in" in result.stdout
+    assert "chat.jsonl: 2 ingested" in result.stdout
     assert TOKEN not in result.output
 
 
@@ -229,7 +229,7 @@ def test_what_was_taken_in_is_taken_back_with_what_was_drawn_from_it(cli: Run, c
     turns = document(cli("knowledge", "resources", "-a", "eve", taken, "--json"))["resources"][0]["turns"]
     asyncio.run(draw(root, turns[0]["id"]))
     refused = cli("ingest", "-a", "eve", "--undo", chat, code=2)
-    assert "no terminal" in refused.stderr
+    assert "not a terminal" in refused.stderr
     gone = cli("ingest", "-a", "eve", "--undo", chat, "--yes").stdout
     assert gone.startswith("Forgot 1 resource, 2 turns and 3 items. 1 pinned item stayed.")
     assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["total"] == 0
@@ -613,7 +613,7 @@ def test_a_conversation_is_found_by_the_beginning_of_its_id_and_its_title(cli: R
         assert "Ada: The router is upstairs." in cli("knowledge", "resources", "-a", "eve", word).stdout
         assert "The router is upstairs." in cli("knowledge", "episodes", "-a", "eve", word).stdout
     for command in ("resources", "episodes"):
-        assert "There is no resource 'nosuch'." in cli(command, "-a", "eve", "nosuch", code=3).stderr
+        assert "No resource 'nosuch'." in cli(command, "-a", "eve", "nosuch", code=3).stderr
         several = cli(command, "-a", "eve", "res-", code=3).stderr
         assert "2 resources are called 'res-': " in several
         assert talk["id"] in several

@@ -47,7 +47,7 @@ def test_what_has_no_summary_says_when_there_will_be_one(cli: Run, tmp_path: Pat
     (tmp_path / "short.jsonl").write_text('{"speaker": "Ann", "text": "The router is upstairs."}')
     cli("ingest", "-a", "eve", str(tmp_path / "short.jsonl"))
     assert "twenty turns" in cli("knowledge", "summaries", "-a", "eve").stderr
-    assert "There is no resource 'boat'" in cli("knowledge", "summaries", "-a", "eve", "boat", code=3).stderr
+    assert "No resource 'boat'" in cli("knowledge", "summaries", "-a", "eve", "boat", code=3).stderr
 
 
 def test_a_conversation_that_is_taken_back_takes_its_summaries_along(cli: Run, talk: str) -> None:

@@ -59,7 +59,7 @@ def test_who_is_asked_reads_a_sentence(
         (tmp_path / f"{name}.md").write_text(f"The boat {name} is blue.")
         cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))
     asked = cli("ingest", "-a", "eve", "--undo", *(f"{name}.md" for name in names), given="n\n", code=1)
-    assert f"Forget {whose} turns and what was drawn from" in asked.output
+    assert f"Forget {whose} turns and what was extracted from" in asked.output
 
 
 def test_link_out_of_a_folder_is_named_and_left_out(cli: Run, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_link_out_of_a_folder_is_named_and_left_out(cli: Run, tmp_path: Path) ->
         "3 links lead out of the folder or to hidden files: more, link.txt, settings.txt. They were left out."
         in cli("ingest", "-a", "eve", str(folder)).stderr
     )
-    assert "1 taken in" in cli("ingest", "-a", "eve", str(folder / "link.txt")).stdout
+    assert "1 ingested" in cli("ingest", "-a", "eve", str(folder / "link.txt")).stdout
 
 
 def test_ingest_of_a_second_file_with_the_id_names_the_first(cli: Run, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_ingest_of_an_empty_name_takes_nothing_in(
     (tmp_path / "boat.md").write_text("The boat is blue.")
     monkeypatch.chdir(tmp_path)
     assert "FILE is empty; nothing was ingested." in cli("ingest", "-a", "eve", "boat.md", name, code=1).stderr
-    assert "There is no agent" in cli("knowledge", "resources", "-a", "eve", code=1).stderr
+    assert "No agent" in cli("knowledge", "resources", "-a", "eve", code=1).stderr
     cli("ingest", "-a", "eve", "boat.md")
     assert "nothing was changed" in cli("ingest", "-a", "eve", "--undo", "--yes", name, code=1).stderr
     assert "boat.md" in cli("knowledge", "resources", "-a", "eve").stdout
@@ -270,7 +270,7 @@ def test_removed_folder_is_named_and_pruned(cli: Run, tmp_path: Path) -> None:
     assert "1 file is missing: boat.md." in told
     assert f"Run `agent-memory ingest '{folder}' --prune -a eve` to withdraw it." in told
     assert "Withdrew boat.md" in cli("ingest", "-a", "eve", str(folder), "--prune").stdout
-    assert "There is no file" in cli("ingest", "-a", "eve", str(folder), "--prune", code=1).stderr
+    assert "No file" in cli("ingest", "-a", "eve", str(folder), "--prune", code=1).stderr
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
@@ -284,7 +284,7 @@ def test_undo_of_a_folder_withdraws_its_documents(cli: Run, tmp_path: Path, *, i
     cli("ingest", "-a", "eve", str(folder))
     if is_removed:
         shutil.rmtree(folder)
-    assert "no terminal" in cli("ingest", "-a", "eve", "--undo", str(folder), code=2).stderr
+    assert "not a terminal" in cli("ingest", "-a", "eve", "--undo", str(folder), code=2).stderr
     gone = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes").stdout
     assert gone.startswith("Forgot 3 resources")
     [left] = document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
@@ -301,7 +301,7 @@ def test_files_of_unknown_form_are_named_once(cli: Run, tmp_path: Path) -> None:
         (folder / name).write_text('{"width": 3}')
     (folder / "boat.md").write_text("The boat is blue.")
     result = cli("ingest", "-a", "eve", str(folder), code=1)
-    assert "boat.md: 1 taken in" in result.stdout
+    assert "boat.md: 1 ingested" in result.stdout
     assert "3 files are of no known form and were not ingested: a.json, b.json, c.json." in result.stderr
     assert result.stderr.count("Known are") == 1
     assert "this JSON is no chat" in cli("ingest", "-a", "eve", str(folder / "a.json"), code=1).stderr

@@ -22,7 +22,7 @@ _SHOWN: Final = 50
 _STEPS: Final = "ws_steps"
 """The table in which the history keeps how far steps are."""
 _MOST_CHARS: Final = 200
-_LOW: Final = " · may hold a stranger's words"
+_LOW: Final = " · may hold untrusted text"
 _WORDS: Final = {
     "insert": "added",
     "update": "changed",

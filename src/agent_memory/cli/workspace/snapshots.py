@@ -65,7 +65,7 @@ async def snapshot(
             f"{snapshot_info.name} · {minute(snapshot_info.made_at)} · change {snapshot_info.seq:,}{copied}"
         )
     if not listed:
-        place.screen.note("There are no snapshots yet. `agent-memory workspace snapshot NAME` makes one.")
+        place.screen.note("No snapshots yet. `agent-memory workspace snapshot NAME` makes one.")
 
 
 @command(WorkspaceOptions)

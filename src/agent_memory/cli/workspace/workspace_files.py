@@ -135,7 +135,7 @@ async def import_(
     if file.suffix != ".jsonl":
         raise ValidationError(f"{file.name} is not .jsonl; nothing was imported.", code="invalid")
     if not file.is_file():
-        raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
+        raise ValidationError(f"No file {file}.", code="no_file", recovery="Check the name.")
     with open_workspace(place) as workspace:
         rows = workspace.bring(file)
     place.screen.document({"file": str(file), "rows": rows})
