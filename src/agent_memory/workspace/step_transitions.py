@@ -81,6 +81,7 @@ class StepTransitions:
         Raises:
             RowNotFoundError: No step of this name.
             LeaseError: It cannot run now; the message says why.
+            ValidationError: No phase has such an agent.
         """
         chosen = self._choose(self.steps(transaction), step, agent)
         if chosen is None:
@@ -256,6 +257,11 @@ class StepTransitions:
 
     def _choose(self, steps: Sequence[Step], step: str | None, agent: str | None) -> Step | None:
         if step is None:
+            agents = dict.fromkeys(item.agent for phase in self.declaration.phases for item in phase.agents)
+            if agent is not None and agent not in agents:
+                raise ValidationError(
+                    f"No step is the work of {quoted(agent)}; there are {', '.join(agents)}.", code="unknown_agent"
+                )
             ready = (item for item in steps if item.status == "ready" and agent in (None, item.agent))
             return next(ready, None)
         chosen = next((item for item in steps if item.name == step), None)

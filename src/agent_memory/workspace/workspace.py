@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
-from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY, OnEvent, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
 from agent_memory.workspace.database.history import list_recent_changes
 from agent_memory.workspace.export import canonical, export, import_rows
@@ -165,11 +164,6 @@ class Workspace:
         Raises:
             ValidationError: No phase has such an agent.
         """
-        agents = dict.fromkeys(item.agent for phase in self.declaration.phases for item in phase.agents)
-        if agent is not None and agent not in agents:
-            raise ValidationError(
-                f"No step is the work of {quoted(agent)}; there are {', '.join(agents)}.", code="unknown_agent"
-            )
         worker = owner or f"{agent or 'worker'}-{os.getpid()}"
         while (claim := self.steps.claim(worker, agent=agent)) is not None:
             work = StepWork(self, claim)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import ValidationError
+from agent_memory.workspace import Toolset
 
 if TYPE_CHECKING:
     from agent_memory.workspace import Workspace
@@ -76,3 +77,5 @@ def test_a_step_that_is_left_or_not_produced_is_released(book: Workspace) -> Non
 def test_work_of_an_unknown_agent_is_refused(book: Workspace) -> None:
     with pytest.raises(ValidationError, match="there are librarian, analyst, writer, editor, binder"):
         next(book.work("analist"))
+    with pytest.raises(ValidationError, match="No step is the work of 'analist'"):
+        Toolset(book, "worker-1").call("claim_step", {"agent": "analist"})

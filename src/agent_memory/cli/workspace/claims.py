@@ -66,6 +66,8 @@ async def claim(  # noqa: PLR0913 - the options of a command
         place.screen.note("No step can run now.")
         raise typer.Exit(NOT_FOUND)
     _show(place, made)
+    if not place.screen.json:
+        place.screen.note("Only what --json prints can be given to --finish, --release, --renew, --fail.", style="dim")
 
 
 def _show(place: CommandContext, claim: Claim) -> None:

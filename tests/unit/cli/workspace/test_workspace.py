@@ -64,7 +64,9 @@ def test_the_board_shows_phases_rows_and_who_holds_what(book: Book) -> None:
 
 def test_a_driver_in_a_shell_claims_and_finishes(book: Book) -> None:
     (first, *_) = document(book("next", "--json"))["steps"]
-    claim = book("claim", first["step"], "--json").stdout
+    made = book("claim", first["step"], "--json")
+    claim = made.stdout
+    assert made.stderr == ""
     assert "must produce summary" in book("claim", "--finish", given=claim, code=1).stderr
     assert "it may be tried 1 times more" in book("claim", "--fail", "no answer", given=claim).stdout
     again = book("claim", first["step"], "--json").stdout
@@ -73,6 +75,8 @@ def test_a_driver_in_a_shell_claims_and_finishes(book: Book) -> None:
     assert "has ended" in book("claim", "--renew", given=again, code=1).stderr
     assert "Stdin has no claim." in book("claim", "--finish", given="{}", code=1).stderr
     assert book("claim", "--agent", "binder", code=3).stderr == "No step can run now.\n"
+    assert "there are librarian, analyst, " in book("claim", "--agent", "analist", code=1).stderr
+    assert "Only what --json prints" in book("claim", "--agent", "analyst").stderr
 
 
 def test_rows_are_listed_searched_and_shown_with_who_wrote_them(book: Book) -> None:
