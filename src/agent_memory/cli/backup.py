@@ -182,7 +182,8 @@ async def _restore(place: CommandContext, path: Path, agent: str | None, new: st
     if not preview.is_new:
         _tell(place, preview)
         if not yes:
-            place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
+            hint = f"Run `agent-memory backup restore {path.name} --yes`."
+            place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.", recovery=hint)
         if not _refuses_to_open(folder_of(preview.agent_id, place.root)):
             async with open_service(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
                 await service.pad.notice(Caller(SESSION_ID))

@@ -28,10 +28,13 @@ def man(
     """
     assert ctx.parent is not None
     place = folder.expanduser()
-    place.mkdir(parents=True, exist_ok=True)
     pages = list(build_pages(ctx.parent))
-    for name, page in pages:
-        (place / f"{name}.1").write_text(page, encoding="utf-8")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name, page in pages:
+            (place / f"{name}.1").write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"could not write to {place}: {error.strerror}", param_hint="--folder") from error
     typer.echo(f"{counted(len(pages), 'page')} in {place}")
 
 

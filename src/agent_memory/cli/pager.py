@@ -16,18 +16,27 @@ _LESS: Final = "FRX"
 
 
 def find_pager() -> list[str]:
-    """Return the command of the pager; empty for none, or for `cat`."""
-    words = shlex.split(os.environ.get("AGENT_MEMORY_PAGER", os.environ.get("PAGER", _USUAL)))
+    """Return the command of the pager; empty for none, for `cat`, or for one with an open quote."""
+    try:
+        words = shlex.split(os.environ.get("AGENT_MEMORY_PAGER", os.environ.get("PAGER", _USUAL)))
+    except ValueError:
+        return []
     return [] if not words or words == ["cat"] or shutil.which(words[0]) is None else words
 
 
-def show_in_pager(text: str, pager: list[str]) -> None:
-    """Show a text in a pager until it ends, also after Ctrl-C."""
+def show_in_pager(text: str, pager: list[str]) -> bool:
+    """Show a text in a pager until it ends, also after Ctrl-C.
+
+    Returns False if the pager cannot be started.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:
         content, env = text.encode("utf-8", "backslashreplace"), {"LESS": _LESS, **os.environ}
         subprocess.run(pager, input=content, env=env, check=False)  # noqa: S603 - the user's choice
+    except OSError:  # a file that is not a program
+        return False
     finally:
         if is_main:
             signal.signal(signal.SIGINT, before)
+    return True

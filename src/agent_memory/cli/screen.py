@@ -111,10 +111,9 @@ class OutputScreen:
         page, self._page = self._page, None
         text = "".join(text for stream, text in page or () if stream is sys.stdout)
         is_long = self.out is not None and text.count("\n") >= self.out.height
-        if is_long:
-            show_in_pager(text, find_pager())
+        is_shown = is_long and show_in_pager(text, find_pager())
         for stream, part in page or ():
-            if stream is sys.stderr or not is_long:
+            if stream is sys.stderr or not is_shown:
                 stream.write(part)
                 stream.flush()
 

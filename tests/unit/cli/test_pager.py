@@ -13,6 +13,8 @@ import pytest
 from agent_memory.cli.pager import find_pager
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.cli.conftest import Run
 
 _ROWS: Final = "4"
@@ -57,6 +59,12 @@ def test_list_is_not_paged(root_of_bob: str, arguments: list[str]) -> None:
     assert "paged:" not in shown
 
 
+def test_list_is_printed_if_the_pager_is_no_program(root_of_bob: str, tmp_path: Path) -> None:
+    (tmp_path / "pager").write_bytes(b"\x7fELF")
+    (tmp_path / "pager").chmod(0o700)
+    assert "mem-" in list_on_terminal(root_of_bob, pager=str(tmp_path / "pager"))
+
+
 def test_list_is_not_paged_in_a_pipe(bob: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_MEMORY_PAGER", _PAGER)
     assert "paged:" not in bob("list", "--all").stdout
@@ -69,8 +77,9 @@ def test_list_is_not_paged_in_a_pipe(bob: Run, monkeypatch: pytest.MonkeyPatch) 
         ({"AGENT_MEMORY_PAGER": ""}, []),
         ({"PAGER": "sed p"}, ["sed", "p"]),
         ({"PAGER": "no-such-program-here"}, []),
+        ({"PAGER": "less 'x"}, []),
     ],
-    ids=["cat", "empty", "PAGER", "absent"],
+    ids=["cat", "empty", "PAGER", "absent", "open quote"],
 )
 def test_pager_is_chosen_by_the_environment(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], command: list[str]

@@ -56,6 +56,12 @@ def test_shell_completes_a_command_of_a_group(shell: str, answer: str) -> None:
     assert answer in CliRunner().invoke(build(), [], prog_name="agent-memory", env=variables).stdout
 
 
+def test_manual_into_a_file_names_the_folder(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "man1").touch()
+    refused = cli("man", "--folder", str(tmp_path / "man1"), code=2)
+    assert "could not write to" in refused.stderr
+
+
 def test_manual_has_a_page_for_each_command(cli: Run, tmp_path: Path) -> None:
     cli("man", "--folder", str(tmp_path / "man1"))
     names = {path.stem for path in (tmp_path / "man1").iterdir()}
