@@ -150,7 +150,7 @@ class ForgetService:
         self._scratchpad.drop(gone)
         for memory_id in gone:
             await self._monitor.report("memory:forgotten", caller, memory_id=memory_id)
-        self._scratchpad.schedule(caller)
+        self._scratchpad.schedule(caller, is_urgent=True)
         await self._monitor.notify_watchers(gone, caller)
         similar: dict[str, Memory] = {}
         for memory in memories[:_COMPARED]:

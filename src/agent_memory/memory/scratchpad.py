@@ -230,8 +230,13 @@ class AgentScratchpad:
 
     # -- file ---------------------------------------------------------------------------------------------------------
 
-    def schedule(self, caller: Caller = NOBODY) -> None:
-        """Render the file once no change has come for a moment."""
+    def schedule(self, caller: Caller = NOBODY, *, is_urgent: bool = False) -> None:
+        """Render the file once no change has come for a moment.
+
+        Args:
+            caller: Session that changed something.
+            is_urgent: True to render at once, because the file shows what must not be shown any more.
+        """
         self._is_stale, self._changed_at = True, time.monotonic()
         loop, present = asyncio.get_running_loop(), self._renderings.items()
         # A loop that is closed ended with its task, or is a fork's parent's.
@@ -240,6 +245,8 @@ class AgentScratchpad:
             is_awaited = asyncio.Event()
             task = loop.create_task(self._render_until_fresh(caller, is_awaited))
             self._renderings[loop] = _ScheduledRendering(task, is_awaited)
+        if is_urgent:
+            self._renderings[loop].is_awaited.set()
 
     async def apply_edits(self, caller: Caller = NOBODY, *, at_once: bool = False) -> bool:
         """Apply a person's edits of the file.

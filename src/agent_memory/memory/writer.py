@@ -379,7 +379,7 @@ class Writer:
         for memory_id in moved:
             fields = {"memory_id": memory_id, "rule": (rules or {}).get(memory_id, ""), "run_id": run}
             await self._monitor.report("memory:archived", caller, **fields)
-        self._scratchpad.schedule(caller)
+        self._scratchpad.schedule(caller, is_urgent=True)
         return moved
 
     async def put_back(

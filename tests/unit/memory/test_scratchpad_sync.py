@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
 from agent_memory.memories import QdrantServerStorage
-from agent_memory.memory import MemoryService
+from agent_memory.memory import MemoryService, scratchpad
 from agent_memory.memory import scratchpad_file as saves
 from agent_memory.memory.scratchpad import MAX_EDITS, ServiceLimits
 from agent_memory.memory.scratchpad_manager import RenderLock
@@ -244,6 +244,15 @@ async def test_a_pad_that_cannot_be_written_costs_nothing_but_itself(bare: Pad, 
 async def test_many_changes_in_a_row_end_in_one_true_file(bare: Pad) -> None:
     await bare.stored(*(f"fact {number}" for number in range(20)))
     assert len(yaml.safe_load(bare.file.read_text())) == 20
+
+
+async def test_forget_renders_the_file_without_a_pause(pad: Pad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratchpad, "_RENDERING_PAUSE", 3600.0)
+    monkeypatch.setattr(scratchpad, "_LONGEST_DELAY", 3600.0)
+    await pad.service.forget(pad.tea)
+    async with asyncio.timeout(60):
+        while "Prefers tea" in pad.file.read_text():  # noqa: ASYNC110 - a task writes the file
+            await asyncio.sleep(0.01)
 
 
 def test_the_file_lies_where_the_settings_say_also_when_the_memories_are_elsewhere(tmp_path: Path) -> None:

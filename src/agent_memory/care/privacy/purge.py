@@ -246,7 +246,7 @@ class Purging:
         await self._service.pad.notice(caller)  # edits of a person are stored before it is rendered again
         await asyncio.to_thread(self._erase, purge, purged_texts, done)
         await self._service.writer.compact()  # also drops vectors of texts that no record has any more
-        self._service.pad.schedule(caller)
+        self._service.pad.schedule(caller, is_urgent=True)
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
         await asyncio.to_thread(erase_beside, self._folder, self._hiding(purge, purged_texts), done)
