@@ -39,7 +39,7 @@ async def restore(
     """Restore what was forgotten, replaced, changed or archived.
 
     A forgotten memory comes back with the older versions that went with it. A replaced one counts again, and a
-    changed one gets its former values. Possible for 30 days at least, unless `compact --now` ended that.
+    changed one gets its former values. Possible for 30 days at least, unless `archive compact --now` ended that.
     """
     if memory_id is None:
         if version is not None:
