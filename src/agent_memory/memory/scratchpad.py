@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.errors import ConflictError, StorageError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.atomic import read_signature
+from agent_memory.files.wording import counted
 from agent_memory.logs import get_logger
 from agent_memory.memory.caller import NOBODY
+from agent_memory.memory.scratchpad_file import hash_memory
 from agent_memory.memory.scratchpad_manager import find_evicted
 from agent_memory.redaction import quoted
 
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
-    from agent_memory.memory.results import Promoted
-    from agent_memory.memory.scratchpad_file import FolderLook, PadSave
+    from agent_memory.memory.results import Promoted, Updated
+    from agent_memory.memory.scratchpad_file import FolderLook, PadEdits, PadSave
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Scratchpad
@@ -67,8 +69,10 @@ class MemoryWrites(Protocol):
     async def store(self, values: Mapping[str, Any], caller: Caller) -> object:
         """Store a new memory."""
 
-    async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller) -> object:
-        """Change fields of a memory."""
+    async def update(
+        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, expect_seq: int | None = None
+    ) -> Updated:
+        """Change fields of a memory, unless its last change has another number."""
 
 
 class AgentScratchpad:
@@ -110,6 +114,7 @@ class AgentScratchpad:
         self._compactions = 0
         self._noticed: tuple[int, int, int] | None = None
         self._tried: tuple[int, int, int] | None = None
+        self._edited: dict[str, str] = {}  # checksums of memories as edits of the file left them
         self._trouble: str | None = None  # code of the reported failure to apply edits
 
     # -- entries ------------------------------------------------------------------------------------------------------
@@ -380,7 +385,9 @@ class AgentScratchpad:
         if refused:
             first, name = refused[0], await asyncio.to_thread(self._file.keep_aside, save.content)
             message = (
-                f"{len(refused)} edits of scratchpad.yaml were refused ({first.message}) The file was kept as {name}."
+                f"{counted(len(refused), 'edit')} of scratchpad.yaml {'was' if len(refused) == 1 else 'were'} refused; "
+                f"all other edits were applied. {first.message} Your file was kept as {name}: "
+                "take what you need from it and edit scratchpad.yaml again."
                 if save.problem is None
                 else f"{first.message} Your edit is kept as {name}, and the file was rendered anew."
             )
@@ -400,7 +407,7 @@ class AgentScratchpad:
             changed = {memory_id: _drop_pin(change) for memory_id, change in changed.items()}
             added = [_drop_pin(values) for values in added]
         steps: list[Callable[[], Awaitable[object]]] = [
-            *(partial(self._writes.update, memory_id, change, writer) for memory_id, change in changed.items()),
+            *(partial(self._change_by_edit, edits, memory_id, change, writer) for memory_id, change in changed.items()),
             *(partial(self._evict_by_edit, memory_id, writer) for memory_id in edits.removed),
             *(partial(self._writes.store, {**stamp, **values}, writer) for values in added),
         ]
@@ -419,6 +426,23 @@ class AgentScratchpad:
         counts = {"changed": len(edits.changed), "added": len(edits.added), "removed": len(edits.removed)}
         await self._monitor.report("memory:scratchpad_edited", caller, **counts)
         return refused
+
+    async def _change_by_edit(self, edits: PadEdits, memory_id: str, change: dict[str, Any], writer: Caller) -> Updated:
+        """Change a memory unless it was changed after the file was rendered.
+
+        Raises:
+            ConflictError: It was; nothing was changed.
+        """
+        try:
+            versions = await self._storage.history(memory_id)
+            memory, seq = (versions[-1].record, versions[-1].seq) if versions else (None, None)
+        except UnsupportedError:  # a server keeps no versions
+            memory, seq = await self._storage.get(memory_id), None
+        if memory is not None and edits.is_stale(memory) and hash_memory(memory) != self._edited.get(memory_id):
+            raise ConflictError(f"{memory_id} was changed after this file was written, so its newer text stays.")
+        updated = await self._writes.update(memory_id, change, writer, expect_seq=seq)
+        self._edited[memory_id] = hash_memory(updated.memory)
+        return updated
 
     async def _evict_by_edit(self, memory_id: str, writer: Caller) -> None:
         if writer.trust == "low":

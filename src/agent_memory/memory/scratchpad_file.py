@@ -70,11 +70,24 @@ _REDACTED_AT_ONCE: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PadEdits:
-    """Edits of a person."""
+    """Edits of a person.
+
+    Attributes:
+        changed: New values of rendered entries, by ID.
+        added: Values of new entries.
+        removed: IDs of rendered entries that are missing.
+        rendered: Beginning of each rendered entry's checksum, by ID.
+    """
 
     changed: dict[str, dict[str, Any]] = field(default_factory=dict)
     added: list[dict[str, Any]] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    rendered: dict[str, str] = field(default_factory=dict)
+
+    def is_stale(self, memory: Memory) -> bool:
+        """Return True if a memory was changed after it was rendered, otherwise than by these edits."""
+        checksum, base = hash_memory(memory), self.rendered.get(memory.id, "")
+        return not checksum.startswith(base) and checksum != _hash_item(self.changed[memory.id])
 
     def __bool__(self) -> bool:
         return bool(self.changed or self.added or self.removed)
@@ -123,7 +136,7 @@ def read_edits(text: str) -> PadEdits:
     if footer and _hash_text(text[: footer.start()]) == footer[1] and not text[footer.end() :].strip():
         return PadEdits()
     rendered = _read_index(text, footer) if footer else {}
-    edits, seen = PadEdits(), set()
+    edits, seen = PadEdits(rendered=rendered), set()
     items = parse_entries(text)
     if footer is None and items and items[-1].get("id") is not None and "stored" not in items[-1]:
         # The file is rendered without a sync. What a power cut left of a text must not replace the text.
@@ -169,6 +182,11 @@ def parse_entries(text: str) -> list[dict[str, Any]]:
 
 def _pick_editable(item: dict[str, Any]) -> dict[str, Any]:
     return {key: item[key] for key in _EDITABLE if key in item}
+
+
+def hash_memory(memory: Memory) -> str:
+    """Return the checksum of what the file shows of a memory."""
+    return _hash_item(_build_item(memory))
 
 
 def _build_item(entry: Memory) -> dict[str, Any]:

@@ -396,3 +396,44 @@ async def test_a_text_in_the_file_that_is_known_is_not_added_again_when_that_is_
     await pad.service.forget(pad.tea)
     await pad.service.settle()
     assert await pad.service.storage.count() == 0
+
+
+async def test_edit_of_stale_entry_is_refused_and_newer_text_stays(pad: Pad) -> None:
+    saved_before = pad.file.read_text()
+    await pad.service.update(pad.tea, {"content": "Prefers coffee since May"})
+    await pad.service.settle()
+    edited = saved_before.replace("Prefers tea", "Prefers green tea")
+    pad.file.write_text(edited.replace("# rendered", "- content: Works in Oslo\n# rendered"))
+    shown = await pad.service.scratchpad(pad.listener.caller)
+    assert {entry.content for entry in shown.entries} == {"Prefers coffee since May", "Works in Oslo"}
+    (copy,) = pad.file.parent.glob("scratchpad.broken-*.yaml")
+    assert "Prefers green tea" in copy.read_text()
+    (event,) = pad.listener.of("memory:degraded")
+    assert event["code"] == "conflict"
+    for part in (pad.tea, "newer text stays", "all other edits were applied", copy.name, "edit scratchpad.yaml again"):
+        assert part in event["message"]
+    assert "Prefers coffee since May" in pad.file.read_text(), "the person sees the newer text"
+
+
+async def test_edit_saved_during_an_update_does_not_overwrite_it(pad: Pad) -> None:
+    pad.edit(lambda items: items[0].update(content="Prefers green tea"))
+    await pad.service.writer.update(pad.tea, {"content": "Prefers coffee since May"}, pad.listener.caller)
+    await pad.service.settle()
+    assert await pad.contents() == {"Prefers coffee since May"}
+
+
+async def test_second_save_of_the_same_editor_is_applied(pad: Pad) -> None:
+    opened = pad.file.read_text()
+    for text in ("Prefers green tea", "Prefers black tea"):
+        pad.file.write_text(opened.replace("Prefers tea", text))
+        assert await pad.contents() == {text}
+    assert list(pad.file.parent.glob("scratchpad.broken-*.yaml")) == []
+
+
+async def test_edit_applied_before_a_crash_is_not_refused(pad: Pad) -> None:
+    edited = pad.file.read_text().replace("Prefers tea", "Prefers green tea")
+    await pad.service.update(pad.tea, {"content": "Prefers green tea"})
+    await pad.service.settle()
+    pad.file.write_text(edited)
+    assert await pad.contents() == {"Prefers green tea"}
+    assert list(pad.file.parent.glob("scratchpad.broken-*.yaml")) == []
