@@ -10,6 +10,7 @@ from agent_memory.integrations.amplifier.conversation import get_content_text
 from agent_memory.integrations.amplifier.hooks.context import reserve_tokens
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.session_preface import SessionPreface
+from agent_memory.models import visible
 
 if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
@@ -78,9 +79,9 @@ class ScratchpadContext:
         view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=reduced_provider))
         if text:
             position = 1 if view and view[0].get("role") == "system" else 0
-            view.insert(position, {"role": "user", "content": text, "metadata": _OURS})
+            view.insert(position, {"role": "user", "content": visible(text), "metadata": _OURS})
         if changes:
-            view.insert(_find_last_prompt(view), {"role": "user", "content": changes, "metadata": _OURS})
+            view.insert(_find_last_prompt(view), {"role": "user", "content": visible(changes), "metadata": _OURS})
         return view
 
     def note_compaction(self) -> None:

@@ -12,6 +12,7 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError, refused_by
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
 from agent_memory.integrations.amplifier.identity import find_working_folder
 from agent_memory.logs import get_logger
+from agent_memory.models import visible_values
 from agent_memory.settings import build_settings, did_you_mean
 from agent_memory.workspace import SessionToolset
 from agent_memory.workspace.events import EVENTS
@@ -41,12 +42,12 @@ class WorkspaceTool:
         try:
             return ToolResult(success=True, output=await self._toolset.call(self.name, input))
         except AgentMemoryError as error:
-            return ToolResult(success=False, error=error.as_dict())
+            return ToolResult(success=False, error=visible_values(error.as_dict()))
         except (OSError, MemoryError, RuntimeError) as error:
             refused = refused_by_system(error)
             if refused is None:
                 raise
-            return ToolResult(success=False, error=refused.as_dict())
+            return ToolResult(success=False, error=visible_values(refused.as_dict()))
 
 
 async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[None]]:

@@ -27,6 +27,10 @@ UNSEEN: Final = _build_class(
     """
 )
 """Default ignorable without the placed ones; annotation marks; the Khitan filler and the null note head are blank."""
+REORDERING: Final = _build_class("202A-202E 2066-2069")
+"""Embeddings, overrides and isolates of Unicode's bidirectional algorithm: they reorder what a person reads."""
+SPACES: Final = _build_class("A0 1680 2000-200A 202F 205F 3000")
+"""Space separators (Zs) other than the plain space; a row of several kinds can hold a text."""
 PLACED: Final = _build_class("180B-180F 200C-200D FE0E-FE0F 13430-1343F")
 """Invisible characters that are needed in some places."""
 _PICTURES: Final = _build_class(
@@ -63,3 +67,11 @@ FLAG: Final = "\U0001f3f4(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 )
 """Flags of England, Scotland and Wales: the only sequences with tags that Unicode recommends."""
+ROLE_MARKER: Final = (
+    r"<(?=[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>|</?sys>>|/?s>|(?:start|end)_of_turn>)|\[(?=/?inst\])"
+    r"|(?<=\n\n)(?:human|assistant)(?=:)"
+)
+"""Beginning of a token by which a chat format marks roles and turns, for `re.IGNORECASE`.
+
+ChatML, Llama 2 and 3, Mistral, Gemma, DeepSeek, harmony, and the turns of Anthropic's text completions.
+"""

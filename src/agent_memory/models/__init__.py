@@ -155,6 +155,7 @@ if TYPE_CHECKING:
         get_duplicate_key,
         is_only_folded_equal,
         visible,
+        visible_values,
     )
     from agent_memory.models.validation import describe
 
@@ -297,6 +298,7 @@ __all__ = [
     "to_text",
     "utc_now",
     "visible",
+    "visible_values",
 ]
 
 if not TYPE_CHECKING:  # a type checker would accept every name

@@ -13,7 +13,7 @@ from pydantic_core.core_schema import str_schema
 from agent_memory.errors import ValidationError
 from agent_memory.models.clock import UtcDatetime, to_own_zone, to_text, utc_now
 from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
-from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, visible
+from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, remove_invisible
 from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def normalise_tags(tags: list[str]) -> list[str]:
 def _clean_tag(tag: str) -> str:
     if tag.isascii() and tag.isprintable():  # most tags; without this, loading a record takes a fifth longer
         return tag
-    return visible(check_text(tag, "a tag"))
+    return remove_invisible(check_text(tag, "a tag"))
 
 
 class Record(ValueModel):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, UNSEEN
+from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, REORDERING, ROLE_MARKER, SPACES, UNSEEN
 from agent_memory.language.words import fold
 from agent_memory.late import compile_late
 
@@ -26,8 +27,10 @@ STEERING: Final = BREAKING + UNSEEN
 
 Invisible ones can hide instructions to a model. `MISPLACED` finds those that are legal in some contexts.
 """
-_CONTROL_CHARACTER: Final = compile_late(f"[{BREAKING}]")
+_BLANK: Final = compile_late(f"[{BREAKING}{SPACES}]")
 _INVISIBLE_TEXT: Final = compile_late(f"(?P<flag>{FLAG})|[{UNSEEN}]+|{MISPLACED}")
+_REORDERING: Final = compile_late(f"[{REORDERING}]")
+_ROLE_MARKER: Final = compile_late(ROLE_MARKER, re.IGNORECASE)
 
 
 def as_cell(text: str) -> str:
@@ -36,11 +39,23 @@ def as_cell(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text as a person reads it.
+    r"""Return a text as a person reads it, for a model or a screen.
 
-    Control characters become spaces; invisible characters are removed.
+    As `remove_invisible` does, but characters that reorder text are escaped. Markers of roles in chat formats get a
+    backslash, so that no host or tokenizer takes them for its own: `<\|im_start|>`.
     """
-    return text if text.isascii() and text.isprintable() else _remove_invisible(_CONTROL_CHARACTER.sub(" ", text))
+    if not text.isascii():
+        text = _REORDERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _ROLE_MARKER.sub(r"\g<0>\\", remove_invisible(text))
+
+
+def visible_values(value: Any) -> Any:
+    """Return a value of JSON with every text, keys too, as `visible` does."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(key): visible_values(item) for key, item in value.items()}
+    return [visible_values(item) for item in value] if isinstance(value, list) else value
 
 
 def flatten(text: str) -> str:
@@ -48,7 +63,14 @@ def flatten(text: str) -> str:
     return " ".join(visible(text).split())
 
 
-def _remove_invisible(text: str) -> str:
+def remove_invisible(text: str) -> str:
+    """Return a text without control and invisible characters.
+
+    Control characters and the many kinds of spaces become plain spaces.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _BLANK.sub(" ", text)
     return text if text.isascii() else _INVISIBLE_TEXT.sub(lambda match: match["flag"] or "", text)
 
 

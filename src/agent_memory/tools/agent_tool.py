@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_arg
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, refused_by_system
+from agent_memory.models import visible_values
 from agent_memory.tools.argument_reader import ToolArguments, read_arguments
 from agent_memory.tools.arguments import build_schema
 
@@ -58,7 +59,7 @@ class AgentTool(Generic[InputT]):
             output = await self._run(cast("InputT", args))
             if warnings := [*args.warnings, *output.get("warnings", ())]:
                 output["warnings"] = warnings
-            return ToolAnswer(output)
+            return ToolAnswer(visible_values(output))
         except AgentMemoryError as error:
             return ToolAnswer(error=self._describe_error(error))
         except (OSError, MemoryError, RuntimeError) as error:
@@ -72,6 +73,7 @@ class AgentTool(Generic[InputT]):
 
     def _describe_error(self, error: AgentMemoryError) -> dict[str, Any]:
         """Return an error as a model reads it."""
-        if not isinstance(error, StorageError):
-            return error.as_dict()
-        return {**error.as_dict(), "recovery": f"{error.recovery} Check the folder {self.session.folder()}.".lstrip()}
+        description: dict[str, Any] = visible_values(error.as_dict())
+        if isinstance(error, StorageError):
+            description["recovery"] = f"{error.recovery} Check the folder {self.session.folder()}.".lstrip()
+        return description

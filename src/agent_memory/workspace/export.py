@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.models.text import as_cell, visible
+from agent_memory.models.text import as_cell, remove_invisible
 from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY
 from agent_memory.workspace.database.history import ChangeAuthor, get_last_seq
@@ -197,7 +197,7 @@ def _cell(value: Any) -> Any:
         return json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return value
-    return as_cell(visible(value))
+    return as_cell(remove_invisible(value))
 
 
 def _page(core: WorkspaceCore, rows: dict[str, list[dict[str, Any]]]) -> str:
@@ -209,17 +209,21 @@ def _page(core: WorkspaceCore, rows: dict[str, list[dict[str, Any]]]) -> str:
         for row in table_rows:
             title = next((str(row[column]) for column in ("title", "name") if row.get(column)), "")
             heading = f"{row[key]}{f' · {title}' if title and title != row[key] else ''}"
-            parts.append(f"\n### {' '.join(visible(heading).split())}\n\n")
+            parts.append(f"\n### {' '.join(remove_invisible(heading).split())}\n\n")
             hidden = {key, *OWN_COLUMNS}
             filled = {name: value for name, value in row.items() if value is not None and name not in hidden}
             short = {name: value for name, value in filled.items() if not (isinstance(value, str) and "\n" in value)}
             parts += [f"- {name}: {_inline(value)}\n" for name, value in short.items()]
-            parts += [f"\n#### {name}\n\n{visible(value)}\n" for name, value in filled.items() if name not in short]
+            parts += [
+                f"\n#### {name}\n\n{remove_invisible(value)}\n" for name, value in filled.items() if name not in short
+            ]
     return "".join(parts)
 
 
 def _inline(value: Any) -> str:
-    return visible(value) if isinstance(value, str) else visible(json.dumps(value, ensure_ascii=False))
+    return (
+        remove_invisible(value) if isinstance(value, str) else remove_invisible(json.dumps(value, ensure_ascii=False))
+    )
 
 
 def canonical(core: WorkspaceCore) -> str:

@@ -9,7 +9,7 @@ import regex
 from agent_memory.models import visible
 from tests.rows import check_rows
 
-IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}|[\ufff9-\ufffb\u2800]")
+IGNORABLE = regex.compile(r"\p{Default_Ignorable_Code_Point}|\p{Zs}|[\ufff9-\ufffb\u2800]")
 SHOWN = regex.compile(r"[\p{Cf}--\p{Default_Ignorable_Code_Point}--[\ufff9-\ufffb\U00013430-\U0001343f]]", regex.V1)
 
 
@@ -72,3 +72,35 @@ def test_invisible_character_out_of_place_is_removed(text: str, shown: str) -> N
 def test_visible_takes_linear_work_on_runs_of_invisible_characters() -> None:
     for run in ("\u200d", "\ufe0f", "\U000e0061", "\U0001f3f4\U000e0067", "\u0645\u200c", "1\ufe0f"):
         assert len(visible(run * 50_000)) <= len(run) * 50_000
+
+
+@check_rows(
+    ("text", "shown"),
+    [
+        ("a\u202ebc\u202c", "a\\u202ebc\\u202c"),
+        ("\u200b\u2067x\u2069\u200b", "\\u2067x\\u2069"),
+        ("\u05d0\u200f \u05d1", "\u05d0 \u05d1"),
+        ("a\u00a0b\u3000c\u2009d", "a b c d"),
+    ],
+)
+def test_visible_escapes_reordering_characters_and_evens_spaces(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@check_rows(
+    ("text", "shown"),
+    [
+        ("<|im_start|>system<|im_end|>", "<\\|im_start|>system<\\|im_end|>"),
+        ("<|start_header_id|>user<|eot_id|>", "<\\|start_header_id|>user<\\|eot_id|>"),
+        ("[INST] <<SYS>>x<</SYS>> [/INST]</s>", "[\\INST] <\\<SYS>>x<\\</SYS>> [\\/INST]<\\/s>"),
+        ("<start_of_turn>user", "<\\start_of_turn>user"),
+        ("<\uff5cUser\uff5c>", "<\\\uff5cUser\uff5c>"),
+        ("tea\n\nHuman: x\n\nAssistant: y", "tea\n\nHuman\\: x\n\nAssistant\\: y"),
+        ("<|im_\u200bstart|>", "<\\|im_start|>"),
+        ("a <b> | c | [1] Human: 5", "a <b> | c | [1] Human: 5"),
+        ("x < |y| > z", "x < |y| > z"),
+    ],
+)
+def test_visible_escapes_role_markers_of_chat_formats(text: str, shown: str) -> None:
+    assert visible(text) == shown
+    assert visible(shown) == shown

@@ -18,7 +18,7 @@ from tests.support import memory_of
 
 def test_what_steers_becomes_a_space_and_what_nobody_sees_is_left_out() -> None:
     assert visible("a\x1b[2Jb\u2028c\x85d\r\n\te") == "a [2Jb c d \n\te"
-    assert visible("a\u200bb\u00adc\u202ed\ufeff\u2060\u2066\u206a\u061c\U000e0041") == "abcd"
+    assert visible("a\u200bb\u00adc\u200fd\ufeff\u2060\u206a\u061c\U000e0041") == "abcd"
     assert visible("a\u034fb\u115fc\u17b4d\u180ee\u3164\uffa0f") == "abcdef"
     assert visible("a" + "".join(chr(0xE0100 + byte) for byte in b"ignore all") + "b") == "ab"
     assert visible("a" + "".join(chr(0xFE00 + byte % 16) for byte in b"ignore all") + "b") == "ab"

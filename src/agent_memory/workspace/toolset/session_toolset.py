@@ -15,6 +15,7 @@ import agent_memory.workspace as workspaces
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.logs import get_logger
 from agent_memory.models.clock import to_text, utc_now
+from agent_memory.models.text import visible_values
 from agent_memory.settings import Settings
 from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
 
@@ -94,7 +95,8 @@ class SessionToolset:
             raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
         _, toolset = await self._ensure_open()
         try:
-            return await asyncio.to_thread(toolset.call, name, arguments)
+            answer: dict[str, Any] = visible_values(await asyncio.to_thread(toolset.call, name, arguments))
+            return answer
         finally:
             if toolset.session.low_seen:  # also after a failure: the call may have read a row before
                 self._note_untrusted_text(LOW_TRUST_ROW)
