@@ -212,6 +212,11 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
     return b"".join(iter_blocks(descriptor, start, end))
 
 
+def has_other_names(descriptor: int) -> bool:
+    """Return True if an open file has more names, by hard links."""
+    return os.fstat(descriptor).st_nlink > 1
+
+
 def is_in_place(path: Path, descriptor: int) -> bool:
     """Return True if `path` still names the open file.
 
@@ -234,11 +239,28 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 def append_lines(path: Path, content: bytes, flags: int = 0) -> None:
     """Append lines in one write, after a torn last line, and sync."""
-    with opened(path, os.O_RDWR | os.O_APPEND | flags) as descriptor:
+    descriptor = open_to_append(path, flags)
+    try:
         size = os.fstat(descriptor).st_size
         is_torn = size > 0 and read_at(descriptor, size - 1, size) != b"\n"  # a process died while writing
         write_all(descriptor, b"\n" * is_torn + content)
         sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_to_append(path: Path, flags: int = 0) -> int:
+    """Open a file like `open_private` to append to it.
+
+    A file with other names is replaced by a copy first, so that they keep its content.
+    """
+    flags |= os.O_RDWR | os.O_APPEND
+    descriptor = open_private(path, flags)
+    if not has_other_names(descriptor):
+        return descriptor
+    os.close(descriptor)
+    replace_file(path, read_file(path), durable=True)
+    return open_private(path, flags)
 
 
 def sync_file(descriptor: int) -> None:

@@ -16,6 +16,7 @@ from agent_memory.errors import BusyError, StorageError, unknown_outcome
 from agent_memory.files.atomic import (
     duplicate,
     get_signature,
+    has_other_names,
     is_full,
     is_in_place,
     iter_blocks,
@@ -226,12 +227,16 @@ class JournalFile:
             self._locks_file = not locks_keep_readers_out(folder)
 
     def begin(self) -> None:
-        """Create an empty file if there never was one.
+        """Create an empty file if there never was one; take one with other names from them.
 
         Raises:
             StorageError: It cannot be created, or it was there and is gone.
         """
-        if not self._path.exists():
+        if self._path.exists():
+            if self._path.stat().st_nlink > 1:
+                with self.held():  # replaces it by a copy
+                    pass
+        else:
             self._prepare()
             with translated(self._path, "write"):
                 os.close(self._open_file())
@@ -250,9 +255,12 @@ class JournalFile:
         self._prepare()
         seconds = self._wait if wait is None else wait
         with folder_lock(self._path.parent, seconds) as lock, translated(self._path, "write"):
-            if self.proof.is_doubtful:
-                with self._lock_file(seconds) as descriptor:
-                    self.write_anew(LockedJournal(self._path, lock, descriptor))
+            with self._lock_file(seconds) as descriptor:
+                journal = LockedJournal(self._path, lock, descriptor)
+                if not self.proof.is_doubtful and not has_other_names(descriptor):
+                    yield journal
+                    return
+                self.write_anew(journal)
             with self._lock_file(seconds) as descriptor:
                 yield LockedJournal(self._path, lock, descriptor)
 
@@ -261,9 +269,10 @@ class JournalFile:
         return file_lock(self._path, self._open_file, wait, lock_it=self._locks_file)
 
     def write_anew(self, held: LockedJournal) -> None:
-        """Replace a file whose sync failed by a copy.
+        """Replace a file by a copy.
 
-        Syncing it again would prove nothing.
+        If a sync failed, syncing it again would prove nothing. If it has other names (hard links, as those of a
+        backup by `cp -al`), an appended line would be in them, too.
         """
         size = os.fstat(held.descriptor).st_size
         content = iter_blocks(held.descriptor, 0, size)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.atomic import (
     make_private_folder,
-    open_private,
+    open_to_append,
     translated,
     try_lock,
     unlock_and_close,
@@ -428,7 +428,7 @@ class AuditLog:
             make_private_folder(self._path.parent)
             self._begun = True
         with translated(self._path, "write"):
-            descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            descriptor = open_to_append(self._path, os.O_CREAT)
             try:
                 _try_to_lock(descriptor)
                 size = os.fstat(descriptor).st_size

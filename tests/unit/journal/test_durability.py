@@ -236,3 +236,17 @@ def test_a_file_system_that_cannot_sync_folders_is_used_all_the_same(
     monkeypatch.setattr(os, "fsync", sync)
     put(Journal(path, {"memory"}), "a")
     assert len(Journal(path, {"memory"}).poll().entries) == 1
+
+
+def test_append_to_a_file_with_other_names_leaves_those_as_they_are(path: Path) -> None:
+    journal, other_journal = Journal(path, {"memory"}), Journal(path, {"memory"})
+    put(journal, "one")
+    other_journal.poll()
+    snapshot = path.with_name("snapshot.yaml")
+    snapshot.hardlink_to(path)
+    content = snapshot.read_bytes()
+    put(journal, "two")
+    append(other_journal, "three")
+    assert snapshot.read_bytes() == content
+    assert ids_in(path) == ["one", "two", "three"]
+    assert path.stat().st_nlink == 1

@@ -121,3 +121,13 @@ def test_the_latest_come_first_and_no_line_is_read_behind_the_first_that_is_olde
     assert [entry["at"] for entry in events.read_latest_audit(path, days[2])] == days[:1:-1]
     assert [entry["at"] for entry in events.read_audit(path)] == days
     assert list(events.read_latest_audit(tmp_path / "none" / "events.jsonl", days[0])) == []
+
+
+def test_append_to_a_log_with_other_names_leaves_those_as_they_are(tmp_path: Path) -> None:
+    path, snapshot = tmp_path / "events.jsonl", tmp_path / "snapshot"
+    log = AuditLog(path)
+    log.append("memory:stored", EVENT)
+    snapshot.hardlink_to(path)
+    log.append("memory:updated", EVENT)
+    assert len(lines(snapshot)) == 1
+    assert len(lines(path)) == 2
