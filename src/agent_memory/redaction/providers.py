@@ -18,6 +18,7 @@ import functools
 import json
 import re
 from importlib import resources
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.language.languages import load_patterns
@@ -71,6 +72,7 @@ _CARD_WORD: Final = re.compile(
     r"(?i)(?:\b(?:visa|amex|mastercard|kreditkarte\w*|carte|tarjeta|cart[aã]o)\b|card|カード|信用卡)[^\n\d]{0,40}$"
 )
 _CARD_DIGITS: Final = 16
+_MOST_CARD_GROUPS: Final = 5
 # Labels of other numbers of that length, of which one in ten passes Luhn's check.
 _COUNTED: Final = re.compile(
     r"(?i)\b(?:order|orders|tracking|invoice|ticket|serial|id|ids|ref|reference|timestamp|shipment|parcel|case|batch|sku|isbn"
@@ -121,6 +123,8 @@ def _find_numbers(text: str) -> Iterator[SecretFinding]:
         before = max(0, match.start() - 60)
         if _CARD_GROUPS.fullmatch(match[0]) or _CARD_WORD.search(text, before, match.start()):
             yield SecretFinding(*match.span(), "credit-card")
+        elif _is_series(match[0]):
+            continue
         elif passes_luhn(match[0].replace(" ", "").replace("-", "")):
             plain = match[0].isdigit() and (
                 len(match[0]) > _CARD_DIGITS or _COUNTED.search(text, before, match.start())
@@ -132,6 +136,13 @@ def _find_numbers(text: str) -> Iterator[SecretFinding]:
     for match in iter_digit_matches(_IBAN, text, least=2):
         if _is_iban(match[0].replace(" ", "")):
             yield SecretFinding(*match.span(), "iban")
+
+
+def _is_series(digits: str) -> bool:
+    """Return True for numbers with a constant difference: `30 31 32`."""
+    numbers = [int(number) for number in re.split("[ -]", digits)]
+    differences = {later - earlier for earlier, later in pairwise(numbers)}
+    return len(numbers) > _MOST_CARD_GROUPS and len(differences) == 1 and differences != {0}
 
 
 def _find_card_end(digits: str) -> int | None:

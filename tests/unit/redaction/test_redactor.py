@@ -293,6 +293,11 @@ def key_block(kind: str = "RSA ", *, lines: int = 4) -> str:
     return joined("-----BEGIN ", kind, "PRIVATE", " KEY-----\n", body, "\n-----END ", kind, "PRIVATE", " KEY-----")
 
 
+@check_rows("text", [" ".join(map(str, range(start, start + 20, step))) for start in range(3, 90) for step in (1, 2)])
+def test_redact_counted_numbers_is_not_a_card(text: str) -> None:
+    assert "credit-card" not in REDACTOR.redact(text).kinds
+
+
 @check_rows("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
 def test_a_private_key_goes_with_every_line_of_it(kind: str) -> None:
     redaction = REDACTOR.redact(f"deploy key:\n{key_block(kind)}\nbelongs in /etc/mirror")
