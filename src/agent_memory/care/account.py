@@ -47,7 +47,7 @@ _PAGES: Final[dict[str, tuple[str, str]]] = {
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FIRST: Final = ("content", "body", "name", "description", "title")
 """Fields that are shown as text; all others follow, a line each."""
-NOT_LOOKED_INTO: Final = (
+NOT_SEARCHED: Final = (
     "backups in `_backups/`, which have what there was when they were made",
     "workspaces, the tables that agents share (`agent-memory workspace export`)",
     "transcripts of the host, and what a model or a provider of one was shown",
@@ -137,9 +137,9 @@ def _readme(
     ]
     if account.names:
         lines.append(
-            "Looked for as words of their own, in capital and small letters: "
-            f"{', '.join(map(_quote_inline, account.names))}. Texts that speak of the same one by other words, such as "
-            '"she" or a misspelt name, are not found. What is here may name others, too.\n'
+            f"Searched for these whole words, in any case: {', '.join(map(_quote_inline, account.names))}. Texts that "
+            'use other words for the same person, such as "she" or a misspelled name, are not found. These texts can '
+            "also name other people.\n"
         )
     if not account.by_kind and not files:
         lines += ["Nothing was found.", ""]
@@ -165,13 +165,14 @@ def _readme(
 
 
 _ENDING: Final = (
-    "## Not looked into",
+    "## Not searched",
     "",
-    *(f"- {place}" for place in NOT_LOOKED_INTO),
+    *(f"- {place}" for place in NOT_SEARCHED),
     "",
-    "## To have something gone",
+    "## How to remove something",
     "",
-    "`agent-memory forget ID` has it found no more; `agent-memory purge ID` takes it out of every file, backups too.",
+    "`agent-memory forget ID` hides a record from every search.",
+    "`agent-memory purge ID` deletes its text from every file, backups included.",
     "",
 )
 

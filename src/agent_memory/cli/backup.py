@@ -135,7 +135,7 @@ async def verify(place: CommandContext, files: Files) -> None:
 async def restore(
     place: CommandContext, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
 ) -> None:
-    """Restore an agent from a backup, after a backup of now."""
+    """Restore an agent from a backup; back up the present state first."""
     agent = get_parameter(place, "agent")  # the environment names none: a backup names its agent
     if agent is not None and new is not None:
         raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
@@ -144,10 +144,10 @@ async def restore(
     await _restore(place, _resolve_path(place, file), agent, new, yes=yes)
 
 
-async def restore_newest(place: CommandContext, agent: str) -> None:
+async def restore_newest(place: CommandContext, agent: str, *, yes: bool) -> None:
     """Restore the newest backup of an agent.
 
-    Asks first, unless a journal of the agent is missing.
+    Asks first, unless `yes` is given or a journal of the agent is missing.
 
     Raises:
         ValidationError: No usable backup of it exists.
@@ -160,7 +160,7 @@ async def restore_newest(place: CommandContext, agent: str) -> None:
         raise ValidationError(
             f"no backup of {agent!r}", code="no_backup", recovery=reset if lacks_journal(folder) else create
         )
-    await _restore(place, newest.path, folder.agent_id, None, yes=lacks_journal(folder))
+    await _restore(place, newest.path, folder.agent_id, None, yes=yes or lacks_journal(folder))
 
 
 def lacks_journal(folder: AgentFolder) -> bool:
@@ -185,7 +185,9 @@ async def _restore(place: CommandContext, path: Path, agent: str | None, new: st
             hint = f"Run `agent-memory backup restore {path.name} --yes`."
             place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.", recovery=hint)
         if not _refuses_to_open(folder_of(preview.agent_id, place.root)):
-            async with open_service(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
+            async with open_service(
+                preview.agent_id, place.root
+            ) as service:  # edits by hand are in the backup of the present state
                 await service.pad.notice(Caller(SESSION_ID))
     done = await asyncio.to_thread(lambda: restore_backup(path, place.root, agent=agent, new=new))
     await _tell_service(place, path, done)
@@ -198,16 +200,14 @@ def _tell(place: CommandContext, preview: RestorePreview) -> None:
         f"{preview.agent_id} would be restored to {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
     )
     if preview.back:
-        were = (
-            "that is not there now, forgotten most likely, comes"
-            if preview.back == 1
-            else ("that are not there now, forgotten most likely, come")
+        are = "is" if preview.back == 1 else "are"
+        place.screen.note(
+            f"{counted(preview.back, *_MEMORIES)} that {are} missing now, most likely forgotten, {are} restored."
         )
-        place.screen.note(f"{counted(preview.back, *_MEMORIES)} {were} back.")
     if preview.gone:
-        since = "goes: it was" if preview.gone == 1 else "go: they were"
+        since = "is deleted: it was" if preview.gone == 1 else "are deleted: they were"
         place.screen.note(f"{counted(preview.gone, *_MEMORIES)} {since} stored later.")
-    place.screen.note("A backup of now is made first.")
+    place.screen.note("The present state is backed up first.")
 
 
 def _report(place: CommandContext, preview: RestorePreview, done: "RestoredBackup") -> None:

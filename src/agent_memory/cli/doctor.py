@@ -162,11 +162,11 @@ def _figures(agent: AgentReport) -> tuple[str, str]:
 def _conclude(screen: OutputScreen, report: HomeReport) -> None:
     open_ones = [finding for _, finding in report.every if finding.severity >= Severity.WARNING]
     if not open_ones:
-        screen.show("Nothing wants your attention.", style="green")
+        screen.show("Nothing needs your attention.", style="green")
         return
     repairable = [finding for finding in open_ones if finding.is_repairable]
     many = len(open_ones) > 1
-    words = f"{len(open_ones)} findings want your attention" if many else "One finding wants your attention"
+    words = f"{len(open_ones)} findings need your attention" if many else "One finding needs your attention"
     if repairable:
         what = "all" if len(repairable) == len(open_ones) else str(len(repairable))
         words += f"; `agent-memory doctor --repair` repairs {what if many else 'it'}"
@@ -232,6 +232,6 @@ def _salvage(screen: OutputScreen, home: Path, agent: str | None, file: str) -> 
         screen.raw(encode(memory, "jsonl"))
         count += 1
     screen.hint(
-        f"{counted(count, 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
-        + (f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}" if screen.out else "")
+        f"{counted(count, 'memory', 'memories')} of {path.name} missing in the journal of {folder.agent_id}. "
+        + (f"To import: … | agent-memory import --trusted - -a {folder.agent_id}" if screen.out else "")
     )

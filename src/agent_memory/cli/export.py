@@ -160,11 +160,11 @@ async def _export_account(run: AgentContext, path: Path, about: str | None) -> N
     run.screen.document({**document, "lines_of_other_files": account.lines})
     total = counted(account.by_kind.total(), "record")
     if account.names:
-        run.screen.note(f"Looked for: {', '.join(account.names)}.", style="")
+        run.screen.note(f"Searched for: {', '.join(account.names)}.", style="")
     if not account.by_kind and not account.lines:
-        run.screen.note("Nothing was found; the archive says so.")
+        run.screen.note("Nothing was found. The file contains only a README.md that says so.")
     more = f", {account.gone} of them forgotten and still in the files," if account.gone else ""
-    run.screen.show(f"Wrote {total}{more} to {path}. Begin with its README.md, which says what was not looked into.")
+    run.screen.show(f"Wrote {total}{more} to {path}. Read its README.md first: it lists what was not searched.")
 
 
 def _write_account(folder: "AgentFolder", path: Path, about: str | None) -> "AccountSummary":

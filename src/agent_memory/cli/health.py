@@ -97,7 +97,7 @@ def _check_files(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
     sentence, advice = "Every file was read, and is as it should be.", ""
     if bad:
         gravest = max(bad, key=lambda check: check.severity)
-        sentence = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
+        sentence = f"{counted(len(bad), 'finding needs', 'findings need')} attention: {gravest.sentence}"
         advice = "`agent-memory doctor` says what to do."
     check = Check("doctor", report.severity.level, sentence, advice, len(bad), "findings")
     return AgentHealth(health.agent_id, health.folder, by_gravity([*health.checks, check]))

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import in_archive, restore_archived
-from agent_memory.cli.options import complete_id, resolve_ids
+from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.render import show_forgotten, show_traces
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnsupportedError
@@ -27,19 +27,20 @@ async def restore(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="Memory, or agent to restore from its newest backup; lists forgotten memories without.",
+            help="A memory, or an agent to restore from its newest backup. Without it: list forgotten memories.",
             autocompletion=complete_id,
         ),
     ] = None,
     *,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="SEQ", help="Make it what it was then, by `history`.")
+        int | None, typer.Option("--version", metavar="SEQ", help="Restore this version; `history` lists them.")
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Restore what was forgotten, replaced, changed or archived.
 
-    A forgotten memory comes back with the older versions that went with it. A replaced one counts again, and a
-    changed one gets its former values. Possible for 30 days at least, unless `archive compact --now` ended that.
+    A forgotten memory returns with its older versions. A replaced one is valid again, next to its replacement. A
+    changed one gets its former values. This works for at least 30 days, unless `archive compact --now` was run.
     """
     if memory_id is None:
         if version is not None:
@@ -50,7 +51,7 @@ async def restore(
         await restore_archived(run, [memory_id])
         return
     (memory_id,) = await resolve_ids(run.service, [memory_id], forgotten=True)
-    if version is None:
+    if version is None and not yes:
         await _confirm_older(run, memory_id)
     done = await run.service.history.restore(memory_id, run.caller, seq=version)
     ids = [memory.id for memory in done.memories]
@@ -86,10 +87,10 @@ async def _confirm_older(run: AgentContext, memory_id: str) -> None:
     if older is None or older.record is None:
         return
     now = (await run.service.get(memory_id)).content
-    run.screen.note(f"{memory_id} is there. Going back further would change its text.")
+    run.screen.note(f"{memory_id} was not forgotten. An older version would change its text.")
     run.screen.note(f"Now: {now}")
     run.screen.note(f"Then: {older.record.content}")
-    question = f"Make it what it was then (version {older.seq})?"
+    question = f"Restore version {older.seq}?"
     run.confirm(question, "Nothing was changed.", recovery=f"Add --version {older.seq}.")
 
 

@@ -313,7 +313,7 @@ class RestoreCommand(AgentCommand):
     async def _run(self, ctx: Any) -> None:
         name = ctx.params.get("memory_id")
         if name is not None and _names_agent(name, ctx.root):
-            await import_module("agent_memory.cli.backup").restore_newest(ctx, name)
+            await import_module("agent_memory.cli.backup").restore_newest(ctx, name, yes=ctx.params["yes"])
         else:
             await super()._run(ctx)
 

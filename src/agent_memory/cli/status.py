@@ -109,13 +109,13 @@ def _describe_use(use: ModelUse) -> str:
 
 
 def _describe_yes(use: ModelUse, estimate: ModelEstimate, agent_id: str) -> str:
-    """Describe the estimate of a model, and the yes."""
+    """Describe the estimate of a model, and the permission."""
     proposal = get_model_proposal(agent_id)
     if use.is_agreed:
-        return f"you said yes; `agent-memory accept {proposal} --undo` takes it back"
+        return f"allowed by you; `agent-memory accept {proposal} --undo` ends that"
     tokens = estimate.prompt_tokens + estimate.answer_tokens
     due = f"{counted(estimate.passages, 'passage')} would take about {counted(tokens, 'token')}"
-    return f"no yes was given; {due}; `agent-memory accept {proposal}` allows it"
+    return f"not allowed yet; {due}; `agent-memory accept {proposal}` allows it"
 
 
 def _describe(record: "QuarantinedRecord") -> str:

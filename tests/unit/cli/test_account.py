@@ -94,7 +94,7 @@ def test_a_name_of_which_nothing_is_held_gives_an_archive_that_says_so(bob: Run,
     found = contents(file)
     assert set(found) == {"README.md", "records.jsonl"}
     assert "Nothing was found." in found["README.md"]
-    assert "Not looked into" in found["README.md"]
+    assert "Not searched" in found["README.md"]
 
 
 def test_what_a_memory_says_is_no_link_no_picture_and_no_heading(bob: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from tests.unit.cli.conftest import B, document
@@ -26,8 +27,8 @@ def test_a_backup_is_made_read_and_brought_back(bob: Run) -> None:
     bob("forget", B, "--yes", "-a", "bob")
     bob("store", "Stored later.", "-a", "bob")
     told = bob("backup", "restore", file, "--yes")
-    assert "1 memory that is not there now, forgotten most likely, comes back." in told.stderr
-    assert "1 memory goes: it was stored later." in told.stderr
+    assert "1 memory that is missing now, most likely forgotten, is restored." in told.stderr
+    assert "1 memory is deleted: it was stored later." in told.stderr
     assert "To undo that: agent-memory backup restore bob-" in told.stdout
     assert "Maria likes tea." in bob("list", "-a", "bob").stdout
     assert "Stored later." not in bob("list", "-a", "bob").stdout
@@ -172,3 +173,18 @@ def test_restore_without_backup_suggests_reset_only_for_missing_journal(bob: Run
     assert "reset" not in intact
     (root / "bob" / "memories.yaml").unlink()
     assert "run agent-memory agents reset bob" in bob("restore", "bob", code=1).stderr
+
+
+def test_restore_of_an_agent_with_yes_does_not_ask(bob: Run) -> None:
+    made(bob)
+    bob("store", "Stored later.", "-a", "bob")
+    assert "bob is restored to" in bob("restore", "bob", "--yes").stdout
+    assert "Stored later." not in bob("list", "-a", "bob").stdout
+
+
+def test_copy_skips_a_pipe_in_place_of_vectors(bob: Run, root: Path) -> None:
+    (root / "bob" / "embeddings.sqlite3").unlink(missing_ok=True)
+    os.mkfifo(root / "bob" / "embeddings.sqlite3")
+    bob("agents", "copy", "bob", "eve")
+    assert not (root / "eve" / "embeddings.sqlite3").is_fifo()
+    assert "Maria likes tea." in bob("list", "-a", "eve").stdout

@@ -51,7 +51,7 @@ def _damage(bob: Path) -> None:
 def test_all_is_well(cli: Cli, bob: Path) -> None:
     out = cli("doctor").stdout
     assert "bob  healthy · 1 memory" in out
-    assert "Nothing wants your attention." in out
+    assert "Nothing needs your attention." in out
 
 
 def test_a_home_that_does_not_exist_is_well(cli: Cli, root: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_finding_is_explained_and_the_exit_code_says_so(cli: Cli, bob: Path) -
     out = cli("doctor", code=1).stdout
     assert "problem  journal     1 line of memories.yaml cannot be read; all others are used.  5 bytes" in out
     assert "line 3: it does not begin with '--- '" in out
-    assert f"One finding wants your attention; `agent-memory doctor --repair --root {bob.parent}` repairs it." in out
+    assert f"One finding needs your attention; `agent-memory doctor --repair --root {bob.parent}` repairs it." in out
 
 
 def test_a_program_gets_one_document(cli: Cli, bob: Path) -> None:

@@ -44,7 +44,7 @@ from agent_memory.files.atomic import (
     translated,
     write_all,
 )
-from agent_memory.files.entries import locks_keep_readers_out
+from agent_memory.files.entries import get_path_type, locks_keep_readers_out
 from agent_memory.files.exchange import open_staging, settle_files
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock
@@ -388,7 +388,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
 
 def _copy_vectors(source: Path, target: Path) -> None:
     """Copy readable vectors; missing ones are computed again."""
-    if not source.exists() or source.is_symlink():
+    if get_path_type(source) != "file":  # SQLite waits for a writer of a FIFO
         return
     import sqlite3  # rarely needed
 

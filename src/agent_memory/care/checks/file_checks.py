@@ -58,7 +58,7 @@ def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
     if is_encrypted(case.folder.path) and get_path_type(path) == "missing":
         return  # it is shown to the agent, and in no file
     if get_path_type(path, follow=True) == "missing":
-        yield Concern("scratchpad_none", "There is no scratchpad.yaml yet; the next session renders it.")
+        yield Concern("scratchpad_none", "There is no scratchpad.yaml yet; the next session that may write renders it.")
         return
     code, sentence, advice_broken = _compare_pad(case)
     yield Concern(code, sentence, advice_broken, get_disk_size(path))
@@ -67,23 +67,25 @@ def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
 def _compare_pad(case: JournalCase) -> tuple[str, str, str]:
     """Return code, sentence and advice about a scratchpad file; takes no lock."""
     path = case.folder.scratchpad
-    mend = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
+    repair = (
+        "Correct it, or run --repair: it moves the file aside and renders a new one. A session that may write does so."
+    )
     try:
         text = read_regular(path).decode("utf-8", "surrogateescape")
         if read_edits(text):
-            edited = "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over."
+            edited = "scratchpad.yaml was edited by hand; the next session that may write applies the edits."
             return "scratchpad_edited", edited, ""
     except ValidationError as error:
-        return "scratchpad_broken", error.message, mend
+        return "scratchpad_broken", error.message, repair
     except OSError as error:
-        return "scratchpad_broken", f"{path.name} cannot be read: {error}.", mend
+        return "scratchpad_broken", f"{path.name} cannot be read: {error}.", repair
     shown = len(parse_entries(text))
     entries = counted(shown, "entry", "entries")
     # A session may have other limits than ours: a full pad is compared with as many entries as it has.
     limits = case.settings.max_scratchpad_entries, max(1, shown)
     if text in set(map(case.render_scratchpad, limits)) or (not shown and not case.survey.count):
         return "scratchpad", f"{entries}, as the journal has them.", ""
-    stale = f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew."
+    stale = f"scratchpad.yaml, {entries}, differs from the journal; the next session that may write renders it again."
     return "scratchpad_stale", stale, ""
 
 

@@ -36,7 +36,7 @@ _WARNINGS: Final = frozenset({"rejected_unusable", "purges_unusable"})
 """Problems for the doctor; memories are still found and stored."""
 _AS_INSTALLED: Final = frozenset({"no_embedder", "reports"})
 """Codes of troubles that belong to the installation, which cause no warning."""
-_FINE: Final = {"files": "Private to this user, and writable.", "edits": "No edit of a person is kept aside."}
+_FINE: Final = {"files": "Private to this user, and writable.", "edits": "No edit of scratchpad.yaml was refused."}
 _BACK_UP: Final = "`agent-memory backup create` makes one."
 _QUANTILE: Final = 0.95
 _HOUR: Final = timedelta(hours=1)
@@ -135,7 +135,7 @@ def check_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
             "journal",
             CRITICAL,
             f"{counted(problems, 'line or memory', 'lines or memories')} cannot be read; all others are used.",
-            "`agent-memory doctor` explains them, `agent-memory doctor --repair` mends what can be mended.",
+            "`agent-memory doctor` explains them, `agent-memory doctor --repair` repairs what it can.",
             problems,
             "problems",
         )
@@ -145,7 +145,7 @@ def check_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
 
 def report_unreadable(message: str, recovery: str) -> Check:
     """Return the check of memories that cannot be read at all."""
-    return Check("journal", CRITICAL, message, recovery or "`agent-memory doctor` tells more.")
+    return Check("journal", CRITICAL, message, recovery or "`agent-memory doctor` reports more.")
 
 
 def check_backup(newest: datetime | None, settings: HealthSettings, now: datetime) -> Check:
@@ -185,7 +185,7 @@ def check_search(troubles: Iterable[Trouble]) -> Check:
     """Check that searches use meaning if an embedder is set."""
     relevant = [trouble for trouble in troubles if trouble.component in {"embedder", "engine"}]
     if not relevant:
-        return Check("search", OK, "Searches go by words, and by meaning where an embedder is set.")
+        return Check("search", OK, "Searches use words, and meaning if an embedder is set.")
     relevant.sort(key=lambda trouble: trouble.code in _AS_INSTALLED)
     level = OK if relevant[0].code in _AS_INSTALLED else WARNING
     return Check("search", level, relevant[0].message, relevant[0].recovery)
@@ -291,7 +291,7 @@ def check_audit(folder: AgentFolder, memories: int | None, settings: HealthSetti
         return check_activity(entries, memories, settings, now)
     except OSError as error:
         sentence = f"The log of changes cannot be read: {error.strerror or error}."
-        return Check("activity", UNKNOWN, sentence, "`agent-memory doctor` tells more.")
+        return Check("activity", UNKNOWN, sentence, "`agent-memory doctor` reports more.")
 
 
 def check_activity(
