@@ -16,6 +16,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compact": "archive compact",
     "decrypt": "encryption off",
     "encrypt": "encryption on",
+    "entities": "knowledge entities",
     "entity": "knowledge entity",
     "episodes": "knowledge episodes",
     "health": "agents health",
@@ -31,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "summaries": "knowledge summaries",
     "tidy": "archive tidy",
     "topic": "knowledge topic",
+    "topics": "knowledge topics",
     "unpin": "pin --remove",
 }
 """Present commands by earlier ones; a notice on stderr names the present one."""

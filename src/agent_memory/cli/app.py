@@ -81,9 +81,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "Knowledge": {
         "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),
-        "topics": CommandEntry("topics", "List topics, and how many items are on no page."),
-        "entities": CommandEntry("entities", "List people and things, those that most texts name first."),
-        "knowledge": CommandEntry("rebuild", "Show documents, conversations, one topic or entity; rebuild.", None),
+        "knowledge": CommandEntry("rebuild", "Show documents, conversations, topics and entities; rebuild.", None),
     },
     "Workspace": {
         "workspace": CommandEntry("workspace", "Share tables among agents that work in turns.", None),
@@ -95,6 +93,11 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "Privacy": {
         "consent": CommandEntry("consent_limits", "Show or limit what may be stored.", PlaceCommand),
+        "account": CommandEntry(
+            "security_review",
+            "Show what is stored where, who can read it, and what leaves the machine.",
+            function="account",
+        ),
         "purge": CommandEntry("purge", "Delete records from all files and backups; list purges."),
         "encryption": CommandEntry("encryption", "Encrypt the files of an agent, decrypt them, change the key.", None),
     },
@@ -141,7 +144,9 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "resources": CommandEntry("knowledge", "List documents and conversations, the newest first; or show one."),
         "episodes": CommandEntry("entities", "List what was said, the newest first; or one conversation in its order."),
         "summaries": CommandEntry("summaries", "List summaries of conversations, the newest first; or those of one."),
+        "topics": CommandEntry("topics", "List topics, and how many items are on no page."),
         "topic": CommandEntry("topics", "Show the page of a topic, or declare one."),
+        "entities": CommandEntry("entities", "List people and things, those that most texts name first."),
         "entity": CommandEntry("entities", "Show one entity and its facts in the order of time."),
     },
 }

@@ -1,4 +1,4 @@
-"""`agent-memory entities`, `knowledge entity` and `knowledge episodes`."""
+"""`agent-memory knowledge entities`, `knowledge entity` and `knowledge episodes`."""
 
 import shlex
 from dataclasses import asdict

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.care.account_page import describe_purge
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
@@ -164,19 +165,10 @@ async def _list(run: AgentContext, purging: "Purging") -> None:
     for receipt in await purging.finish(run.caller):
         run.screen.note(f"Finished a purge that was interrupted: {counted(len(receipt.records['ids']), 'record')}.")
     purges = await asyncio.to_thread(purging.list.purges)
-    rows: list[dict[str, Any]] = [
-        {"purge_id": entry.id, "at": entry.at, "records": len(entry.ids), "state": _state(entry.receipt)}
-        for entry in purges
-    ]
+    rows = [describe_purge(purge) for purge in purges]
     run.screen.rows({"agent_id": run.service.agent_id, "purges": rows}, "purges", _COLUMNS)
     for row in rows:
         moment = minute(datetime.fromisoformat(row["at"]))
         run.screen.show(f"{moment}  {counted(row['records'], 'record')}, {row['state']}")
     if not rows:
         run.screen.note("Nothing has been purged yet.")
-
-
-def _state(receipt: Any) -> str:
-    if receipt is None:
-        return "unfinished"
-    return "not all of it is gone" if receipt.get("found") or receipt.get("failed") else "gone"

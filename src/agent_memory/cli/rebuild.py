@@ -43,7 +43,7 @@ async def rebuild(run: AgentContext) -> None:
     )
 
 
-_HELP: Final = "Show documents, conversations, one topic or entity; rebuild."
+_HELP: Final = "Show documents, conversations, topics and entities; rebuild."
 knowledge = typer.Typer(cls=CommandGroup, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
 knowledge.command("rebuild", cls=AgentCommand)(rebuild)
 

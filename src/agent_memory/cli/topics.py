@@ -1,4 +1,4 @@
-"""`agent-memory topics` and `knowledge topic`."""
+"""`agent-memory knowledge topics` and `knowledge topic`."""
 
 import asyncio
 import re
@@ -103,7 +103,7 @@ def _build_ambiguous(name: str, topics: list[Topic]) -> UnknownIdError:
     return UnknownIdError(
         f"{len(topics)} pages are called {quoted(name)}: {names}{' …' if len(topics) > _NAMED else ''}.",
         code="ambiguous_id",
-        recovery="Run `agent-memory knowledge topic NAME` with one of them; `agent-memory topics` describes them.",
+        recovery="Run `agent-memory knowledge topic NAME` with one of them; `knowledge topics` describes them.",
     )
 
 

@@ -351,14 +351,20 @@ def _read_policy(block: object, source: str, places: Mapping[str, str]) -> Conse
 def read_overrides(folder: Path | None) -> dict[str, dict[str, Any]]:
     """Return the limits in the host's settings files, by module."""
     blocks: dict[str, dict[str, Any]] = {}
-    for _, settings, _ in _iter_host_settings(folder, b"overrides"):
+    for module, config, _ in iter_overrides(folder):
+        blocks[module] = {**blocks.get(module, {}), **limits_in(config)}
+    return blocks
+
+
+def iter_overrides(folder: Path | None) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield module, configuration and file of each override of ours in the host's settings files."""
+    for path, settings, _ in _iter_host_settings(folder, b"overrides"):
         overrides = settings.get("overrides")
         for module in MODULES:
             entry = overrides.get(module) if isinstance(overrides, dict) else None
             config = entry.get("config") if isinstance(entry, dict) else None
             if isinstance(config, dict):
-                blocks[module] = {**blocks.get(module, {}), **limits_in(config)}
-    return blocks
+                yield module, config, show_path(path)
 
 
 def read_module_rules(blocks: Mapping[str, Mapping[str, Any]], folder: Path | None) -> tuple[ConsentRule, ...]:

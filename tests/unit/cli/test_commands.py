@@ -426,7 +426,7 @@ def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Run, root: Pa
     assert "Secrets were removed from an edit" in bob("list").stderr
     assert bob("list").stderr == ""
     pad.write_text(pad.read_text().replace("\n- id", "\n- content: 5\n- id", 1))
-    assert "were refused" in bob("list").stderr
+    assert "was refused" in bob("list").stderr
 
 
 def test_an_end_that_has_passed_is_refused(bob: Run) -> None:

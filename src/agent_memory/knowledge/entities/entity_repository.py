@@ -218,7 +218,7 @@ class EntityReader:
                 if roots
                 else f"No entity is called {quoted(name)}.{_suggest_name(view.by_id.values(), name)}",
                 code="ambiguous_entity" if roots else "unknown_entity",
-                recovery="`agent-memory entities` lists those there are; ids begin with ent-.",
+                recovery="`agent-memory knowledge entities` lists those there are; ids begin with ent-.",
             )
         (entity,) = roots.values()
         return self._build_merged(view, entity, await self._count_sources(view))
