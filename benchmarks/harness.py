@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -287,6 +288,13 @@ def seal_by_hand() -> Iterator[None]:
         yield
     finally:
         memory_storage.start_child = start
+
+
+@contextlib.contextmanager
+def open_scratch() -> Iterator[Path]:
+    """Open a temporary folder into which no child process seals."""
+    with tempfile.TemporaryDirectory() as folder, seal_by_hand():
+        yield Path(folder)
 
 
 # -- processes --------------------------------------------------------------------------------------------------------

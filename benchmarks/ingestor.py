@@ -41,7 +41,7 @@ from agent_memory.ingestion import (
 )
 from agent_memory.settings import ServiceSettings
 from benchmarks.harness import await_calls, build_parser, get_percentile
-from benchmarks.ingestion.benchmark import turns_of
+from benchmarks.ingestion import turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -16,10 +16,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
@@ -42,10 +40,11 @@ from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, Entity, sees
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.segment_builder import seal_up
-from benchmarks.harness import build_parser, print_report, seal_by_hand
+from benchmarks.harness import build_parser, open_scratch, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
 
@@ -325,8 +324,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--turns", type=int, default=12, help="of each group's talk")
     chosen = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, seal_by_hand():
-        report = asyncio.run(measure(Path(folder), chosen.queries, chosen.turns, chosen.embedder, chosen.seed))
+    with open_scratch() as folder:
+        report = asyncio.run(measure(folder, chosen.queries, chosen.turns, chosen.embedder, chosen.seed))
     figures = {"asked": report.asked, "told": report.told, "cross": report.cross}
     print_report(figures, shown(report), as_json=chosen.json)
     return bool(report.cross)

@@ -32,7 +32,7 @@ from agent_memory.lifecycle import MemoryEntry, MemoryEntryType, MemoryStore, Me
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
 from benchmarks.harness import await_calls, build_parser, get_percentile, print_report
-from benchmarks.latency.data import OBJECTS, SUBJECTS
+from benchmarks.scale.figures import OBJECTS, SUBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from benchmarks.drift.grade import tokens
 from benchmarks.drift.product import shown_text
-from benchmarks.harness import ManualClock, build_parser, open_embedder, print_report, store_items
+from benchmarks.harness import ManualClock, build_parser, open_embedder, open_scratch, print_report, store_items
 from benchmarks.retrieval.data import QuestionGroup, load_jsonl, load_locomo
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def joined(group: QuestionGroup) -> tuple[QuestionGroup, Answers]:
 
 async def _measured(groups: Sequence[_Asked], embedder: Embedder | None) -> ReadableReport:
     report = ReadableReport()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with open_scratch() as folder:
         for number, (group, answers, holds) in enumerate(groups):
             now = ManualClock(group.now)
             storage = FileStorage(f"bench-{number}", folder, embedder=embedder, clock=now)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,7 +23,7 @@ from agent_memory.memory.similarity import find_similar
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks.harness import build_parser, open_embedder, read_jsonl, read_replacements
+from benchmarks.harness import build_parser, open_embedder, open_scratch, read_jsonl, read_replacements
 from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ async def measure(
 ) -> dict[str, Any]:
     """Return the share of pairs found by shape, and the mean number of similar notes."""
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
+    with open_scratch() as folder:
         storage = FileStorage("bench", folder, settings=settings, embedder=embedder)
         try:
             memories = {key: Memory(agent_id="bench", content=text) for key, text in texts.items()}

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +29,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.store.segment_builder import seal_up
 from benchmarks.concurrency.worker import QUERIES, fact
-from benchmarks.harness import build_parser, print_report, read_memory, seal_by_hand
+from benchmarks.harness import build_parser, open_scratch, print_report, read_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,9 +165,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser("soak", __doc__, "--seed", "--json", seed=1)
     parser.add_argument("--records", type=int, default=50_000)
     args = parser.parse_args(argv)
-    with seal_by_hand(), tempfile.TemporaryDirectory() as folder:
-        state = asyncio.run(SoakRun(Path(folder), args.records, args.seed).run())
-        problems = judge(state, args.records, Path(folder))
+    with open_scratch() as folder:
+        state = asyncio.run(SoakRun(folder, args.records, args.seed).run())
+        problems = judge(state, args.records, folder)
     report = {"records": args.records, "seed": args.seed, "problems": problems}
     report["samples"] = [asdict(sample) for sample in state.samples]
     rows = [f"{'round':>6}{'records':>9}{'RSS MB':>9}{'descriptors':>13}{'CPU s':>9}"]

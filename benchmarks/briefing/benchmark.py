@@ -34,7 +34,6 @@ import json
 import random
 import re
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -52,7 +51,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from benchmarks.briefing.questions import ask
-from benchmarks.harness import build_parser, get_wilson_interval
+from benchmarks.harness import build_parser, get_wilson_interval, open_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -238,8 +237,8 @@ async def measured(bench: BriefingTasks, way: Callable[[str], Awaitable[str]], s
 
 async def run(bench: BriefingTasks, form: str, embedder: str, show: str = "") -> dict[str, WayFigures]:
     """Fill a store, and measure each way."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
+    with open_scratch() as folder:
+        root = folder
         await fill(root, bench, form, embedder)
         service = open_service("dev", ServiceSettings(storage_root=str(root), embedder=embedder))
         knowledge = Knowledge("dev", service.settings)

@@ -7,9 +7,7 @@ part; a question that several memories answer by the share of them.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.importance import importance_of
@@ -19,11 +17,12 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks.harness import ManualClock
+from benchmarks.harness import ManualClock, open_scratch
 from benchmarks.retrieval.data import load_jsonl, load_locomo
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from benchmarks.retrieval.data import QuestionGroup, SetItem, SetQuery
 
@@ -54,8 +53,8 @@ async def ask(path: Path, embedder: str) -> ReadableShares:
     groups = load_locomo(path, (), "turn") if path.suffix == ".json" else load_jsonl(path)
     shares = ReadableShares()
     for group in groups:
-        with tempfile.TemporaryDirectory() as root:
-            await _ask_group(group, Path(root), embedder, shares)
+        with open_scratch() as root:
+            await _ask_group(group, root, embedder, shares)
     return shares
 
 

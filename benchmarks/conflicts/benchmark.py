@@ -13,7 +13,6 @@ by mistake, the missed pairs, then by set: precision, recall, and recall with th
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.settings import ServiceSettings
 from benchmarks.drift.product import ProductSystem
-from benchmarks.harness import build_parser, print_report, read_jsonl, read_replacements
+from benchmarks.harness import build_parser, open_scratch, print_report, read_jsonl, read_replacements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,8 +119,8 @@ async def measure(notes: NoteSet, embedder: str) -> SetReport:
     """Store the notes of a set and return what was reported of them."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     similar: dict[str, tuple[str, ...]] = {}
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
-        product = ProductSystem(Path(folder), settings, (_BEGIN + timedelta(days=365)).timestamp())
+    with open_scratch() as folder:
+        product = ProductSystem(folder, settings, (_BEGIN + timedelta(days=365)).timestamp())
         try:
             for number, (key, text) in enumerate(notes.texts.items()):
                 written = await product.store(key, {"content": text}, _BEGIN + timedelta(hours=number))

@@ -36,7 +36,7 @@ from agent_memory.storage import folder_of
 from agent_memory.store.shards import Shards
 from benchmarks.crash.model import AcknowledgedState, HeardMessages
 from benchmarks.crash.operations import AGENT, EMBEDDER, MOVES, OPERATIONS, MemoryVictim, VictimJob, preload
-from benchmarks.crash.process import SITE, ForkedProcess
+from benchmarks.crash.process import SITE, ForkedProcess, adopt_orphans
 from benchmarks.crash.record_kind import OPERATIONS as ANY_KINDS
 from benchmarks.crash.record_kind import RecordVictim, examine_records, kind_named, recover_records
 from benchmarks.crash.recovery_check import RecoveryCase, examine, recover
@@ -44,6 +44,8 @@ from benchmarks.crash.sabotage import SABOTAGES, sabotage
 from benchmarks.harness import build_parser, print_report, render_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_memory.models import Kind
     from benchmarks.crash.process import MessagePipe
 
@@ -87,19 +89,28 @@ class CrashCampaign:
     Args:
         scratch: An empty folder.
         seed: Of all choices.
+        end_orphans: Ends what killed processes have started; called before a folder is removed.
         exact: Also kill at system calls, through strace.
         spoilt: Name of a sabotage, for a look whether the checks notice.
         kind: Of the records; of any but memories, the storage alone is used.
     """
 
     def __init__(
-        self, scratch: Path, seed: int, *, exact: bool = False, spoilt: str = "", kind: Kind[Any] = MEMORY
+        self,
+        scratch: Path,
+        seed: int,
+        end_orphans: Callable[[], None],
+        *,
+        exact: bool = False,
+        spoilt: str = "",
+        kind: Kind[Any] = MEMORY,
     ) -> None:
         self.rows: dict[str, OperationFigures] = {}
         self.windows: Counter[str] = Counter()
         self.problems: list[str] = []
         self._scratch = scratch
         self._choose = random.Random(seed)
+        self._end_orphans = end_orphans
         self._exact = exact
         self._spoilt = spoilt
         self._of_kind = () if kind is MEMORY else (kind,)
@@ -274,7 +285,8 @@ class CrashCampaign:
 
     def _forget_places(self, place: CampaignFolder) -> None:
         self._places = {key: each for key, each in self._places.items() if each is not place}
-        shutil.rmtree(place.root.parent, ignore_errors=True)
+        self._end_orphans()
+        shutil.rmtree(place.root.parent)
 
     def _template(self, backend: str) -> CampaignFolder:
         """Return a folder to begin with: fifteen memories, some of which replace others."""
@@ -330,8 +342,8 @@ def run(kills: int, seed: int, operations: list[str], *, until_found: bool = Fal
     """Kill so many processes, the operations in turn, and return the report; for the options see `CrashCampaign`."""
     preload()
     PROVIDERS["local"] = Provider(make=lambda _: EMBEDDER)  # a model would only take longer to be killed
-    with tempfile.TemporaryDirectory(prefix="crash-") as scratch:
-        campaign = CrashCampaign(Path(scratch), seed, **options)
+    with tempfile.TemporaryDirectory(prefix="crash-") as scratch, adopt_orphans() as end_orphans:
+        campaign = CrashCampaign(Path(scratch), seed, end_orphans, **options)
         for number in range(kills):
             campaign.kill(operations[number % len(operations)])
             if until_found and campaign.problems:

@@ -7,6 +7,7 @@ starting takes. Owns pipes, process ids and the file calls at which a child kill
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -20,12 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _WRITE: Final = os.write  # before a shim is put over it
 _CALLS: Final = (
     "open", "write", "fsync", "ftruncate", "replace", "rename", "unlink", "remove", "mkdir", "rmdir", "link", "chmod",
 )  # fmt: skip
+_SET_CHILD_SUBREAPER: Final = 36
+"""`PR_SET_CHILD_SUBREAPER` of `sys/prctl.h`."""
 _RANDOM: Final = re.compile(r"(?<=\.)[0-9a-f]{8}(?=\.tmp$)|(?<=^\.new-)[0-9a-f]{12}|^[0-9a-f]{12}$")
 """What differs in a name from one run to the next."""
 SITE: Final = '''"""Lets a process that one of ours starts kill itself, too."""
@@ -195,11 +198,42 @@ class ForkedProcess:
 
     def children(self) -> list[int]:
         """Return the ids of the processes it has started, on systems that tell (Linux)."""
-        found: list[int] = []
-        for task in Path(f"/proc/{self.pid}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                found += map(int, task.read_text().split())
-        return found
+        return list_children(self.pid)
+
+
+def list_children(pid: int) -> list[int]:
+    """Return the IDs of the processes that a process has started; none except on Linux."""
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children += map(int, task.read_text().split())
+    return children
+
+
+@contextlib.contextmanager
+def adopt_orphans() -> Iterator[Callable[[], None]]:
+    """Become the parent of processes whose parent dies; yield a function that ends them.
+
+    A sealing child of a killed process would otherwise write into a folder while it is removed. The function must not
+    be called while a `ForkedProcess` is alive.
+    """
+    before = set(list_children(os.getpid()))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def end_orphans() -> None:
+        while orphans := set(list_children(os.getpid())) - before:  # their own children become orphans
+            for pid in orphans:
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+
+    try:
+        yield end_orphans
+    finally:
+        end_orphans()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def _run(log: Path, say: MessagePipe, function: Callable[..., object], arguments: tuple[object, ...]) -> None:

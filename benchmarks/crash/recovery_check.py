@@ -12,6 +12,8 @@ import json
 import os
 import random
 import re
+import shutil
+import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,14 +27,18 @@ from agent_memory.memory.scratchpad_file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
 from agent_memory.store.shards import Shards
 from benchmarks.crash.model import AcknowledgedState, PendingOperation, compare, shown
-from benchmarks.crash.operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
+from benchmarks.crash.operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command, settings_for
 from benchmarks.crash.process import CallShim
+from benchmarks.harness import seal_by_hand
 
 if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
     from benchmarks.crash.model import Shown
     from benchmarks.crash.process import MessagePipe
+
+    StoredAnswers = tuple[dict[str, Shown], list[tuple[str, float]]]
+    """All records by ID; mode and best score of some searches."""
 
 _PATIENCE: Final = 60.0
 _OLD: Final = 10.0
@@ -42,6 +48,9 @@ _KNOWN: Final = re.compile(
     r"|embeddings\.sqlite3(-wal|-shm)?|shortlist\.json|memories\.db|memories\.db/build\.lock"
     r"|derived(/.*)?"  # the next seal removes what a dead one left
 )
+_ROUNDED: Final = 0.002
+"""Difference of scores that rounding of sealed vectors makes."""
+_SEARCHED: Final = 5
 _OF_A_SHARD: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
 
 
@@ -106,6 +115,7 @@ def examine(say: MessagePipe, case: RecoveryCase, expected: AcknowledgedState) -
     journal = folder.journal.read_text(errors="replace") if folder.journal.exists() else ""
     damaged = [line for line in case.damaged if line in journal or line in rejected_before]
     _await_builder(folder)
+    asyncio.run(_check_replay(case, findings))
     asyncio.run(_look(case, expected, findings))
     expected.learn(findings.now)
     if case.file:
@@ -141,6 +151,46 @@ async def _look(case: RecoveryCase, expected: AcknowledgedState, findings: Recov
     findings.now = second.now
     expected.learn(second.now)
     await service.close()
+
+
+async def _check_replay(case: RecoveryCase, findings: RecoveryFindings) -> None:
+    """Compare what segments answer with a copy that has the journal alone."""
+    folder = folder_of(AGENT, case.root)
+    if not (folder.path / "derived").is_dir() or Shards(folder).active()[0] != "file":
+        return
+    with tempfile.TemporaryDirectory(dir=case.root.parent) as scratch, seal_by_hand():
+        copy = folder_of(AGENT, Path(scratch) / "memory")
+        copy.path.mkdir(parents=True, mode=0o700)
+        for path in (folder.journal, folder.path / "agent.yaml", folder.path / "metadata.json"):
+            if path.exists():
+                shutil.copy2(path, copy.path / path.name)
+        answers = await _read_answers(case.root, case.seed)
+        findings.half += compare_answers(answers, await _read_answers(Path(scratch) / "memory", case.seed))
+
+
+async def _read_answers(root: Path, seed: int) -> StoredAnswers:
+    storage = FileStorage(AGENT, settings=settings_for(root), embedder=EMBEDDER)
+    try:
+        records = {memory.id: shown(memory) async for memory in storage.iter_all()}
+        await storage.prepare(None)
+        texts = sorted(str(record["content"]) for record in records.values())
+        texts = random.Random(seed).sample(texts, min(_SEARCHED, len(texts)))
+        found = [await storage.search(query, 1) for text in texts for query in (text, text.split()[0])]
+        return records, [(hits.mode, hits[0].relevance_score if hits else 0.0) for hits in found]
+    finally:
+        await storage.close()
+
+
+def compare_answers(answers: StoredAnswers, replayed: StoredAnswers) -> list[str]:
+    """Return the differences from a full replay; hits of equal scores may change places."""
+    problems = [] if answers[0] == replayed[0] else ["records differ from a full replay"]
+    pairs = zip(answers[1], replayed[1], strict=False)
+    if len(answers[1]) != len(replayed[1]) or any(
+        mode != replayed_mode or abs(score - replayed_score) > _ROUNDED
+        for (mode, score), (replayed_mode, replayed_score) in pairs
+    ):
+        problems.append(f"an answer differs from a full replay: {answers[1]} {replayed[1]}")
+    return problems
 
 
 def _import_again(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings) -> None:

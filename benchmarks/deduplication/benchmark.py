@@ -1,4 +1,4 @@
-"""Measure matching of records on four labelled sets, and the time of a lookup.
+"""Measure matching of records on four labelled sets.
 
     python -m benchmarks.deduplication --data DIR [--split valid] [--embedder none] [--json]
 
@@ -18,7 +18,6 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.entities.matching import Matcher, normal_form
 from agent_memory.knowledge.entities.matching.word_similarity import likeness
 from benchmarks.deduplication.data import SETS, load
-from benchmarks.deduplication.lookup import look_up
 from benchmarks.harness import build_parser, get_percentile, get_wilson_interval, resample
 
 if TYPE_CHECKING:
@@ -173,17 +172,9 @@ def main() -> None:
     parser = build_parser("deduplication", __doc__, "--embedder", "--json")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="er_magellan of Ditto")
     parser.add_argument("--split", default="valid", choices=("train", "valid"), help="which part is measured")
-    parser.add_argument("--known", type=int, default=10_000, help="how many are known when lookups are timed")
     args = parser.parse_args()
     report = measure(args.data, args.split, LocalEmbedder() if args.embedder == "local" else None)
-    times = look_up(args.data, args.known)
     if args.json:
-        print(json.dumps({**report, "lookups": times}, indent=2))
-        return
-    show(report)
-    for what, row in times.items():
-        print(
-            f"lookup among {row['known']:.0f} {what}: p50 {row['p50']:.1f} ms, p95 {row['p95']:.1f} ms CPU; of "
-            f"{row['asked']:.0f} merged {row['merged']:.0f}, suggested {row['suggested']:.0f}"
-        )
-    print("no two of the names are one: each of their merges is wrong")
+        print(json.dumps(report, indent=2))
+    else:
+        show(report)

@@ -16,7 +16,6 @@ import asyncio
 import json
 import random
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,7 +27,7 @@ from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.memory import NOBODY
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import build_parser, open_agent
+from benchmarks.harness import build_parser, open_agent, open_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -197,8 +196,8 @@ class DigestResult(NamedTuple):
 
 async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestResult:
     """Return in which words a background digest stores statements."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:  # a segment may still be written
-        settings = ServiceSettings(storage_root=root, embedder="none")
+    with open_scratch() as root:
+        settings = ServiceSettings(storage_root=str(root), embedder="none")
         async with open_agent(settings) as (service, knowledge):
             ingest = Ingest(knowledge)
             for name in dict.fromkeys(statement.document for statement in statements):

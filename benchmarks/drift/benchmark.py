@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +25,7 @@ from benchmarks.drift.baselines import ChanceBaseline, GrepBaseline, NoteBaselin
 from benchmarks.drift.grade import COLUMNS, DriftGrade, grade
 from benchmarks.drift.product import ProductSystem
 from benchmarks.drift.system import replay
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, open_scratch
 from benchmarks.reword.benchmark import read_world
 
 if TYPE_CHECKING:
@@ -93,8 +92,8 @@ def _summarize(graded: DriftGrade) -> dict[str, Any]:
 async def product_on(world: dict[str, Any], embedder: str) -> tuple[DriftGrade, DriftGrade]:
     """Store a world in an empty memory; grade it with conflicts alone, then with similar memories as alarms."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        product = ProductSystem(Path(folder), settings, world["spec"]["base_ts"])
+    with open_scratch() as folder:
+        product = ProductSystem(folder, settings, world["spec"]["base_ts"])
         try:
             replies = await replay(world, product)
             replies.standing_tokens = await product.standing_tokens()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import build_parser, get_share, print_report
+from benchmarks.harness import build_parser, get_share, open_scratch, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,7 +117,7 @@ async def run(lines: Iterable[dict[str, Any]], embedder: str = "local") -> list[
     for line in lines:
         worlds[line["world"]].append(line)
     outcomes = []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with open_scratch() as folder:
         for number, world in enumerate(worlds.values()):
             service = MemoryService(FileStorage(f"world-{number}", folder, settings=settings), settings)
             try:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tempfile
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from typer.testing import CliRunner
@@ -23,10 +21,12 @@ from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.times import times_in
+from benchmarks.harness import open_scratch
 from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
     from typer.testing import Result
 
@@ -112,8 +112,8 @@ def get_embedder() -> KeptVectors:
 @asynccontextmanager
 async def open_product() -> AsyncIterator[ProductUnderTest]:
     """Open an empty memory and delete it at the end."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        product = ProductUnderTest(Path(folder))
+    with open_scratch() as folder:
+        product = ProductUnderTest(folder)
         try:
             yield product
         finally:

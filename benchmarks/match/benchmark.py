@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.models import SearchRequest
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks.harness import build_parser, open_embedder, print_report, store_items
+from benchmarks.harness import build_parser, open_embedder, open_scratch, print_report, store_items
 from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
 from benchmarks.retrieval.forms import NAME, OBSERVATIONS
 
@@ -85,7 +84,7 @@ def _load_sets(args: Any) -> Iterator[tuple[str, list[QuestionGroup]]]:
 async def _ask(name: str, groups: list[QuestionGroup], embedder: Embedder | None) -> list[GradedAnswer]:
     frames = json.loads(_UNANSWERABLE.read_text("utf-8"))
     settings, answers = ServiceSettings.model_validate({} if embedder else {"embedder": "none"}), []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
+    with open_scratch() as folder:
         for number, group in enumerate(groups):
             storage = FileStorage(f"bench-{number}", folder, settings=settings, embedder=embedder)
             try:

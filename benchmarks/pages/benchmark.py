@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import random
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -33,7 +32,7 @@ from agent_memory.knowledge.topics.markdown import MAX_TOKENS, count_tokens, spl
 from agent_memory.knowledge.topics.page import Page
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, open_scratch
 from benchmarks.pages.data import PagedTalk, load_requests, load_talks
 
 if TYPE_CHECKING:
@@ -130,8 +129,8 @@ def pages_of(talk: PagedTalk, rounds: int, seed: int) -> Counter[str]:
         chance = random.Random(f"{seed} {talk.name} {name}")
         waiting = list(items)
         chance.shuffle(waiting)
-        with tempfile.TemporaryDirectory() as folder:
-            total += rewritten(TopicWorld(waiting, dict(talk.texts), chance), name, rounds, Path(folder))
+        with open_scratch() as folder:
+            total += rewritten(TopicWorld(waiting, dict(talk.texts), chance), name, rounds, folder)
         total["pages"] += 1
     return total
 

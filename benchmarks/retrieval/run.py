@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory import storage as backends
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import ManualClock, seal_by_hand
+from benchmarks.harness import ManualClock, open_scratch
 from benchmarks.retrieval.metrics import DEPTH, AnswerRanks, outcome
 from benchmarks.retrieval.profiles import profiled
 from benchmarks.retrieval.rivals import RankedKeys, RivalRankings
@@ -79,7 +78,7 @@ async def measure(
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
     # By name: the vector backend comes with the engine.
     kind: type[FileStorage] = getattr(backends, "FileStorage" if backend == "file" else "VectorStorage")
-    with tempfile.TemporaryDirectory() as folder, seal_by_hand():
+    with open_scratch() as folder:
         for number, group in enumerate(groups):
             clock = ManualClock(group.now)
             opened = partial(kind, f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)

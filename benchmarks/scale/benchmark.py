@@ -44,7 +44,7 @@ from benchmarks.scale.whole_run import doctor, exporting, sealing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks.latency.data import BenchmarkFigure
+    from benchmarks.scale.figures import BenchmarkFigure
 
 SESSIONS: Final = 7
 _PROMPTS: Final = {

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.journal.writer import JournalFile
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
-from benchmarks.latency.data import BenchmarkFigure, figure, sentence
-from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import settings_of
+from benchmarks.scale.figures import BenchmarkFigure, figure, sentence
 from benchmarks.scale.process import heard, started, wait_for_children
+from benchmarks.scale.vectors import AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

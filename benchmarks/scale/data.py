@@ -15,14 +15,14 @@ from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
 from agent_memory.models import CATEGORIES, MEMORY, Memory
 from agent_memory.settings import ServiceSettings
-from benchmarks.latency.data import sentence
-from benchmarks.latency.vectors import AGENT, portions
+from benchmarks.scale.figures import sentence
+from benchmarks.scale.vectors import AGENT, portions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
     from pathlib import Path
 
-    from benchmarks.latency.data import BenchmarkFigure
+    from benchmarks.scale.figures import BenchmarkFigure
 
 SPAN: Final = timedelta(days=365)
 _AT_ONCE: Final = 5_000

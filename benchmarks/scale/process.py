@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.latency.data import BenchmarkFigure, amount
+from benchmarks.scale.figures import BenchmarkFigure, amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

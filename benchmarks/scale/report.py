@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks.harness import draw_lines
-from benchmarks.latency.data import points_of
+from benchmarks.scale.figures import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from benchmarks.latency.data import BenchmarkFigure
+    from benchmarks.scale.figures import BenchmarkFigure
 
 
 class FigureBudget(NamedTuple):

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.latency.data import BenchmarkFigure, figure
-from benchmarks.latency.vectors import AGENT
+from benchmarks.scale.figures import BenchmarkFigure, figure
+from benchmarks.scale.vectors import AGENT
 
 _SESSIONS: Final = 7
 _SMALL: Final = 5_000

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from benchmarks.harness import await_calls, measure_calls
-from benchmarks.latency.data import BenchmarkFigure, asked, figure, question
-from benchmarks.latency.vectors import AGENT, queries
 from benchmarks.scale.data import MOST_SECONDS, run, settings_of, write_lines
+from benchmarks.scale.figures import BenchmarkFigure, asked, figure, question
+from benchmarks.scale.vectors import AGENT, queries
 
 if TYPE_CHECKING:
     from agent_memory.index import Question

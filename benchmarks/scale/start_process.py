@@ -23,10 +23,10 @@ from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.onnx_runtime import import_quietly
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
-from benchmarks.latency.data import BenchmarkFigure, amount, figure, question
-from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import settings_of, write_lines
+from benchmarks.scale.figures import BenchmarkFigure, amount, figure, question
 from benchmarks.scale.process import ProcessMemory, heard, memory_of, started
+from benchmarks.scale.vectors import AGENT
 
 WAYS: Final = {
     "words": "first answer, by words",

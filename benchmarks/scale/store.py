@@ -24,10 +24,10 @@ from agent_memory.files.layout import folder_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
-from benchmarks.latency.data import BenchmarkFigure, amount, figure, sentence
-from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import run, settings_of
+from benchmarks.scale.figures import BenchmarkFigure, amount, figure, sentence
 from benchmarks.scale.process import wait_for_children
+from benchmarks.scale.vectors import AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -24,10 +24,10 @@ from agent_memory.models import MEMORY
 from agent_memory.store.memory_storage import SEALED_AT
 from agent_memory.store.segment_builder import seal_up
 from benchmarks.harness import read_memory
-from benchmarks.latency.data import BenchmarkFigure, amount
-from benchmarks.latency.vectors import AGENT
 from benchmarks.scale.data import say, settings_of
+from benchmarks.scale.figures import BenchmarkFigure, amount
 from benchmarks.scale.process import watched
+from benchmarks.scale.vectors import AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from typing import Any
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks.crash.model import AcknowledgedState, PendingOperation, StateVerdict, compare
+from benchmarks.crash.process import ForkedProcess, adopt_orphans
+from benchmarks.crash.recovery_check import compare_answers
 from tests.concurrency.processes import REPOSITORY, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ONE, TWO, THREE = "mem-000000000001", "mem-000000000002", "mem-000000000003"
 
@@ -71,6 +79,14 @@ def test_an_edit_in_a_file_must_be_there_in_the_end() -> None:
     assert not judged(pending, {**BOTH, ONE: {"content": "1"}, "mem-4": {"content": "new"}}).half
 
 
+def test_answers_of_segments_are_compared_with_a_replay() -> None:
+    records, answers = {ONE: BOTH[ONE]}, [("hybrid", 0.5)]
+    assert compare_answers((records, answers), (records, [("hybrid", 0.5004)])) == []
+    for other in ([("hybrid", 0.51)], [("keyword", 0.5)], []):
+        assert len(compare_answers((records, answers), (records, other))) == 1
+    assert len(compare_answers((records, answers), (BOTH, answers))) == 1
+
+
 @pytest.mark.parametrize(
     ("spoilt", "operation", "column"),
     [
@@ -93,3 +109,22 @@ def test_a_sound_product_passes_and_the_report_says_where_it_was_killed() -> Non
     assert (code, report["passed"], report["problems"]) == (0, True, [])
     assert report["operations"]["store"]["kills"] == report["total"]["kills"] == sum(report["windows"].values()) == 3
     assert os.sep not in "".join(report["windows"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a process")
+def test_end_orphans_of_a_killed_process_ends_its_children(tmp_path: Path) -> None:
+    writing = f"while true; do mkdir -p {tmp_path}/left; touch {tmp_path}/left/file; done"
+
+    def start(say: Callable[..., None]) -> None:
+        say(started=subprocess.Popen(["/bin/sh", "-c", writing]).pid)
+        time.sleep(60)
+
+    with adopt_orphans() as end_orphans:
+        victim = ForkedProcess(tmp_path / "log", start)
+        started = victim.hear(60)
+        victim.close()
+        end_orphans()
+        assert started is not None
+        assert not Path(f"/proc/{started['started']}").exists()
+        shutil.rmtree(tmp_path / "left", ignore_errors=True)
+    assert not (tmp_path / "left").exists()

@@ -1,8 +1,7 @@
-"""The benchmark of deduplication reads labelled pairs, counts what each way says, and times lookups."""
+"""The benchmark of deduplication reads labelled pairs, and counts what each way says."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from benchmarks.deduplication import benchmark as deduplication
 from benchmarks.deduplication.benchmark import MatchCounts, counted, measure, show
 from benchmarks.deduplication.data import SETS, load
-from benchmarks.deduplication.lookup import names
 from benchmarks.harness import get_wilson_interval
 
 if TYPE_CHECKING:
@@ -85,10 +83,3 @@ def test_shares_and_their_bounds_are_those_of_the_books(data: Path) -> None:
     assert get_wilson_interval(0, 0) == (0.0, 1.0)
     low, high = deduplication.f1_between([True, False, True], labelled)
     assert (low, high) == (1.0, 1.0)
-
-
-def test_names_for_lookups_are_all_different_and_lookups_are_timed(data: Path) -> None:
-    assert len({each.name for each in names(600)}) == 600
-    times = deduplication.look_up(data, 100)
-    assert times["names"]["known"] == 100
-    assert all(row["p95"] >= row["p50"] >= 0 and math.isfinite(row["p95"]) for row in times.values())

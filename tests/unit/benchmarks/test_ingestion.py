@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.ingestion.benchmark import measure, turns_of
+from benchmarks.ingestion import measure, turns_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,13 +16,13 @@ from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Journal
 from benchmarks.harness import measure_calls
-from benchmarks.latency.data import BenchmarkFigure
-from benchmarks.latency.vectors import AGENT, portions, vectors
 from benchmarks.scale import benchmark as scale
 from benchmarks.scale.data import each_memory, fill
+from benchmarks.scale.figures import BenchmarkFigure
 from benchmarks.scale.process import memory_of
 from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, plot, table
 from benchmarks.scale.store import SyncCounter
+from benchmarks.scale.vectors import AGENT, portions, vectors
 
 WORDS = BenchmarkFigure("search, words", 1_000, 2.0, 3.0)
 BULK = BenchmarkFigure("store_many, memories a second", 1_000, 6_000, 6_000, unit="/s")

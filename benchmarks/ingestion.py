@@ -1,6 +1,6 @@
 """Measure the ingestion of conversations: time of a turn, turns a second, disk space.
 
-    python -m benchmarks.ingestion [--turns 500] [--chars 200] [--embedder none|local] [--rate 100] [--locomo FILE]
+    python -m benchmarks.ingestion [--turns 500] [--chars 200] [--embedder none|local]
 
 Turns of common words in no order, each with another text, are taken in one after the other as the hook of a session
 does (each is synced before it is acknowledged), then as many again as one file. Besides: a turn that was acknowledged
@@ -12,9 +12,6 @@ was given.
 - `found`: milliseconds from the acknowledgement until a search by words has found the turn
 - `backlog`: seconds until every text has its vector, from when the last turn was in, and how many a second
 - `disk`: bytes of the agent's folder to bytes of the texts, and bytes a turn
-- `at_a_rate_ms`: with `--rate`, milliseconds until turns that come at that rate are found: by a word or, with an
-  embedder, by meaning; and the processor time of a turn, its searches and vectors included
-- `locomo`: what a turn of these conversations takes
 - `drawn`: the items that background work draws from the turns then, without pages: how many, turns a second, and how
   many items have their vectors a second, from when it begins
 """
@@ -39,7 +36,6 @@ from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
 from benchmarks.harness import build_parser, get_percentile, print_report, render_figures
-from benchmarks.ingestion.paced_turns import paced, talks_on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +50,6 @@ under name very through just form sentence great think say help low line differ 
 before move right boy old too same tell does set three want air
 """.split()  # noqa: SIM905 - a list of them would take a line each
 _LOOKED_FOR: Final = 50
-_PACED_SECONDS: Final = 10
 
 
 def turns_of(count: int, chars: int, seed: int) -> list[ReceivedTurn]:
@@ -68,15 +63,6 @@ def turns_of(count: int, chars: int, seed: int) -> list[ReceivedTurn]:
         return " ".join(words) + "."
 
     return [ReceivedTurn(text(number), speaker="Ada" if number % 2 else "Bob") for number in range(count)]
-
-
-def statements_of(count: int, seed: int) -> list[str]:
-    """Return so many different statements of one person about themselves."""
-    made = random.Random(seed)
-    return [
-        f"I {made.choice(_WORDS)} {' '.join(made.sample(_WORDS, 8))} with Edda{number} in {made.randint(1950, 2025)}."
-        for number in range(count)
-    ]
 
 
 async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[str, Any]:
@@ -160,17 +146,15 @@ async def _found(knowledge: Knowledge, ingest: Ingest, turn: ReceivedTurn) -> fl
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the figures."""
-    parser = build_parser("ingestion", __doc__, "--embedder", "--locomo", "--json", embedder="none")
+    parser = build_parser("ingestion", __doc__, "--embedder", "--json", embedder="none")
     parser.add_argument("--turns", type=int, default=500)
     parser.add_argument("--chars", type=int, default=200)
-    parser.add_argument("--rate", type=int, default=0, help="turns a second, to see how soon each is found")
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         figures = asyncio.run(measure(Path(folder), asked.turns, asked.chars, asked.embedder))
-        if asked.rate:
-            given = turns_of(_PACED_SECONDS * asked.rate, asked.chars, 4)
-            figures["at_a_rate_ms"] = asyncio.run(paced(Path(folder), given, asked.rate, asked.embedder))
-        if asked.locomo is not None:
-            figures["locomo"] = asyncio.run(talks_on_disk(Path(folder), asked.locomo, asked.embedder))
     print_report(figures, render_figures(figures), as_json=asked.json)
     return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Synthetic vectors for the latency benchmark. Loads numpy and nothing of ours: first answers are measured with it."""
+"""Synthetic vectors of the scale benchmark. Loads numpy and nothing of ours."""
 
 from __future__ import annotations
 

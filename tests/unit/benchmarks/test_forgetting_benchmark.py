@@ -1,14 +1,11 @@
-"""Forgetting by request, and facts that change: readers, rules, and small runs through the service."""
+"""Forgetting by request: reader, rules, and small runs through the service."""
 
 import json
-from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.changed import benchmark as changed
 from benchmarks.forgetting import benchmark as forgetting
 
 WORLD: list[dict[str, Any]] = [
@@ -84,57 +81,3 @@ def test_forgetting_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixt
     assert forgetting.main([str(path), "--embedder", "none", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["wrongly_forgotten"], report["recall_at_1"]) == (0, 1.0)
-
-
-# -- facts that change ------------------------------------------------------------------------------------------------
-
-
-def test_the_changed_facts_of_this_project_are_many_and_unlinked() -> None:
-    facts = changed.load(changed.CASES)
-    kinds = Counter(question.kind for question in facts.questions)
-    assert kinds["history"] >= 60
-    assert kinds["current, said so"] + kinds["current, in other words"] == kinds["history"]
-    assert len({note.text for note in facts.notes}) == len(facts.notes)
-    order = {note.key: at for at, note in enumerate(facts.notes)}
-    assert all(order[old] < order[new] for new, old in facts.changes)
-
-
-def test_a_list_of_replacements_may_break_its_lines(tmp_path: Path) -> None:
-    rows = [{"type": "memory", "id": key, "date": "2026-05-20", "text": key} for key in ("a1", "a2", "b1")]
-    rows.append({"type": "query", "text": "?", "gold": ["a2"], "stale": ["a1"]})
-    rows.append({"type": "query", "text": "never mind", "gold": ["b1"]})
-    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    (tmp_path / "list.md").write_text("Which replaces which (new > old): a2 >\na1, gone > b1.", "utf-8")
-    facts = changed.load(tmp_path / "set.jsonl", tmp_path / "list.md")
-    assert facts.changes == {("a2", "a1")}
-    assert [question.text for question in facts.questions] == ["?"]
-
-
-def facts_of() -> changed.ChangedFacts:
-    when = datetime(2026, 1, 1, 9, tzinfo=UTC)
-    notes = [
-        changed.FactNote("old", "The gate opens at six.", when),
-        changed.FactNote("new", "The gate opens at seven.", when.replace(day=2)),
-        changed.FactNote("else", "The lamp is green.", when.replace(day=3)),
-    ]
-    asked = [changed.FactQuestion("when does the gate open?", frozenset({"new"}), frozenset({"old"}), "current")]
-    return changed.ChangedFacts(notes, asked, {("new", "old")})
-
-
-async def test_changed_facts_run_through_the_service() -> None:
-    report = await changed.measure(facts_of(), "none")
-    assert (report["notes"], report["questions"], report["current_shown"]) == (3, 1, 1)
-    assert report["notes_that_update_nothing"] == 2
-
-
-@pytest.mark.parametrize(("keys", "above"), [(["new", "old"], 1), (["old", "new"], 0), (["old"], 0), (["new"], 1)])
-def test_current_stands_above_stale_or_alone(keys: list[str], above: float) -> None:
-    facts = facts_of()
-    report = changed.report_of(facts, [(facts.questions[0], keys)], set(), set())
-    assert report["current_above_stale"] == above
-
-
-def test_false_pairs_and_wrong_supersessions_are_told_from_changes() -> None:
-    raised = {frozenset({"new", "old"}), frozenset({"new", "else"})}
-    report = changed.report_of(facts_of(), [], raised, {("else", "old")})
-    assert (report["noticed"], report["false_pairs_per_100"], report["wrong_supersessions"]) == (1, 33.3, 1)

@@ -1,1 +1,0 @@
-"""Measure the ingestion of conversations: time of a turn, turns a second, disk space."""

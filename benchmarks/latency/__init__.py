@@ -1,1 +1,0 @@
-"""Measure hooks, imports, embedding, and search with the vector engine."""

@@ -1,5 +1,0 @@
-"""Run the benchmark: `python -m benchmarks.latency`."""
-
-from benchmarks.latency.benchmark import main
-
-main()
