@@ -278,8 +278,8 @@ class MemoryStore:
         period = build_period(time_range)
         turns = [
             record
-            async for record in self.kept.others(EPISODE)
-            if session_id in {None, record.created_by_session} and (period is None or period.covers(record.moment))
+            for record in await self.kept.others(EPISODE, session_id)
+            if period is None or period.covers(record.moment)
         ]
         turns.sort(key=lambda record: (record.moment, getattr(record, "order", 0)), reverse=True)
         return [await self._view(record) for record in turns[:max_entries]]
@@ -314,7 +314,7 @@ class MemoryStore:
             StorageError: They cannot be read.
         """
         types = check_types(entry_types)
-        records = [*await self.kept.memories(), *[record async for record in self.kept.others()]]
+        records = [*await self.kept.memories(), *await self.kept.others()]
         records = [record for record in records if types is None or get_entry_type(record) in types]
         records.sort(key=lambda record: record.moment, reverse=True)
         return [await self._view(record) for record in records[:max_entries]]
@@ -325,9 +325,8 @@ class MemoryStore:
         `cache_hit_rate` is the share of memories with a vector, None without an embedder; `query_cache_hit_rate` is
         None, as there is no cache of queries.
         """
-        types = Counter(get_entry_type(record) for record in await self.kept.memories())
-        async for record in self.kept.others():
-            types[get_entry_type(record)] += 1
+        records = [*await self.kept.memories(), *await self.kept.others()]
+        types = Counter(map(get_entry_type, records))
         folder = folder_of(self.service.agent_id, self.service.settings.storage_root).path
         sizes = await asyncio.to_thread(_measure_files, folder)
         journals = sum(

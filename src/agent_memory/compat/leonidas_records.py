@@ -46,7 +46,7 @@ from agent_memory.models import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.compat.leonidas_entries import MemoryEntry
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     RankedRecords = tuple[list[tuple[Any, Mapping[str, float]]], Mapping[str, float]]
     """Records with the parts of their scores, and the weights of the query's words."""
 
-_PAGE: Final = 500
 _CONVERSATION: Final = "conversation"
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
 _STORED_ALONE: Final = frozenset({MemoryEntryType.CONTEXT, MemoryEntryType.CORRECTION})
@@ -170,30 +169,30 @@ class EntryRecords:
 
     async def memories(self, filters: SearchFilters | None = None) -> list[Record]:
         """Return valid memories and items that meet the filters, newest first."""
-        filters = (filters or SearchFilters()).with_items.within(self._caller().group)
-        return [*(await self.service.storage.browse(Listing(filters=filters))).records]
+        listing = Listing(filters=self._build_filters(filters))
+        return [*(await self.service.storage.browse(listing)).records]
 
-    async def others(self, kind: Kind[Any] | None = None) -> AsyncIterator[Record]:
-        """Yield turns, documents and summaries, the newest of each kind first."""
-        filters = SearchFilters(include_items=True, group=self._caller().group)
-        for storage in self.storages():
-            if kind is not None and kind is not storage.kind:
-                continue
-            offset = 0
-            while True:
-                page = (await storage.browse(Listing(filters=filters, offset=offset, limit=_PAGE))).records
-                for record in page:
-                    if is_entry(record):
-                        yield record
-                offset += len(page)
-                if len(page) < _PAGE:
-                    break
+    async def others(self, kind: Kind[Any] | None = None, session_id: str | None = None) -> list[Record]:
+        """Return turns, documents and summaries, the newest of each kind first.
+
+        Args:
+            kind: Kind of the records; None for any.
+            session_id: Session that created them; None for any.
+        """
+        listing = Listing(filters=self._build_filters(), session=session_id)
+        storages = [storage for storage in self.storages() if kind in {None, storage.kind}]
+        records = [record for storage in storages for record in (await storage.browse(listing)).records]
+        return [record for record in records if is_entry(record)]
 
     async def load_text(self, record: Record) -> str:
         """Return all words of a record."""
         if isinstance(record, Resource | Episode):
             return await self.knowledge.text_of(record)
         return str(getattr(record, "content", ""))
+
+    def _build_filters(self, filters: SearchFilters | None = None) -> SearchFilters:
+        """Return filters of all records that the caller may see."""
+        return (filters or SearchFilters()).with_items.within(self._caller().group)
 
     def _filter_visible(self, record: Record | None) -> Record | None:
         return record if record is not None and sees(self._caller().group, record.facets) else None
