@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import sqlite3
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta
 from html import escape
 from itertools import groupby
@@ -22,7 +22,7 @@ from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.events import get_moment, read_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
@@ -54,17 +54,17 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     Raises:
         StorageError: The memories cannot be read.
     """
-    tally, memory_counts = await service.storage.tally(), _MemoryCounts(most_used)
+    tally, counts = await service.storage.tally(), _MemoryCounts(most_used)
     async for memory in service.storage.iter_all():
-        memory_counts.add(memory)
-    folder, settings = service.folder, service.settings
-    log = _AuditCounts() if folder is None else await asyncio.to_thread(_read_log, folder)
-    of_files: dict[str, Any] = {}
+        counts.add(memory)
+    folder, forgotten_at = service.folder, list[datetime]()
+    fields: dict[str, Any] = {f"by_{name}": dict(numbers.most_common()) for name, numbers in counts.by.items()}
     if folder is not None:
-        of_files["sizes"] = await asyncio.to_thread(_sizes, folder.path)
-        of_files["embedded"] = await asyncio.to_thread(_count_embedded, folder, memory_counts.texts)
-        summary = await asyncio.to_thread(summary_of, service.agent_id, settings.storage_root)
-        of_files["others"] = dict(summary.others)
+        fields["captures"], forgotten_at = await asyncio.to_thread(_read_log, folder, counts.ids)
+        fields["sizes"] = await asyncio.to_thread(_sizes, folder.path)
+        fields["embedded"] = await asyncio.to_thread(_count_embedded, folder, counts.texts)
+        summary = await asyncio.to_thread(summary_of, service.agent_id, service.settings.storage_root)
+        fields["others"] = dict(summary.others)
     return MemoryStatistics(
         service.agent_id,
         tally.records,
@@ -72,13 +72,11 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
         tally.superseded,
         tally.expired,
         tally.pinned,
-        **memory_counts.shares(),
-        accesses=memory_counts.accesses,
-        never_used=memory_counts.never_used,
-        most_used=memory_counts.most_used(),
-        weeks=by_weeks(memory_counts.stored, memory_counts.used, log.forgotten_at, now),
-        captures=log.captures(memory_counts.ids),
-        **of_files,
+        accesses=counts.accesses,
+        never_used=counts.never_used,
+        most_used=tuple(used for *_, used in sorted(counts.most, key=lambda entry: entry[:2], reverse=True)),
+        weeks=by_weeks(counts.stored, counts.used, forgotten_at, now),
+        **fields,
     )
 
 
@@ -96,8 +94,8 @@ class _MemoryCounts:
         self.used: list[datetime] = []
         self.ids: set[str] = set()
         self.texts: set[bytes] = set()
+        self.most: list[tuple[int, int, UsedMemory]] = []
         self._limit = most_used
-        self._most: list[tuple[int, int, UsedMemory]] = []
 
     def add(self, memory: Memory) -> None:
         """Count one."""
@@ -114,47 +112,30 @@ class _MemoryCounts:
         self.texts.update(map(text_hash, embedded_texts(memory.content)))
         if memory.access_count:  # among equals the one stored last
             entry = (memory.access_count, len(self.stored), UsedMemory(memory.id, memory.access_count, memory.content))
-            heapq.heappush(self._most, entry)
-            if len(self._most) > self._limit:
-                heapq.heappop(self._most)
-
-    def shares(self) -> dict[str, Any]:
-        """Return counts by category, trust, source, project and group for `MemoryStatistics`."""
-        return {f"by_{name}": dict(counts.most_common()) for name, counts in self.by.items()}
-
-    def most_used(self) -> tuple[UsedMemory, ...]:
-        """Return those that were used most."""
-        return tuple(used for *_, used in sorted(self._most, key=lambda entry: entry[:2], reverse=True))
+            heapq.heappush(self.most, entry)
+            if len(self.most) > self._limit:
+                heapq.heappop(self.most)
 
 
-class _AuditCounts:
-    """Captured IDs and forgotten IDs with moments from the audit log."""
+def _read_log(folder: AgentFolder, memory_ids: Collection[str]) -> tuple[CaptureCounts, list[datetime]]:
+    """Return counts of captures and moments of forgetting; none if unreadable.
 
-    def __init__(self) -> None:
-        self.captured: set[str] = set()
-        self.forgotten: set[str] = set()
-        self.forgotten_at: list[datetime] = []
-
-    def captures(self, memory_ids: set[str]) -> CaptureCounts:
-        """Return counts of captures, given the IDs of existing memories."""
-        kept_ids = self.captured & memory_ids
-        return CaptureCounts(len(self.captured), len(kept_ids), len((self.captured - kept_ids) & self.forgotten))
-
-
-def _read_log(folder: AgentFolder) -> _AuditCounts:
-    """Return the events of the audit log; none if unreadable."""
-    log = _AuditCounts()
+    Args:
+        folder: Folder of the agent.
+        memory_ids: IDs of existing memories.
+    """
+    ids, moments = {"memory:captured": set[str](), "memory:forgotten": set[str]()}, list[datetime]()
     try:
         for entry in read_audit(folder.audit):
-            event, memory_id = entry.get("event"), str(entry.get("memory_id"))
-            if event == "memory:captured":
-                log.captured.add(memory_id)
-            elif event == "memory:forgotten":
-                log.forgotten.add(memory_id)
-                log.forgotten_at += [moment] if (moment := get_moment(entry)) is not None else []
+            if (event := str(entry.get("event"))) in ids:
+                ids[event].add(str(entry.get("memory_id")))
+            if event == "memory:forgotten" and (moment := get_moment(entry)) is not None:
+                moments.append(moment)
     except OSError:
-        return _AuditCounts()
-    return log
+        return CaptureCounts(), []
+    captured, forgotten = ids.values()
+    missing = captured.difference(memory_ids)
+    return CaptureCounts(len(captured), len(captured) - len(missing), len(missing & forgotten)), moments
 
 
 def _sizes(folder: Path) -> dict[str, int]:
@@ -339,39 +320,24 @@ _ROWS: Final = 6
 _AXIS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _ChartSpan:
-    """A week or month: its name and the counts of `Week`."""
-
-    name: str
-    stored: int
-    total: int
-    used: int
-
-
 def as_svg(statistics: MemoryStatistics) -> str:
     """Return the chart as a self-contained SVG document."""
-    spans, unit = _spans(statistics.weeks)
-    height = _TOP + 2 * _HEIGHT + _GAP + _FOOT
-    lower = _TOP + _HEIGHT + _GAP
-    total = statistics.memories + statistics.items
+    spans, unit, names = _list_spans(statistics.weeks)
+    height, lower = _TOP + 2 * _HEIGHT + _GAP + _FOOT, _TOP + _HEIGHT + _GAP
+    bars = [("stored", [span.stored for span in spans], _BLUE), ("last used", [span.used for span in spans], _ORANGE)]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">',
         f'<g font-family="{_FONT}">',
         f"<title>Memory of {escape(statistics.agent_id)}</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         _text(_LEFT, 32, f"Memory of {statistics.agent_id}", size=18, weight=600),
-        _text(_LEFT, 52, _summary(statistics, total), colour=_PALE),
+        _text(_LEFT, 52, _summarize(statistics), colour=_PALE),
         _text(_LEFT, _TOP - 12, "Memories", weight=600),
-        *_chart(spans, _TOP, [([span.total for span in spans], _BLUE, "line")]),
+        *_draw_area([span.total for span in spans]),
         _text(_LEFT, lower - 12, f"Memories each {unit}", weight=600),
-        *_legend(lower - 12, (("stored", _BLUE), ("last used", _ORANGE))),
-        *_chart(
-            spans,
-            lower,
-            [([span.stored for span in spans], _BLUE, "bars"), ([span.used for span in spans], _ORANGE, "bars")],
-        ),
-        *_dates(spans, lower + _HEIGHT),
+        *_draw_legend(lower - 12, [(name, colour) for name, _, colour in bars]),
+        *_draw_bars([(numbers, colour) for _, numbers, colour in bars], lower),
+        *_draw_dates(names, lower + _HEIGHT),
         "</g></svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -379,11 +345,11 @@ def as_svg(statistics: MemoryStatistics) -> str:
 
 def as_text(statistics: MemoryStatistics, width: int) -> list[str]:
     """Return the picture as lines of blocks, at most `width` columns wide."""
-    spans, unit = _spans(statistics.weeks)
+    spans, unit, names = _list_spans(statistics.weeks)
     if not spans:
         return ["Nothing was stored yet."]
     room = max(1, width - _AXIS)
-    shown = spans[-room:]
+    shown, names = spans[-room:], names[-room:]
     wide = max(1, min(3, room // len(shown)))
     lines = []
     for title, values in (
@@ -392,87 +358,82 @@ def as_text(statistics: MemoryStatistics, width: int) -> list[str]:
         (f"last used each {unit}", [span.used for span in shown]),
     ):
         lines += [title, *_columns(values, wide), ""]
-    first, last = shown[0].name, shown[-1].name
-    space = wide * len(shown) - len(first) - len(last)
-    dates = f"{first}{' ' * space}{last}" if space > 0 else first
+    space = wide * len(shown) - len(names[0]) - len(names[-1])
+    dates = f"{names[0]}{' ' * space}{names[-1]}" if space > 0 else names[0]
     return [*lines[:-1], f"{' ' * _AXIS}{dates}"]
 
 
 # -- SVG ------------------------------------------------------------------------------------------------------------
 
 
-def _spans(weeks: Sequence[Week]) -> tuple[list[_ChartSpan], str]:
-    """Return weeks, or months for many weeks, and the unit's name."""
+def _list_spans(weeks: Sequence[Week]) -> tuple[list[Week], str, list[str]]:
+    """Return weeks, or months for many weeks, the unit, and their names."""
     if len(weeks) <= _MOST_BARS:
-        return [_ChartSpan(f"{week.begin:%Y-%m-%d}", week.stored, week.total, week.used) for week in weeks], "week"
-    spans = []
-    for _, of_month in groupby(weeks, key=lambda week: (week.begin.year, week.begin.month)):
-        month = list(of_month)
-        stored, used = sum(week.stored for week in month), sum(week.used for week in month)
-        spans.append(_ChartSpan(f"{month[0].begin:%Y-%m}", stored, month[-1].total, used))
-    return spans, "month"
+        return [*weeks], "week", [f"{week.begin:%Y-%m-%d}" for week in weeks]
+    months = [list(of_month) for _, of_month in groupby(weeks, key=lambda week: (week.begin.year, week.begin.month))]
+    spans = [
+        replace(month[-1], stored=sum(week.stored for week in month), used=sum(week.used for week in month))
+        for month in months
+    ]
+    return spans, "month", [f"{span.begin:%Y-%m}" for span in spans]
 
 
-def _summary(statistics: MemoryStatistics, total: int) -> str:
+def _summarize(statistics: MemoryStatistics) -> str:
     share = statistics.never_used_share
     never = "" if share is None else f", {int(100 * share)} % never used"
     since = f" since {statistics.weeks[0].begin:%Y-%m-%d}" if statistics.weeks else ""
-    return f"{counted(total, 'memory', 'memories')}{since}{never}"
+    return f"{counted(statistics.memories + statistics.items, 'memory', 'memories')}{since}{never}"
 
 
-def _chart(spans: Sequence[_ChartSpan], top: float, series: Sequence[tuple[Sequence[int], str, str]]) -> list[str]:
-    """Return one chart with axis labels and lines or bars."""
-    highest = max((value for values, *_ in series for value in values), default=0)
+def _draw_axis(highest: int, bottom: float, *, is_empty: bool) -> tuple[list[str], float]:
+    """Return labelled lines, and pixels for each memory."""
     step = round_step(highest)
-    full = max(step, -(-highest // step) * step)
-    bottom = top + _HEIGHT
+    scale = _HEIGHT / max(step, -(-highest // step) * step)
     parts = []
-    for value in range(0, full + 1, step):
-        y = bottom - _HEIGHT * value / full
+    for value in range(0, round(_HEIGHT / scale) + 1, step):
+        y = bottom - scale * value
         parts.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="{_GRID if value else _PALE}"/>')
         parts.append(_text(_LEFT - 8, y + 4, f"{value:,}", colour=_PALE, anchor="end"))
-    if not spans:
-        return [*parts, _text(_WIDTH / 2, top + _HEIGHT / 2, "nothing yet", colour=_PALE, anchor="middle")]
-    bars = sum(form == "bars" for *_, form in series)
-    place = 0
-    for values, colour, form in series:
-        heights = [_HEIGHT * value / full for value in values]
-        if form == "line":
-            parts += _area(heights, bottom, colour)
-        else:
-            parts += _bars(heights, bottom, colour, place, bars)
-            place += 1
-    return parts
+    if is_empty:
+        parts.append(_text(_WIDTH / 2, bottom - _HEIGHT / 2, "nothing yet", colour=_PALE, anchor="middle"))
+    return parts, scale
 
 
-def _area(heights: Sequence[float], bottom: float, colour: str) -> list[str]:
+def _draw_area(values: Sequence[int]) -> list[str]:
     """Return a line with a tinted area.
 
     A value is at the end of its span.
     """
-    width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
-    points = [f"{_LEFT + width * (place + 1):.1f} {bottom - height:.1f}" for place, height in enumerate(heights)]
+    bottom = _TOP + _HEIGHT
+    parts, scale = _draw_axis(max(values, default=0), bottom, is_empty=not values)
+    if not values:
+        return parts
+    width = (_WIDTH - _LEFT - _RIGHT) / len(values)
+    points = [f"{_LEFT + width * number:.1f} {bottom - scale * value:.1f}" for number, value in enumerate(values, 1)]
     line = "L".join([f"{_LEFT} {bottom}", *points])
     return [
-        f'<path d="M{line}V{bottom}H{_LEFT}Z" fill="{colour}" fill-opacity="0.12"/>',
-        f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>',
+        *parts,
+        f'<path d="M{line}V{bottom}H{_LEFT}Z" fill="{_BLUE}" fill-opacity="0.12"/>',
+        f'<path d="M{line}" fill="none" stroke="{_BLUE}" stroke-width="2" stroke-linejoin="round"/>',
     ]
 
 
-def _bars(heights: Sequence[float], bottom: float, colour: str, place: int, of: int) -> list[str]:
+def _draw_bars(series: Sequence[tuple[Sequence[int], str]], top: float) -> list[str]:
     """Return bars of several series; a value above 0 shows at least a line."""
-    width = (_WIDTH - _LEFT - _RIGHT) / len(heights)
-    bar = min(20.0, 0.8 * width / of)
-    first = (width - of * bar) / 2 + place * bar
-    return [
-        f'<rect x="{_LEFT + width * number + first:.1f}" y="{bottom - max(height, 1):.1f}" '
-        f'width="{bar:.1f}" height="{max(height, 1):.1f}" fill="{colour}"/>'
-        for number, height in enumerate(heights)
-        if height
-    ]
+    bottom, spans = top + _HEIGHT, len(series[0][0])
+    highest = max((value for values, _ in series for value in values), default=0)
+    parts, scale = _draw_axis(highest, bottom, is_empty=not spans)
+    for place, (values, colour) in enumerate(series):
+        width = (_WIDTH - _LEFT - _RIGHT) / max(1, spans)
+        bar = min(20.0, 0.8 * width / len(series))
+        for number, value in enumerate(values):
+            x, height = _LEFT + width * number + (width - len(series) * bar) / 2 + place * bar, max(scale * value, 1)
+            size = f'width="{bar:.1f}" height="{height:.1f}"'
+            parts += [f'<rect x="{x:.1f}" y="{bottom - height:.1f}" {size} fill="{colour}"/>'] if value else []
+    return parts
 
 
-def _legend(y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
+def _draw_legend(y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
     """Return the legend, aligned right."""
     parts, x = [], float(_WIDTH - _RIGHT)
     for name, colour in reversed(entries):
@@ -483,15 +444,13 @@ def _legend(y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
     return parts
 
 
-def _dates(spans: Sequence[_ChartSpan], y: float) -> list[str]:
+def _draw_dates(names: Sequence[str], y: float) -> list[str]:
     """Return dates below the charts, as many as have room."""
-    if not spans:
-        return []
-    width = (_WIDTH - _LEFT - _RIGHT) / len(spans)
+    width = (_WIDTH - _LEFT - _RIGHT) / max(1, len(names))
     interval = max(1, -int(-_LABEL_ROOM // width))
     return [
-        _text(_LEFT + width * (place + 0.5), y + 18, spans[place].name, colour=_PALE, anchor="middle")
-        for place in range(0, len(spans), interval)
+        _text(_LEFT + width * (place + 0.5), y + 18, names[place], colour=_PALE, anchor="middle")
+        for place in range(0, len(names), interval)
     ]
 
 

@@ -465,10 +465,15 @@ def read_audit(path: Path) -> Iterator[dict[str, Any]]:
     """
     for file in reversed(list_audit_files(path)):
         with contextlib.suppress(FileNotFoundError):
-            for line in read_regular(file, follow=False).split(b"\n"):
-                with contextlib.suppress(ValueError, RecursionError):
-                    if isinstance(entry := json.loads(line), dict):
-                        yield entry
+            yield from read_audit_file(file)
+
+
+def read_audit_file(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the changes of one file; see `read_audit`."""
+    for line in read_regular(file, follow=False).split(b"\n"):
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(entry := json.loads(line), dict):
+                yield entry
 
 
 def get_moment(entry: Mapping[str, Any]) -> datetime | None:

@@ -52,16 +52,16 @@ async def test_a_long_text_is_whole_and_goes_with_its_record(
     assert not list((root / "bob" / "blobs").iterdir())
 
 
-async def test_the_doctor_says_which_long_texts_are_gone_damaged_or_of_nobody(
+async def test_the_doctor_says_which_long_texts_are_gone_or_damaged(
     knowledge: Knowledge, root: Path, clock: FrozenClock
 ) -> None:
     resource, other = await stored(knowledge), await stored(knowledge, LONG + "!")
     with knowledge.blobs.keeping(["of nobody"]) as (lonely,):
         pass
-    assert codes(root, clock) == {"blobs", "blobs_unused"}
+    assert codes(root, clock) == {"blobs"}
     (root / "bob" / "blobs" / resource.blob).unlink()
     (root / "bob" / "blobs" / other.blob).write_text("something else")
-    assert codes(root, clock) == {"blobs_missing", "blobs_damaged", "blobs_unused"}
+    assert codes(root, clock) == {"blobs_missing", "blobs_damaged"}
     with pytest.raises(StorageError, match="beginning is in the journal"):
         await knowledge.text_of(resource)
     os.utime(root / "bob" / "blobs" / lonely, (0, 0))

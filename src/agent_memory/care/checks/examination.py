@@ -213,15 +213,12 @@ def _check_model() -> Iterator[Concern]:
         return
     try:
         with path.open("rb") as weights:
-            digest = hashlib.file_digest(weights, "sha256").hexdigest()
+            if hashlib.file_digest(weights, "sha256").hexdigest() == MINILM_SHA256:
+                return
+        sentence = "The local model is not the expected one; memories are found by words alone."
     except OSError as error:
-        yield Concern(
-            "model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", reinstall=True)
-        )
-    else:
-        if digest != MINILM_SHA256:
-            sentence = "The local model is not the expected one; memories are found by words alone."
-            yield Concern("model_broken", sentence, advice("local", reinstall=True), get_disk_size(path))
+        sentence = f"The local model cannot be read: {error.strerror}."
+    yield Concern("model_broken", sentence, advice("local", reinstall=True), get_disk_size(path))
 
 
 def _get_version(distribution: str) -> str | None:
@@ -234,10 +231,8 @@ def _get_version(distribution: str) -> str | None:
 # -- the examination ------------------------------------------------------------------------------------------------
 
 _HOME_CHECKS: Final[dict[str, FileCheck]] = {
-    "home": examine_home,
-    "sessions": examine_sessions,
-    "consent": examine_consent,
-}
+    "home": examine_home, "sessions": examine_sessions, "consent": examine_consent,
+}  # fmt: skip
 _JOURNAL_CHECKS: Final[dict[str, FileCheck]] = {
     "journal": journal_checks.examine_journal,
     "generation": journal_checks.examine_generation,

@@ -5,17 +5,13 @@ No index and no cache is opened in place: the engine writes into files that it o
 
 from __future__ import annotations
 
-import contextlib
-import json
 import sqlite3
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups import list_backups
-from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.cache import HashSet, cache_files, get_hash_prefix, inspect_cache
 from agent_memory.encryption import AgentBlobs, get_encryption_state, is_encrypted
-from agent_memory.encryption.blobs import find_names
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import (
@@ -29,20 +25,21 @@ from agent_memory.files.entries import (
 )
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.files.wording import counted, few
-from agent_memory.memory.events import list_audit_files
+from agent_memory.memory.events import list_audit_files, read_audit_file
 from agent_memory.memory.scratchpad_file import check_refused_edits, parse_entries, read_edits
 from agent_memory.settings.installation import advice
-from agent_memory.store.change_log import hashes_elsewhere, list_record_files
+from agent_memory.store.change_log import hashes_elsewhere
 from agent_memory.store.shards import Shards, is_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from agent_memory.care.checks.journal_survey import JournalCase
     from agent_memory.embeddings.cache import CacheFacts
     from agent_memory.store.shards import ShardState
 
+_MOVES: Final = "`agent-memory doctor --repair` moves it aside."
 _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild` does so now."
 
 
@@ -106,13 +103,8 @@ def examine_index(case: JournalCase) -> Iterator[Concern]:
     index, shards = case.folder.index, Shards(case.folder)
     path_type, (backend, active) = get_path_type(index), shards.active()
     if path_type not in {"missing", "folder"}:
-        yield Concern(
-            "index_unusable",
-            f"memories.db is {describe_path_type(path_type)} instead of a folder, so there can be no index. "
-            "Memories are found without it.",
-            "`agent-memory doctor --repair` moves it aside.",
-            get_disk_size(index),
-        )
+        problem = f"memories.db is {describe_path_type(path_type)} instead of a folder, so there can be no index."
+        yield Concern("index_unusable", f"{problem} Memories are found without it.", _MOVES, get_disk_size(index))
         return
     yield from _check_leftovers(index, active or "")
     if backend != "vector":
@@ -141,12 +133,6 @@ def examine_index(case: JournalCase) -> Iterator[Concern]:
 
 
 def _check_position(case: JournalCase, state: ShardState) -> Iterator[Concern]:
-    if state.embedder != str(LocalEmbedder().identity) and case.settings.embedder == "local":
-        yield Concern(
-            "index_foreign",
-            f"The index is of the embedder {state.embedder}, not of the default one. A session with another embedder "
-            "builds it anew.",
-        )
     if not case.journal.file.readable:
         return
     if state.seq > case.journal.file.last_seq:
@@ -228,41 +214,23 @@ def examine_vectors(case: JournalCase) -> Iterator[Concern]:
             "Sessions compute them again when they meet them; --repair removes them.",
         )
     if case.journal.file.readable:
-        yield from _check_coverage(case, facts)
+        yield from _check_orphaned(case, facts)
 
 
-def _check_coverage(case: JournalCase, facts: CacheFacts) -> Iterator[Concern]:
-    orphaned = _count_orphaned(case, facts)
-    if orphaned:
+def _check_orphaned(case: JournalCase, facts: CacheFacts) -> Iterator[Concern]:
+    def count_orphaned() -> int:
+        needed = collect_hashes(case)
+        return sum(not needed.has(prefix) for hashes in facts.hashes.values() for prefix in hashes)
+
+    if count_orphaned():
         case.refresh()
-        orphaned = _count_orphaned(case, facts)
-    if orphaned:
+    if orphaned := count_orphaned():
         yield Concern(
             "vectors_orphaned",
             f"{counted(orphaned, 'vector')} of texts that no record has any more. A vector tells something of its "
             "text.",
             "Sessions remove them after a forget; --repair does so now.",
         )
-    for identity, hashes in sorted(facts.hashes.items()):
-        missing = _count_missing(case, hashes)
-        if missing and hashes:
-            yield Concern(
-                "vectors_wanting",
-                f"{case.describe_count(missing, ' has', ' have')} no vector of {identity} yet; a session that uses "
-                "it computes them.",
-            )
-
-
-def _count_orphaned(case: JournalCase, facts: CacheFacts) -> int:
-    """Return the number of vectors that no record needs."""
-    needed = collect_hashes(case)
-    return sum(not needed.has(prefix) for hashes in facts.hashes.values() for prefix in hashes)
-
-
-def _count_missing(case: JournalCase, hashes: HashSet) -> int:
-    """Return the number of records that lack a vector."""
-    pieces = iter(case.survey.pieces)
-    return sum(False in [hashes.has(prefix) for prefix in islice(pieces, count)] for count in case.survey.pieces_of)
 
 
 def collect_hashes(case: JournalCase) -> HashSet:
@@ -281,33 +249,15 @@ def examine_audit(case: JournalCase) -> Iterator[Concern]:
             yield Concern(
                 "audit_unusable",
                 f"{path.name} is {describe_path_type(kind)}, so changes are not logged. Memories are not affected.",
-                "`agent-memory doctor --repair` moves it aside." if kind != "hidden" else "Check its permissions.",
+                _MOVES if kind != "hidden" else "Check its permissions.",
             )
-    good, bad = _count_audit_lines(kinds)
-    if bad:
-        sentence = f"{counted(bad, 'line')} of the log of changes cannot be read; nothing depends on them."
-        yield Concern("audit_lines", sentence)
     if files := [path for path, kind in kinds.items() if kind == "file"]:
-        yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(get_disk_size, files)))
-
-
-def _count_audit_lines(files: Iterable[Path]) -> tuple[int, int]:
-    """Return the numbers of logged changes and of unreadable lines."""
-    lines: list[bytes] = []
-    for file in files:
-        with contextlib.suppress(OSError):
-            lines += [line for line in read_regular(file, follow=False).split(b"\n") if line.strip()]
-    good = bad = 0
-    for line in lines:
-        try:
-            good += isinstance(json.loads(line), dict)
-        except (ValueError, RecursionError):
-            bad += 1
-    return good, bad
+        changes = sum(1 for path in files for _ in read_audit_file(path))
+        yield Concern("audit", f"{counted(changes, 'change')} logged.", size=sum(map(get_disk_size, files)))
 
 
 def examine_blobs(case: JournalCase) -> Iterator[Concern]:
-    """Examine files of long texts; unused ones with the first journal."""
+    """Examine the files of long texts that the records name."""
     blobs = AgentBlobs(case.folder)
     sizes, named = blobs.names(), case.survey.blobs
     present = {name for name in named if blobs.get_file_name(name) in sizes}
@@ -328,15 +278,6 @@ def examine_blobs(case: JournalCase) -> Iterator[Concern]:
             f"All {counted(len(named), 'long text')} of {case.name} are there.",
             size=sum(sizes[blobs.get_file_name(name)] for name in named),
         )
-    if case.is_first and sizes and not is_encrypted(case.folder.path):  # else files do not name them
-        unused = sizes.keys() - {name for file in list_record_files(case.folder) for name in find_names(file)}
-        if unused:
-            yield Concern(
-                "blobs_unused",
-                f"{counted(len(unused), 'long text')} in blobs/ belong to no record, as after forgetting one or a "
-                "crash; those that are older than 30 days are removed after the next background work.",
-                size=sum(sizes[name] for name in unused),
-            )
 
 
 def _is_damaged(blobs: AgentBlobs, name: str) -> bool:
@@ -354,15 +295,10 @@ MANY: Final = 1_000
 def examine_backups(case: JournalCase) -> Iterator[Concern]:
     """Examine the backups of an agent without reading them."""
     listed = list_backups(case.folder.path.parent, case.folder.agent_id)
-    if not listed:
-        if case.survey.count >= MANY:
-            sentence = f"No backup of {counted(case.survey.count, 'memory', 'memories')} was made here."
-            yield Concern(
-                "backups_none", sentence, "`agent-memory backup create` makes one, unless something else does."
-            )
-        return
-    bad = [backup for backup in listed if backup.problem]
-    if bad:
+    if not listed and case.survey.count >= MANY:
+        sentence = f"No backup of {counted(case.survey.count, 'memory', 'memories')} was made here."
+        yield Concern("backups_none", sentence, "`agent-memory backup create` makes one, unless something else does.")
+    if bad := [backup for backup in listed if backup.problem]:
         yield Concern(
             "backups_damaged",
             f"{counted(len(bad), 'backup')} of {len(listed):,} cannot be used.",

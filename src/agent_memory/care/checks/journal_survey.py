@@ -162,7 +162,7 @@ class JournalSurvey:
         undecided: IDs of older memories of undecided pairs, by ID of the newer one.
         replaced: IDs of superseded records.
         circles: Records that replace one another in a circle, each with what it replaces.
-        pieces, pieces_of: Hash prefixes of all embedded texts, record by record, and their number per record.
+        pieces: Hash prefixes of all embedded texts.
         blobs: ID of a record by name of each long text.
         left: Bytes after a compaction; None if unknown.
     """
@@ -185,7 +185,7 @@ class JournalSurvey:
         self.dangling: list[str] = []
         self.undecided: dict[str, list[str]] = {}
         self.blobs: dict[str, str] = {}
-        self.pieces, self.pieces_of = array("Q"), array("L")
+        self.pieces = array("Q")
         size = reading.file.folded_size(now, GRACE)
         for states, lines in reading.read_batches():
             self._add_batch(states, lines, size)
@@ -240,9 +240,7 @@ class JournalSurvey:
             self.undecided[record.id] = older_ids
         if blob := getattr(record, "blob", ""):
             self.blobs[blob] = record.id
-        pieces = {get_hash_prefix(text_hash(text)) for text in embedded_texts(kind.text_of(record))}
-        self.pieces.extend(pieces)
-        self.pieces_of.append(len(pieces))
+        self.pieces.extend({get_hash_prefix(text_hash(text)) for text in embedded_texts(kind.text_of(record))})
         is_candidate = kind is self._reading.kinds[0] and not has_expired and self._selection.admits(record)
         rank = (record.pinned, self._selection.moment(record), self.count) if is_candidate else None
         if hash(record.id) in file.linked:
