@@ -1,14 +1,12 @@
 """Measure leaked secrets, touched statements and CPU time of the redactor.
 
     .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
-    .venv/bin/python -m benchmarks.secrets --doors --seed 101 --each 1
 
 Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later`, `last`, `newest`, `fresh` and
 `unmet` were each written after tuning on those before. docs/benchmarks.md has what each lot showed when it was new. A
 secret counts as left over if half of it is, in one piece. Figures are shares; the mean is over groups. `--data` reads
-JSON lines, each with "text", a list "secrets" (none: the text is clean), and optionally "group" and "label". `--doors`
-sends each secret through every way into the memory, then searches every byte of every file, database, log, event and
-output. Printed are Markdown tables; `--output` writes everything as JSON.
+JSON lines, each with "text", a list "secrets" (none: the text is clean), and optionally "group" and "label". Prints
+Markdown tables; `--output` writes everything as JSON.
 """
 
 from __future__ import annotations
@@ -68,15 +66,11 @@ def main() -> None:
     parser.add_argument("--show", metavar="GROUP", help="print what is left of a group, of 'all', or what of 'clean'")
     parser.add_argument("--kinds", choices=SETS, default="all", help="for --show")
     parser.add_argument("--without-rivals", action="store_true")
-    parser.add_argument("--doors", nargs="*", metavar="DOOR", help="send secrets through every way in, or these")
     parser.add_argument("--output", type=Path)
     chosen = parser.parse_args()
     lots, clean = _read(chosen.data) if chosen.data else _made(chosen)
     if chosen.show:
         _show(_ours, chosen.show, lots["data" if chosen.data else chosen.kinds], clean)
-        return
-    if chosen.doors is not None:
-        _doors(chosen, lots["data" if chosen.data else chosen.kinds])
         return
     methods: dict[str, Redact] = {OURS: _ours} | ({} if chosen.without_rivals else PEERS)
     report: dict[str, Any] = {name: measured(redact, lots, clean) for name, redact in methods.items()}
@@ -198,30 +192,6 @@ def _milliseconds(redact: Redact, text: str) -> float:
         redact(text)
         best = min(best, time.process_time() - started)
     return round(best * 1000, 3)
-
-
-def _doors(chosen: argparse.Namespace, lot: list[LabelledText]) -> None:
-    """Send each secret through every door and print what is left; see `doors`."""
-    from benchmarks.secrets.doors import DOORS, through
-
-    all_ = [line.secret for line in lot]
-    found: dict[str, dict[str, Any]] = {}
-    heads = ["door", "secrets", "left in some byte", "of these, taken out of their text alone", "searched", "where"]
-    sys.stdout.write(_table([heads]) + "\n")
-    for name in chosen.doors or DOORS:
-        found[name] = each = through(name, all_)
-        row = [
-            name,
-            str(each["secrets"]),
-            f"{each['left']} ({each['left'] / max(1, each['secrets']):.1%})",
-            "" if each["beyond"] is None else str(each["beyond"]),
-            f"{each['bytes']:,} bytes in {each['files']} files",
-            ", ".join(each["where"][:6]) if each["beyond"] else "",
-        ]
-        sys.stdout.write(f"| {' | '.join(row)} |\n")
-        sys.stdout.flush()
-    if chosen.output:
-        chosen.output.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _show(redact: Redact, group: str, lot: list[LabelledText], clean: list[tuple[str, str]]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.secrets.doors import DOORS, left_of, through
 from benchmarks.secrets.kinds import PlantedSecret
+from tests.hostile.secret_doors import DOORS, left_of, through
 from tests.rows import check_rows
 
 TOKENS = ["gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d", "gl" + "pat-" + "q7Vt2mX9bK4dR8sW1zLp", "Pebble%78" + "rT"]
