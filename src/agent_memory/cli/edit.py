@@ -9,15 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.decisions import is_terminal, read_key
 from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
 from agent_memory.cli.exit_codes import get_exit_code
 from agent_memory.cli.formats import BlockText, read_yaml, to_yaml
-from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, parse_moment, parse_tags, resolve_ids
+from agent_memory.cli.options import (
+    MemoryId,
+    MemoryIds,
+    NewCategory,
+    NotSecret,
+    Offered,
+    parse_moment,
+    parse_tags,
+    resolve_ids,
+)
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import describe_end, minute
+from agent_memory.cli.text import describe_end, minute, one_line
 from agent_memory.errors import AgentMemoryError, ValidationError
+from agent_memory.files.exemption_file import exempt_guesses
 from agent_memory.memory.views import shorten_line, view_promotion, view_similar
 from agent_memory.models import Memory, offered_fields
+from agent_memory.redaction.redactor import list_guesses
 
 if TYPE_CHECKING:
     from agent_memory.memory import Stored, Updated
@@ -48,6 +60,7 @@ class ChangeOptions:
     ] = None
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
     unpin: Annotated[bool, typer.Option("--unpin", help="Do not keep it there.")] = False
+    not_secret: NotSecret = False
 
 
 @command(ChangeOptions, Offered)
@@ -59,7 +72,7 @@ async def update(run: AgentContext, memory_id: MemoryId) -> None:
     (memory_id,) = await resolve_ids(run.service, [memory_id])
     changes = run.values(Offered)
     if new.content is not None:
-        changes["content"] = read_text(new.content)
+        changes["content"] = read_new_text(run, new.content, not_secret=new.not_secret)
     if new.category is not None:
         changes["category"] = await run.category(new.category)
     if new.tag or new.untag:
@@ -79,7 +92,25 @@ async def update(run: AgentContext, memory_id: MemoryId) -> None:
             code="usage",
             recovery="Name one of --content, --category, --tag, --untag, --expires, --project, --pin and --unpin.",
         )
-    show_updated(run, await run.service.update(memory_id, changes, run.caller))
+    updated = await run.service.update(memory_id, changes, run.caller)
+    show_updated(run, updated)
+    if updated.redacted:
+        await offer_keeping(run, memory_id, changes.get("content", ""))
+
+
+async def offer_keeping(run: AgentContext, memory_id: str, text: str) -> None:
+    """Offer to store a text as it is, if only guesses were removed from it; one key at a terminal."""
+    guesses = list_guesses(text)
+    if not guesses:
+        return
+    if not (is_terminal() and run.screen.form == "text"):
+        run.screen.hint("If it is no secret, repeat the command with --not-secret.")
+        return
+    what = ", ".join(f'"{guess}"' for guess in guesses)
+    if read_key(run, f"Is {one_line(what)} a secret? n: no, store it as it is; any other key: yes ") == "n":
+        exempt_guesses(run.root, text)
+        await run.service.update(memory_id, {"content": text}, run.caller)
+        run.screen.show(f"{memory_id} has the text as you wrote it.")
 
 
 def show_updated(run: AgentContext, updated: "Updated") -> None:
@@ -168,6 +199,14 @@ def note_redacted(run: AgentContext, kinds: tuple[str, ...]) -> None:
 def read_text(text: str) -> str:
     """Return the text, or stdin if it is `-`."""
     return sys.stdin.read(_MAX_INPUT_CHARS) if text == "-" else text
+
+
+def read_new_text(run: AgentContext, text: str, *, not_secret: bool) -> str:
+    """Return a text as `read_text` does; exempt guessed secrets in it if `not_secret`."""
+    text = read_text(text)
+    if not_secret:
+        exempt_guesses(run.root, text)
+    return text
 
 
 _EDITABLE: Final = (

@@ -96,6 +96,12 @@ MemoryIds = Annotated[
     list[str], typer.Argument(metavar="ID", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
 ]
 NewCategory = Annotated[str | None, typer.Option("--category", "-c", help="Category of the memory.", **_CATEGORY)]
+NotSecret = Annotated[
+    bool,
+    typer.Option(
+        "--not-secret", help="Nothing in the text is a secret. Keys in the form of a known provider are still removed."
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 

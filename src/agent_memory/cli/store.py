@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.edit import note_memories_to_compare, note_redacted, read_text
-from agent_memory.cli.options import NewCategory, Offered, parse_moment, parse_tags, resolve_ids
+from agent_memory.cli.edit import note_memories_to_compare, note_redacted, offer_keeping, read_new_text
+from agent_memory.cli.options import NewCategory, NotSecret, Offered, parse_moment, parse_tags, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.memory.views import view_similar, view_suspects, view_trace
@@ -23,6 +23,7 @@ class NewMemoryOptions:
 
     project: Annotated[str, typer.Option("--project", metavar="NAME", help="Project of the memory.")] = ""
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
+    not_secret: NotSecret = False
 
 
 @command(NewMemoryOptions, Offered, may_be_new=True)
@@ -38,9 +39,10 @@ async def store(
 ) -> None:
     """Store a memory; secrets in it are removed first."""
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
+    text = read_new_text(run, content, not_secret=run.get_options(NewMemoryOptions).not_secret)
     values = {
         **run.values(Offered),
-        "content": read_text(content),
+        "content": text,
         "category": await run.category(category),
         "tags": parse_tags(tag),
         "supersedes": None if supersedes is None else (await resolve_ids(run.service, [supersedes]))[0],
@@ -50,7 +52,10 @@ async def store(
         "source": {"kind": "user", "detail": "command line"},
         "trust": "high" if sys.stdin.isatty() else "medium",
     }
-    await _show_stored(run, await run.service.store(values, run.caller))
+    stored = await run.service.store(values, run.caller)
+    await _show_stored(run, stored)
+    if stored.redacted:
+        await offer_keeping(run, stored.memory.id, text)
 
 
 async def _show_stored(run: AgentContext, stored: "Stored") -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from agent_memory.encryption import unlock
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import sweep_leftovers
+from agent_memory.files.exemption_file import load_exemptions
+from agent_memory.files.layout import resolve_root
 from agent_memory.logs import get_logger, operation
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.earlier_names import EarlierNames
@@ -350,6 +352,7 @@ def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | 
     Raises:
         ValidationError, ConfigurationError, StorageError: It cannot be opened.
     """
+    load_exemptions(resolve_root(settings.storage_root))
     if embedder is not None:
         return MemoryService(FileStorage(agent_id, settings=settings, embedder=embedder), settings)
     storage = detect_storage(agent_id, settings=settings)

@@ -117,24 +117,25 @@ def _find_with_encoded(text: str) -> list[SecretFinding]:
 
     Known forms and secrets in encoded parts always count. A guess inside a public value does not count.
     """
-    findings = _find_known(text)
+    findings = find_known_forms(text)
     for start, end, data in read_embedded_files(text):
-        findings += [SecretFinding(start, end, finding.kind) for finding in _find_known(data)[:1]]
+        findings += [SecretFinding(start, end, finding.kind) for finding in find_known_forms(data)[:1]]
     for start, end, plain in iter_encoded_parts(text):
         if is_pair(plain):
             findings.append(SecretFinding(start, end, "password"))
             continue
-        inner = _find_known(plain) or _find_guessed(plain)
+        inner = find_known_forms(plain) or _find_guessed(plain)
         findings += [SecretFinding(start, end, finding.kind) for finding in inner[:1]]
     return findings + _find_guessed(text)
 
 
 def has_known_form(text: str) -> bool:
     """Return True if a text has a secret of a known form."""
-    return bool(_find_known(text))
+    return bool(find_known_forms(text))
 
 
-def _find_known(text: str) -> list[SecretFinding]:
+def find_known_forms(text: str) -> list[SecretFinding]:
+    """Find secrets by the forms of providers."""
     return [*find_provider_secrets(text), *find_published(text)]
 
 

@@ -6,6 +6,7 @@ import bisect
 import itertools
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.redaction.exemptions import is_exempt
 from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction, SecretFinding
 
 if TYPE_CHECKING:
@@ -32,14 +33,29 @@ class SecretRedactor:
         from agent_memory.redaction.detection import find_secrets, find_secrets_around  # 30 ms for its patterns
 
         kinds: dict[str, None] = {}
-        spans = _merge_findings(text, find_secrets(text))
+        spans = _drop_exempt(text, _merge_findings(text, find_secrets(text)))
         for _ in range(_MAX_PASSES):
             if not spans:
                 break
             kinds.update(dict.fromkeys(finding.kind for finding in spans))
             text, markers = _replace_spans(text, spans)
-            spans = _merge_findings(text, find_secrets_around(text, markers))
+            spans = _drop_exempt(text, _merge_findings(text, find_secrets_around(text, markers)))
         return Redaction(text, tuple(kinds))
+
+
+def list_guesses(text: str) -> list[str]:
+    """Return the parts of a text that are removed by a guess, not for a known form."""
+    from agent_memory.redaction.detection import find_known_forms, find_secrets
+
+    known = find_known_forms(text)
+    spans = _drop_exempt(text, _merge_findings(text, find_secrets(text)))
+    return [
+        text[start:end] for start, end, _ in spans if not any(item.start < end and start < item.end for item in known)
+    ]
+
+
+def _drop_exempt(text: str, spans: list[SecretFinding]) -> list[SecretFinding]:
+    return [finding for finding in spans if not is_exempt(text[finding.start : finding.end])]
 
 
 def _merge_findings(text: str, findings: Iterable[SecretFinding]) -> list[SecretFinding]:

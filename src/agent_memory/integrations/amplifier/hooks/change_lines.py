@@ -46,6 +46,7 @@ _VERBS: Final = {
     "memory:forgotten": "Forgot",
     "memory:archived": "Archived",
 }
+_KEEP_HINT: Final = "If it is no secret: agent-memory store --not-secret TEXT"
 _REQUESTS: Final = ("undo", "kept_today", "review")
 _MAX_CHARS: Final = 120
 _MAX_QUOTED: Final = 3
@@ -159,6 +160,8 @@ class ChangeLines:
         if self._is_undoing:
             return
         self._events.append(ChangeEvent(event, data["memory_id"], memory))
+        if data.get("redacted"):
+            self.add(f"A secret was removed ({', '.join(data['redacted'])}). {_KEEP_HINT}")
         if has_display(self._coordinator):
             self._background.run(self.flush())
 
