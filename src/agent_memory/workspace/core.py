@@ -12,14 +12,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
 from agent_memory.errors import ConfigurationError, DeclarationError, ReadOnlyError, StorageError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.models.clock import as_utc
 from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.workspace.database.engine import FILE, PostgresDatabase, SqliteDatabase, WorkspaceDatabase
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models.clock import Clock
-    from agent_memory.workspace.declaration.model import Column
     from agent_memory.workspace.step_plan import Step
 
 HIDDEN: Final = ".workspace"
@@ -399,35 +396,29 @@ def _add_columns(opened: OpenWorkspace, connection: sa.Connection, old: Declarat
     preparer = connection.dialect.identifier_preparer
     for table, column in added.columns:
         source = opened.schema.declared[table]
-        declared = opened.declaration.tables[table].columns[column]
-        specification = _render_column(connection, source.c[column], declared)
+        default = _get_stored_default(opened, table, column)
+        specification = _render_column(connection, source.c[column], default)
         connection.exec_driver_sql(f"ALTER TABLE {preparer.format_table(source)} ADD COLUMN {specification}")
-        if declared.default is not None:
-            transaction.declare(table, column, _get_stored_default(declared))
+        if default is not None:
+            transaction.declare(table, column, default)
 
 
-def _render_column(connection: sa.Connection, column: sa.Column[Any], declared: Column) -> str:
+def _render_column(connection: sa.Connection, column: sa.Column[Any], default: Any) -> str:
     """Return a column for `ALTER TABLE … ADD COLUMN`, with its default."""
     specification = str(sa.schema.CreateColumn(column).compile(dialect=connection.dialect))
-    if declared.default is None:
+    if default is None:
         return specification
-    literal = sa.literal(_get_stored_default(declared)).compile(
-        dialect=connection.dialect, compile_kwargs={"literal_binds": True}
-    )
+    literal = sa.literal(default).compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
     bare = specification.removesuffix(" NOT NULL")
     return f"{bare} DEFAULT {literal}{' NOT NULL' if bare != specification else ''}"
 
 
-def _get_stored_default(declared: Column) -> Any:
-    """Return the default of a column in its stored form."""
-    default = declared.default
-    if declared.type == "json":
-        return canonical_json(default)
-    if declared.type == "real":
-        return float(default)
-    if declared.type == "timestamp":
-        return as_utc(datetime.fromisoformat(default)).isoformat()
-    return int(default) if isinstance(default, bool) else default
+def _get_stored_default(opened: OpenWorkspace, table: str, column: str) -> Any:
+    """Return the default of a column in its stored form, or None."""
+    declared = opened.declaration.tables[table]
+    default = declared.columns[column].default
+    codec = ValueCodec(table, declared, SecretRedactor(), opened.folder)
+    return None if default is None else codec.encode({column: default}, is_complete=False).values[column]
 
 
 def _load_meta(connection: sa.Connection, schema: Schema, key: str) -> str | None:

@@ -206,9 +206,7 @@ class StepTransitions:
             ValidationError: It is not done.
         """
         steps = self.steps(transaction)
-        judged = next((item for item in steps if item.name == step), None)
-        if judged is None:
-            raise _build_unknown_error(step, steps)
+        judged = _find_step(steps, step)
         if judged.status != "done":
             raise ValidationError(f"{quoted(step)} is not done; only what is done can be judged.", code="invalid")
         fields = {
@@ -264,9 +262,7 @@ class StepTransitions:
                 )
             ready = (item for item in steps if item.status == "ready" and agent in (None, item.agent))
             return next(ready, None)
-        chosen = next((item for item in steps if item.name == step), None)
-        if chosen is None:
-            raise _build_unknown_error(step, steps)
+        chosen = _find_step(steps, step)
         if agent not in (None, chosen.agent):
             raise LeaseError(f"{step} is the work of {chosen.agent}, not of {quoted(agent)}.", code="not_ready")
         if chosen.status == "claimed":
@@ -325,11 +321,17 @@ class StepTransitions:
         self.writer.add(transaction, self.writer.prepare(table, values, Caller(), is_complete=True))
 
 
-def _build_unknown_error(step: str, steps: Sequence[Step]) -> RowNotFoundError:
-    examples = ", ".join(known.name for known in steps[:_SHOWN])
-    return RowNotFoundError(
-        f"There is no step {quoted(step)}; a step is phase/agent/key, such as {examples or 'none yet'}."
-    )
+def _find_step(steps: Sequence[Step], name: str) -> Step:
+    """Return a step by name.
+
+    Raises:
+        RowNotFoundError: It does not exist.
+    """
+    for step in steps:
+        if step.name == name:
+            return step
+    examples = ", ".join(step.name for step in steps[:_SHOWN]) or "none yet"
+    raise RowNotFoundError(f"There is no step {quoted(name)}; a step is phase/agent/key, such as {examples}.")
 
 
 def undo_steps(

@@ -171,18 +171,20 @@ class LeaseTable:
 
     def end(self, transaction: Transaction, claim: Claim) -> None:
         """Return a claim; does nothing if another worker has it now."""
-        for name, fence in zip(list_lease_names(claim), (claim.fence, claim.row_fence), strict=False):
-            lease = self.find(transaction, name)
-            if lease is not None and lease.fence == fence:
-                self._write(transaction, replace(lease, owner=None, expires_at=None), is_new=False)
-                self._drop_holder(transaction, lease)
+        for lease in self._list_held(transaction, claim):
+            self._write(transaction, replace(lease, owner=None, expires_at=None), is_new=False)
+            self._drop_holder(transaction, lease)
 
     def hand_over(self, transaction: Transaction, claim: Claim) -> None:
         """Keep a claim for its time, even if this process ends."""
-        for name, fence in zip(list_lease_names(claim), (claim.fence, claim.row_fence), strict=False):
-            lease = self.find(transaction, name)
-            if lease is not None and lease.fence == fence:
-                self._drop_holder(transaction, lease)
+        for lease in self._list_held(transaction, claim):
+            self._drop_holder(transaction, lease)
+
+    def _list_held(self, transaction: Transaction, claim: Claim) -> list[Lease]:
+        """Return the leases of a claim that no other worker has taken since."""
+        fences = zip(list_lease_names(claim), (claim.fence, claim.row_fence), strict=False)
+        leases = [(self.find(transaction, name), fence) for name, fence in fences]
+        return [lease for lease, fence in leases if lease is not None and lease.fence == fence]
 
     def _check(self, transaction: Transaction, claim: Claim, name: str, fence: int) -> None:
         lease = self.find(transaction, name)

@@ -20,8 +20,7 @@ from agent_memory.workspace.rows.values import normalize_unique
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.workspace.database.schema import Schema
-    from agent_memory.workspace.declaration.model import Declaration, Table
+    from agent_memory.workspace.declaration.model import Table
     from agent_memory.workspace.rows.claims import Caller
     from agent_memory.workspace.rows.values import ValueCodec
 

@@ -25,6 +25,7 @@ from agent_memory.workspace.database.history import (
     fold_entries,
     get_last_seq,
     hash_text,
+    iter_batches,
     iter_entries,
     load_text,
 )
@@ -35,12 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.workspace.database.history import Transaction
-    from agent_memory.workspace.database.schema import Schema
     from agent_memory.workspace.declaration.model import Declaration
     from agent_memory.workspace.rows.values import ValueCodec
 
 _HASH: Final = re.compile(r'"\$text":"([0-9a-f]{64})"')
-_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +254,8 @@ def prune_history(connection: sa.Connection, schema: Schema, kept_seqs: Sequence
                 merged_into |= {change.seq: run[-1].seq for change in run[:-1]}
     _update_origins(connection, schema, merged_into)
     unused = list(merged_into)
-    for start in range(0, len(unused), _AT_ONCE):
-        connection.execute(sa.delete(history).where(history.c.seq.in_(unused[start : start + _AT_ONCE])))
+    for batch in iter_batches(unused):
+        connection.execute(sa.delete(history).where(history.c.seq.in_(batch)))
     return len(unused)
 
 
@@ -267,8 +266,8 @@ def prune_texts(connection: sa.Connection, schema: Schema) -> int:
         named.update(_HASH.findall(changed))
     stored = set(connection.execute(sa.select(schema.texts.c.hash)).scalars())
     unused = sorted(stored - named)
-    for start in range(0, len(unused), _AT_ONCE):
-        connection.execute(sa.delete(schema.texts).where(schema.texts.c.hash.in_(unused[start : start + _AT_ONCE])))
+    for batch in iter_batches(unused):
+        connection.execute(sa.delete(schema.texts).where(schema.texts.c.hash.in_(batch)))
     return len(unused)
 
 

@@ -20,6 +20,7 @@ from agent_memory.workspace.database.history import (
     Transaction,
     find_changed_rows,
     fold_entries,
+    iter_batches,
     load_row,
 )
 from agent_memory.workspace.database.schema import STEPS, RowState
@@ -28,7 +29,6 @@ from agent_memory.workspace.snapshots import marks
 from agent_memory.workspace.snapshots.contents import ContentStore, check_places, restore_files
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.database.history import Transaction
     from agent_memory.workspace.declaration.model import Declaration
     from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
     from agent_memory.workspace.step_plan import Step
@@ -97,9 +97,8 @@ def _hide_shown(
             by_table.setdefault(table, []).append(row_id)
     for table, ids in by_table.items():
         source = transaction.schema.declared[table]
-        for start in range(0, len(ids), 500):
-            batch = source.c.id.in_(ids[start : start + 500])
-            shown = sa.and_(batch, source.c.ws_state == int(RowState.SHOWN))
+        for batch in iter_batches(ids):
+            shown = sa.and_(source.c.id.in_(batch), source.c.ws_state == int(RowState.SHOWN))
             row_ids = transaction.connection.execute(sa.select(source.c.id).where(shown)).scalars()
             moved.update((table, row_id) for row_id in row_ids)
             aside = sa.update(source).where(shown).values(ws_state=int(RowState.ASIDE))
