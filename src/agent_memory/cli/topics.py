@@ -1,6 +1,5 @@
 """`agent-memory knowledge topics` and `knowledge topic`."""
 
-import asyncio
 import re
 import shlex
 from datetime import UTC, date, datetime, time
@@ -21,9 +20,8 @@ from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_answers import describe_missing_page
 from agent_memory.knowledge.topics.markdown import join_claims, unescape
-from agent_memory.models import TOPIC, Topic, to_text, visible
+from agent_memory.models import Topic, to_text, visible
 from agent_memory.redaction import quoted
-from agent_memory.store.record_redaction import make_record
 from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
@@ -155,12 +153,10 @@ async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title:
             code="invalid",
             recovery="Describe in detail what belongs to the topic.",
         )
-    values = {"name": name, "description": description, "timestamp": to_text(knowledge.clock())}
-    declared = await asyncio.to_thread(make_record, TOPIC, values, run.service.agent_id)
-    await pages.declare(declared)
-    run.screen.note(f"Declared {declared.value.name}. What is like its description is filed there.", style="")
+    declared = await pages.declare(name, description)
+    run.screen.note(f"Declared {declared.name}. What is like its description is filed there.", style="")
     worked = await process_due_texts(run, knowledge)
-    run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
+    run.screen.document({"agent_id": run.service.agent_id, "declared": declared.name, **worked})
 
 
 def _to_document(topic: Topic, page: "PageFiles") -> dict[str, Any]:

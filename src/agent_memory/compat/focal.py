@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 _SOURCES: Final[dict[str, EpisodeSource]] = {"user": "user", "assistant": "agent"}
 log = get_logger(__name__)
-log = get_logger(__name__)
 MOST_COVERED: Final = 90
 """Records that one summary covers at most."""
 

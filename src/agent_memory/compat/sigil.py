@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -45,6 +43,7 @@ from agent_memory.errors import (
     StorageError,
     ValidationError,
 )
+from agent_memory.files.entries import get_disk_size
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import withdraw
@@ -58,8 +57,8 @@ from agent_memory.knowledge.passages.item_stage import ItemStage
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import render
-from agent_memory.memory import NOBODY, Caller, MemoryService, open_service
-from agent_memory.models import Listing, SearchFilters, Topic
+from agent_memory.memory import NOBODY, open_service
+from agent_memory.models import Listing, SearchFilters
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.shards import with_model
 
@@ -139,10 +138,9 @@ class PageConsolidation:
 
     async def topic(self, name: str) -> Topic:
         """Return a topic by its name."""
-        topics = await self._pages.list_shown()
-        topic = next((candidate for candidate in topics if candidate.name == name), None)
+        topic = await self._pages.get_by_name(name)
         if topic is None:
-            raise CategoryNotFoundError(name, [candidate.name for candidate in topics])
+            raise CategoryNotFoundError(name, [shown.name for shown in await self._pages.list_shown()])
         return topic
 
     async def make(self, name: str, *, force: bool) -> PageText:
@@ -163,7 +161,7 @@ class PageConsolidation:
     async def make_due(self, names: Iterable[str]) -> None:
         """Rebuild pages with enough new items; one that fails stays."""
         for name in sorted(set(names)):
-            with contextlib.suppress(CategoryNotFoundError, ConsolidationError):
+            with suppress(CategoryNotFoundError, ConsolidationError):
                 topic = await self.topic(name)
                 if self._pages.has_enough(topic, [member.id for member in await self._pages.list_members(topic)]):
                     await self.make(name, force=False)
@@ -171,7 +169,7 @@ class PageConsolidation:
     async def make_again(self, names: Iterable[str]) -> None:
         """Rebuild pages of topics whose sources were deleted."""
         for name in sorted(set(names)):
-            with contextlib.suppress(CategoryNotFoundError):  # a topic that was never declared has no page
+            with suppress(CategoryNotFoundError):  # a topic that was never declared has no page
                 await self.make(name, force=True)
 
     async def tell(self, made: BuiltPage, caller: Caller) -> None:
@@ -182,23 +180,11 @@ class PageConsolidation:
             await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, caller)
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerState:
-    """State of the last look; healthy before the first."""
-
-    stats: MemoryStats = field(default_factory=MemoryStats)
-    is_healthy: bool = True
-
-
-async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -> ManagerState:
-    """Count and check each storage; unreadable ones are not healthy."""
-    try:
-        stats = await count_records(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
-        reports = [await service.storage.health(), *[await storage.health() for storage in knowledge.storages]]
-    except StorageError:
-        return ManagerState(is_healthy=False)
+async def check_storages(service: MemoryService, knowledge: Knowledge) -> bool:
+    """Return True if each storage works."""
+    reports = [await storage.health() for storage in (service.storage, *knowledge.storages)]
     works = all(report.get("status") == "ok" for report in reports)
-    return ManagerState(stats, works and service.storage.embedding_status().get("status") != "failing")
+    return works and service.storage.embedding_status().get("status") != "failing"
 
 
 async def count_records(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
@@ -238,10 +224,6 @@ async def _by_type(knowledge: Knowledge, tally: RecordCounts, group: str | None)
         return dict(tally.by_facet.get("resource_type", {}))
     seen = (await knowledge.resources.browse(Listing(filters=SearchFilters(group=group)))).records
     return dict(Counter(record.resource_type for record in seen))
-
-
-def _bytes_in(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 async def preview_page(knowledge: Knowledge, service: MemoryService, seen: SeenTopics, topic: Topic) -> str:
@@ -347,7 +329,7 @@ class MemoryManager:
             RetrievalMode.LLM: chooser,
             RetrievalMode.HYBRID: hybrid,
         }
-        self._standing = ManagerState()
+        self._stats, self._is_healthy = MemoryStats(), True
 
     async def store_resource(
         self, content: str, resource_type: str, metadata: dict[str, Any] | None = None
@@ -469,12 +451,12 @@ class MemoryManager:
 
     def get_stats(self) -> MemoryStats:
         """Return the counts of the last change or check."""
-        return self._standing.stats
+        return self._stats
 
     @property
     def is_healthy(self) -> bool:
         """True if everything worked at the last check."""
-        return self._standing.is_healthy
+        return self._is_healthy
 
     async def check(self, *, files: bool = True) -> MemoryStats:
         """Update counts and, with `files`, health and size.
@@ -482,13 +464,17 @@ class MemoryManager:
         After a change it is counted alone.
         """
         if files:
-            self._standing = await look(self._service, self._knowledge, self._seen)
-            return self._standing.stats
+            size = await asyncio.to_thread(get_disk_size, self._knowledge.folder.path)
+            try:
+                self._stats = await count_records(self._service, self._knowledge, self._seen, size)
+                self._is_healthy = await check_storages(self._service, self._knowledge)
+            except StorageError:
+                self._stats, self._is_healthy = MemoryStats(), False
+            return self._stats
         with suppress(StorageError):  # what was to be done is done
-            size = self._standing.stats.storage_bytes
-            stats = await count_records(self._service, self._knowledge, self._seen, size)
-            self._standing = replace(self._standing, stats=stats)
-        return self._standing.stats
+            size = self._stats.storage_bytes
+            self._stats = await count_records(self._service, self._knowledge, self._seen, size)
+        return self._stats
 
     async def create_category(self, name: str, description: str) -> MemoryCategory:
         """Declare a topic."""

@@ -28,7 +28,6 @@ from agent_memory.memory.caller import is_seen
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     EVERYTHING,
-    TOPIC,
     Episode,
     Listing,
     Record,
@@ -41,7 +40,6 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.models.memory import FROM, SECTION
-from agent_memory.store.record_redaction import make_record
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -249,21 +247,21 @@ class ResourceLayer:
     async def record(self, resource_id: str) -> ResourceRecord | None:
         """Return the record of a resource or of a turn's resource."""
         if resource_id.startswith("epi-"):
-            episode = _filter_visible(self._asking(), await self._knowledge.episodes.get(resource_id))
+            episode = self._filter_visible(await self._knowledge.episodes.get(resource_id))
             return None if episode is None or not episode.conversation else await self.record(episode.conversation)
-        return _filter_visible(self._asking(), await self._knowledge.resources.get(resource_id))
+        return self._filter_visible(await self._knowledge.resources.get(resource_id))
 
     async def list_sources(self, record: ResourceRecord) -> Sequence[Episode | ResourceRecord]:
         """Return the visible turns of a resource in order, else the resource."""
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
-        return [turn for turn in turns if _filter_visible(self._asking(), turn) is not None] or [record]
+        return [turn for turn in turns if sees(self._asking().group, turn.facets)] or [record]
 
     async def get_source(self, source: str) -> Episode | ResourceRecord | None:
         """Return a visible resource, or a turn of one."""
         record = await self.record(source)
         if record is None or record.id == source:
             return record
-        return _filter_visible(self._asking(), await self._knowledge.episodes.get(source))
+        return self._filter_visible(await self._knowledge.episodes.get(source))
 
     async def passage(self, source: str) -> SourceText | None:
         """Return the text of a resource or a turn, or None."""
@@ -313,13 +311,12 @@ class ResourceLayer:
         old = [record for record in await self.records() if record.timestamp < before]
         return [await self._whole(record) for record in old if not await items.get_by_resource(record.id)]
 
+    def _filter_visible(self, record: R | None) -> R | None:
+        """Return a record if the session may see it."""
+        return record if record is not None and sees(self._asking().group, record.facets) else None
+
     async def _whole(self, record: ResourceRecord) -> Resource:
         return view_resource(record, await self._knowledge.text_of(record))
-
-
-def _filter_visible(caller: Caller, record: R | None) -> R | None:
-    """Return a record if the session may see it."""
-    return record if record is not None and sees(caller.group, record.facets) else None
 
 
 async def _nothing(_: object) -> Collection[str]:
@@ -495,10 +492,8 @@ class CategoryLayer:
                 changes = described_for(hidden, self._seen.group or "", description)
                 hidden = await self._knowledge.topics.update(hidden.id, changes) if changes else hidden
                 return view_category(self._seen.view(hidden, []))
-            fields = {"name": name, "description": description, "group": self._seen.group or ""}
-            values = {**fields, "timestamp": to_text(self._knowledge.clock()), "trust": self._seen.trust}
-            topic = await asyncio.to_thread(make_record, TOPIC, values, self._knowledge.agent_id)
-            declared = await self._seen.pages.declare(topic)
+            group = self._seen.group or ""
+            declared = await self._seen.pages.declare(name, description, group=group, trust=self._seen.trust)
         return view_category(declared)
 
     async def topic(self, name: str) -> Topic | None:

@@ -36,9 +36,9 @@ from agent_memory.knowledge.topics.markdown import escape, parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
-from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters, sees
+from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters, sees, to_text
 from agent_memory.redaction import Redaction, SecretRedactor
-from agent_memory.store.record_redaction import redact_fields
+from agent_memory.store.record_redaction import make_record, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, Topic
     from agent_memory.redaction import Redactor
-    from agent_memory.store.record_redaction import Redacted
 
 _NUMBER: Final = re.compile(r"\[\^\d+\]")
 log = get_logger(__name__)
@@ -205,12 +204,20 @@ class Pages:
         titled = [topic for topic in topics if get_title(topic).casefold() == wanted]
         return named[:1] or titled or [topic for topic in topics if PurePath(wanted).name in list_names(topic)]
 
-    async def declare(self, declared: Redacted[Topic]) -> Topic:
+    async def declare(self, name: str, description: str, **fields: str) -> Topic:
         """Store a declared topic, in place of a hidden one.
 
+        Args:
+            name: Name of the topic.
+            description: Description in 10 to 500 characters.
+            fields: Further fields of the record, such as `group` and `trust`.
+
         Raises:
+            ValidationError: A value is wrong; nothing was stored.
             StorageError: Nothing was stored.
         """
+        values = {"name": name, "description": description, "timestamp": to_text(self._knowledge.clock()), **fields}
+        declared = await asyncio.to_thread(make_record, TOPIC, values, self._knowledge.agent_id)
         topic = declared.value
         hidden = next((existing for existing in await self.list_all() if existing.name == topic.name), None)
         if hidden is None:
