@@ -9,6 +9,7 @@ import unicodedata
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.encryption import AgentBlobs
@@ -94,13 +95,9 @@ def write_account(
     ids = None if names is None else {item.id for item in chosen} | names.entities
     files = _beside(folder, names)
     audit = read_audit_lines(folder, ids)
-    by_kind = Counter(item.kind for item in chosen)
-    account = AccountSummary(
-        () if names is None else names.names,
-        by_kind,
-        sum(item.is_gone for item in chosen),
-        sum(len(item.lines) for item in files),
-    )
+    gone, lines = sum(item.is_gone for item in chosen), sum(len(item.lines) for item in files)
+    searched = () if names is None else names.names
+    account = AccountSummary(searched, Counter(item.kind for item in chosen), gone, lines)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.md", _readme(folder.agent_id, moment, account, files, audit))
         for kind, (name, title) in _PAGES.items():
@@ -110,7 +107,8 @@ def write_account(
         if audit:
             archive.writestr("events.jsonl", "".join(f"{line}\n" for line in audit))
         for item in files:
-            archive.writestr(f"files/{item.file}", _render_file(item, is_whole=names is None))
+            shown = (text if names is None else f"{number}: {text}" for number, text in item.lines)
+            archive.writestr(f"files/{item.file}", "".join(f"{line}\n" for line in shown))
     return account
 
 
@@ -121,20 +119,11 @@ def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[FileLines]
     return [lines for lines in files if lines.lines]
 
 
-def _render_file(lines: FileLines, *, is_whole: bool) -> str:
-    return "".join(f"{text}\n" if is_whole else f"{number}: {text}\n" for number, text in lines.lines)
-
-
 def _readme(
     agent_id: str, moment: str, account: AccountSummary, files: Sequence[FileLines], audit: Sequence[str]
 ) -> str:
-    whom = f"about {_quote_inline(account.names[0])}" if account.names else ""
-    lines = [
-        f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}",
-        "",
-        f"Written {_format_moment(moment)} by agent-memory.",
-        "",
-    ]
+    whom = f" about {_quote_inline(account.names[0])}" if account.names else ""
+    lines = [f"# What the agent {agent_id} holds{whom}", "", f"Written {_format_moment(moment)} by agent-memory.", ""]
     if account.names:
         lines.append(
             f"Searched for these whole words, in any case: {', '.join(map(_quote_inline, account.names))}. Texts that "
@@ -145,12 +134,9 @@ def _readme(
         lines += ["Nothing was found.", ""]
     else:
         lines += ["| file | what it has | how many |", "|---|---|---|"]
-        for kind, (name, title) in _PAGES.items():
-            if account.by_kind[kind]:
-                lines.append(f"| {name} | {title} | {account.by_kind[kind]} |")
-        lines.append(
-            f"| records.jsonl | all records with all fields, one a line, as JSON | {account.by_kind.total()} |"
-        )
+        counts = account.by_kind
+        lines += [f"| {name} | {title} | {counts[kind]} |" for kind, (name, title) in _PAGES.items() if counts[kind]]
+        lines.append(f"| records.jsonl | all records with all fields, one a line, as JSON | {counts.total()} |")
         if audit:
             lines.append(f"| events.jsonl | when these were stored, changed or forgotten: no texts | {len(audit)} |")
         part = "lines that have the name, with their numbers" if account.names else "the file as it is"
@@ -184,16 +170,11 @@ def _section(holding: HeldRecord) -> str:
     for name in _FIRST:
         if isinstance(text := holding.data.get(name), str) and text:
             lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), _quote_block(text), ""]
-    lines += [
-        f"- {name}: {_quote_inline(_describe_value(name, value))}"
-        for name, value in holding.data.items()
-        if name not in _FIRST
-    ]
+    others = [(name, value) for name, value in holding.data.items() if name not in _FIRST]
+    lines += [f"- {name}: {_quote_inline(_describe_value(name, value))}" for name, value in others]
     lines += [f"- last change: {_format_moment(holding.at)}", f"- file: {holding.journal}", ""]
     if holding.earlier:
-        lines += ["Said before:", ""]
-        for text in holding.earlier:
-            lines += [_quote_block(text), ""]
+        lines += ["Said before:", "", *(line for text in holding.earlier for line in (_quote_block(text), ""))]
     return "\n".join(lines)
 
 
@@ -278,23 +259,13 @@ def find_known_names(name: str, holdings: Iterable[HeldRecord]) -> SearchedNames
         for entity_id, entity in entities.items()
         if entity_id == name or fold(name) in map(fold, _names_in(entity))
     }
-    while (
-        more := {
-            merged_id
-            for entity_id, entity in entities.items()
-            for target in _merged_into(entity)
-            for merged_id in (
-                {entity_id} if target in ids else {target} & entities.keys() if entity_id in ids else set()
-            )
-        }
-        - ids
-    ):
+    merges = [{entity_id, target} for entity_id, entity in entities.items() for target in _merged_into(entity)]
+    while more := {merged_id for pair in merges if pair & ids for merged_id in pair & entities.keys()} - ids:
         ids |= more
-    also = [merged_id for entity_id in sorted(ids) for merged_id in _names_in(entities[entity_id])]
-    requested = [] if name in entities else [name]
+    also = [alias for entity_id in sorted(ids) for alias in _names_in(entities[entity_id])]
     unique: dict[str, str] = {}
-    for entity in filter(str.strip, [*requested, *also]):
-        unique.setdefault(fold(entity), entity)
+    for alias in filter(str.strip, [*([] if name in entities else [name]), *also]):
+        unique.setdefault(fold(alias), alias)
     return SearchedNames(tuple(unique.values()), frozenset(ids))
 
 
@@ -310,18 +281,10 @@ def _merged_into(entity: HeldRecord) -> set[str]:
     return {str(link.get("id")) for link in known_links if link.get("rel") == MERGED_INTO}
 
 
+@lru_cache(maxsize=1)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for names, also with an `s` of the genitive."""
-    pattern = _PATTERNS.get(names)
-    if pattern is None:
-        pattern = re.compile("|".join(_compile_name(name) for name in names), re.IGNORECASE)
-        _PATTERNS.clear()
-        _PATTERNS[names] = pattern
-    return pattern
-
-
-_PATTERNS: Final[dict[tuple[str, ...], re.Pattern[str]]] = {}
-"""The last one: compiled once for all texts."""
+    return re.compile("|".join(_compile_name(name) for name in names), re.IGNORECASE)
 
 
 def _compile_name(name: str) -> str:
@@ -388,25 +351,17 @@ def list_held_records(folder: AgentFolder) -> list[HeldRecord]:
     holdings = [holding for journal in journals for holding in _in_journal(journal, AgentBlobs(folder))]
     live = {holding.id for holding in holdings if not holding.is_gone}
     purged = PurgeList(folder.path)  # that may be unfinished
-    return [
-        holding
-        for holding in holdings
-        if not (
-            holding.is_gone and (holding.id in live or purged.names(holding.id))
-        )  # moved to another journal and back
-    ]
+    # A record is also in `live` after a move to another journal and back.
+    return [item for item in holdings if not (item.is_gone and (item.id in live or purged.names(item.id)))]
 
 
 def other_files(folder: AgentFolder) -> list[Path]:
     """Return other files with words: scratchpad, pages and quarantined copies."""
     with translated(folder.path, "list"):
         journals = {path.name for path in folder.journals()}
-        other_paths = [path for path in sorted(folder.path.iterdir()) if path.name not in journals | _NO_WORDS]
-        chosen = [
-            path
-            for path in other_paths
-            if path == folder.scratchpad or (classify_name(path.name) in _READ and not path.name.startswith(VECTORS))
-        ]
+        paths = [path for path in sorted(folder.path.iterdir()) if path.name not in journals | _NO_WORDS]
+        sorts = {path: classify_name(path.name) for path in paths if not path.name.startswith(VECTORS)}
+        chosen = [path for path, sort in sorts.items() if path == folder.scratchpad or sort in _READ]
         pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
     return [path for path in (*chosen, *pages) if path.is_file() and not path.is_symlink()]
 

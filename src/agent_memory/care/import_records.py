@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.memory.results import Imported
-from agent_memory.models import (
-    MEMORY,
-    Source,
-    get_exact_import_id,
-    get_import_id,
-    is_only_folded_equal,
-    is_told,
-)
+from agent_memory.models import MEMORY, Source, get_exact_import_id, get_import_id, is_only_folded_equal, is_told
 from agent_memory.store.record_redaction import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:

@@ -10,11 +10,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import get_disk_size
 from agent_memory.files.wording import counted
-from agent_memory.index.segment import (
-    check_segments,
-    open_chain,
-    read_listing,
-)
+from agent_memory.index.segment import check_segments, open_chain, read_listing
 from agent_memory.journal import Journal, Records, apply_change
 from agent_memory.store.segment_opener import open_sealed_records
 

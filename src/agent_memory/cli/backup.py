@@ -61,8 +61,7 @@ _MEMORIES: Final = ("memory", "memories")
 File = Annotated[str, typer.Argument(metavar="FILE", help="A backup: its path, or its name among the backups.")]
 Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Backups: their paths, or their names.")]
 Named = Annotated[
-    str | None,
-    typer.Option("--agent", "-a", metavar="NAME", help="Agent to replace.", autocompletion=complete_agent),
+    str | None, typer.Option("--agent", "-a", metavar="NAME", help="Agent to replace.", autocompletion=complete_agent)
 ]
 NewName = Annotated[
     str | None, typer.Option("--as", metavar="NEW", help="Create an agent of this name; others stay as they are.")

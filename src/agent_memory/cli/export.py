@@ -86,9 +86,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
     if not path.parent.is_dir():
         raise ValidationError(
-            f"Could not write {path}: no folder {path.parent}.",
-            code="no_file",
-            recovery="Make it, or check the name.",
+            f"Could not write {path}: no folder {path.parent}.", code="no_file", recovery="Make it, or check the name."
         )
     if path.is_file() and not force:
         raise ValidationError(

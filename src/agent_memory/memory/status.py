@@ -160,6 +160,5 @@ def find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
     concerns += check_refused_edits(folder.scratchpad, now)
     codes = list(ATTENTION)
     return sorted(
-        (concern for concern in concerns if concern.code in ATTENTION),
-        key=lambda concern: codes.index(concern.code),
+        (concern for concern in concerns if concern.code in ATTENTION), key=lambda concern: codes.index(concern.code)
     )

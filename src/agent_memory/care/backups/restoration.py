@@ -16,7 +16,7 @@ import shutil
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.agents import build_agent, new_folder, open_hidden_folder
 from agent_memory.care.backups.admission import EVERYTHING, AdmissionFilter, add_purges, barring, bring_purges
@@ -67,22 +67,13 @@ from agent_memory.settings import PERSON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.care.backups.backup_reader import BackupArchive
     from agent_memory.care.backups.manifest import BackupFile, BackupJournal, BackupManifest
     from agent_memory.encryption import DataKey
-    from agent_memory.journal import Codec
 
 _LARGEST: Final = 2**53 - 1
-
-
-class _UnpackedJournal(NamedTuple):
-    """Header and last number of an unpacked journal."""
-
-    header: Header
-    last_seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +128,7 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
         if verified.problems:
             raise damaged(path, verified.problems)
         then = verified.ids.get("memory", set())
-        if new is not None:
-            new_folder(new, root)
-            return RestorePreview(new, verified.manifest, 0, 0, is_new=True)
-        folder = folder_of(agent or verified.manifest.agent_id, root)
+        folder = folder_of(agent or verified.manifest.agent_id, root) if new is None else new_folder(new, root)
         now = _find_present_ids(folder)
         if now is None:
             return RestorePreview(folder.agent_id, verified.manifest, 0, 0, is_new=True)
@@ -197,7 +185,7 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
             headers = _unpack(archive, staged, admission, coding)
             if coding.key_file is not None and get_encryption_state(folder.path) is None:
                 _write(staged / ENCRYPTION, coding.key_file)
-        ending.enter_context(_write_texts(archive, folder, staged, admission, coding))
+        ending.enter_context(_bring_texts(archive, folder, staged, admission, coding))
         ending.enter_context(archive_lock(folder.path, PERSON_SECONDS))
         lock = ending.enter_context(folder_lock(folder.path, PERSON_SECONDS))
         present = folder.journals()
@@ -205,7 +193,9 @@ def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admissio
             ending.enter_context(_journal_lock(journal))
         if not lock.is_in_place():
             raise StorageError("The lock file was deleted meanwhile; nothing was changed. Try again.", code="busy")
-        before = _back_up_present(folder, clock()) if present else None
+        before = None
+        if present:
+            before = write_backup(folder, ending.enter_context(open_cut(folder)), BEFORE_RESTORE, clock())
         with translated(folder.path, "restore into"):
             _number(staged, headers, before)
             _write(staged / AGENT, encode_states(folder.path, build_states(staged, _count_records(archive))))
@@ -223,40 +213,30 @@ def _journal_lock(journal: Path) -> Iterator[None]:
         yield
 
 
-def _back_up_present(folder: AgentFolder, moment: datetime) -> Backup:
-    with open_cut(folder) as cut:
-        return write_backup(folder, cut, BEFORE_RESTORE, moment)
-
-
-@contextlib.contextmanager
-def _write_texts(
+def _bring_texts(
     archive: BackupArchive, folder: AgentFolder, journals: Path, admission: AdmissionFilter, coding: BackupCoding
-) -> Iterator[None]:
-    """Write the long texts and prevent sweeping in the block.
+) -> contextlib.AbstractContextManager[None]:
+    """Return a context that writes the long texts and prevents their sweeping.
 
     Only those that journals still name, where that can be read.
     """
     held = [file for file in archive.manifest.files if is_long_text(file.name)]
     texts = ((file.name.rpartition("/")[2], _read_content(archive, file)) for file in held)
-    blobs = AgentBlobs(folder)
     if not held:
-        bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    elif coding.was is not None or (coding.now is None and admission is EVERYTHING):
-        bringing = blobs.bringing((), texts)
-    else:
-        readable = (admission.text(content) for _, content in texts)
-        if coding.now is None and not admission.is_all:
-            named = {name for journal in journals.glob("*.yaml") for name in find_names(journal)}
-            readable = (text for text in readable if get_name(text) in named)
-        bringing = blobs.bringing(readable)
-    with bringing:
-        yield
+        return contextlib.nullcontext()
+    if coding.was is not None or (coding.now is None and admission is EVERYTHING):
+        return AgentBlobs(folder).bringing((), texts)
+    readable = (admission.text(content) for _, content in texts)
+    if coding.now is None and not admission.is_all:
+        named = {name for journal in journals.glob("*.yaml") for name in find_names(journal)}
+        readable = (text for text in readable if get_name(text) in named)
+    return AgentBlobs(folder).bringing(readable)
 
 
 def _unpack(
     archive: BackupArchive, staged: Path, admission: AdmissionFilter, coding: BackupCoding
-) -> dict[str, _UnpackedJournal]:
-    """Write journals and pages to a folder; return the journals' headers."""
+) -> dict[str, tuple[Header, int]]:
+    """Write journals and pages to a folder; return headers and last numbers."""
     headers, renamed = {}, dict[str, str]()
     for file in archive.manifest.files if admission.hide is not None and coding.was is None else ():
         if is_long_text(file.name) and (new := admission.text(old := _read_content(archive, file))) != old:
@@ -267,18 +247,18 @@ def _unpack(
     if coding.now is not None:  # encrypted agents have no page files: pages are rendered on request
         return headers
     pages = [file for file in archive.manifest.files if is_page(file.name)]
-    if pages:
+    contents = {page.name: admission.page(_read_content(archive, page)) for page in pages}
+    if contents:
         (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
-    readable = {page.name: admission.page(_read_content(archive, page)) for page in pages}
-    for name, content in readable.items():
-        if content is not None and (name != f"{TOPICS}/{PAGE_INDEX}" or None not in readable.values()):
+    for name, content in contents.items():
+        if content is not None and (name != f"{TOPICS}/{PAGE_INDEX}" or None not in contents.values()):
             _write(staged / name, content)
     return headers
 
 
 def _unpack_journal(
     archive: BackupArchive, journal: BackupJournal, place: Path, judge: Callable[[bytes], bytes], coding: BackupCoding
-) -> _UnpackedJournal:
+) -> tuple[Header, int]:
     lines = iter_lines(archive.blocks(journal))
     begun, rest = _parse_header(next(lines, b""))
     header = coding.header(begun)
@@ -289,7 +269,7 @@ def _unpack_journal(
     tally = tally_journal(place)
     if len(tally.damaged) > journal.damaged:
         raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
-    return _UnpackedJournal(header, tally.last_seq)
+    return header, tally.last_seq
 
 
 def _write(place: Path, content: bytes) -> None:
@@ -321,7 +301,7 @@ def _pad_header(header: Header) -> bytes:
     return add_checksum(body + b"}\n")
 
 
-def _number(staged: Path, begun: dict[str, _UnpackedJournal], before: Backup | None) -> None:
+def _number(staged: Path, begun: dict[str, tuple[Header, int]], before: Backup | None) -> None:
     """Give each journal a generation; continue the numbers of the replaced one.
 
     A journal that the backup has none of is replaced by an empty one. `purged_seq` is the last number: no reader takes
@@ -331,7 +311,7 @@ def _number(staged: Path, begun: dict[str, _UnpackedJournal], before: Backup | N
     for name in present.keys() - begun.keys():
         os.close(open_private(staged / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     for name in begun.keys() | present.keys():
-        header, last = begun.get(name) or _UnpackedJournal(Header(generation=""), 0)
+        header, last = begun.get(name) or (Header(generation=""), 0)
         purged, parent = header.purged_seq, None
         if (old := present.get(name)) is not None:
             purged = last = max(last, old.last_seq) + 1
@@ -358,7 +338,7 @@ def _create_agent(
         # A copy stays encrypted line by line, so it needs no key.
         coding = find_coding(archive, folder) if copied is None else BackupCoding(_read_key_file(archive))
         headers = _unpack(archive, hidden, admission, coding)
-        with _write_texts(archive, folder, hidden, admission, coding):
+        with _bring_texts(archive, folder, hidden, admission, coding):
             _number(hidden, headers, None)
             _write(hidden / AGENT, encode_states(hidden, build_states(hidden, _count_records(archive))))
             bring_purges(archive, hidden)
@@ -482,7 +462,8 @@ class BackupCoding:
         judged = judge(plain)
         if judged == plain and was is not None:
             return line
-        return b"".join(_encode_line(part, self.now) for part in judged.splitlines(keepends=True))
+        entries = map(decode_entry, judged.splitlines(keepends=True))
+        return b"".join(encode_changes(self.now, entry.seq, entry.at, entry.changes) for entry in entries)
 
 
 def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
@@ -496,9 +477,8 @@ def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
     content = _read_key_file(archive)
     if content is None:
         return BackupCoding(None, None, key_for(folder.path))
-    now = (
-        key_for(folder.path) if get_encryption_state(folder.path) is not None else None
-    )  # an agent that is new takes that key
+    # A new agent takes the key of the backup.
+    now = key_for(folder.path) if get_encryption_state(folder.path) is not None else None
     file = KeyFile.of(content, archive.path)
     if now is not None and file.key != now.key:
         raise StorageError(
@@ -509,11 +489,6 @@ def find_coding(archive: BackupArchive, folder: AgentFolder) -> BackupCoding:
         )
     was = now or unwrap_key_file(file, folder.path)
     return BackupCoding(content, was, was)
-
-
-def _encode_line(line: bytes, codec: Codec) -> bytes:
-    entry = decode_entry(line)
-    return encode_changes(codec, entry.seq, entry.at, entry.changes)
 
 
 _MARGIN: Final = 64 << 20

@@ -17,12 +17,7 @@ from agent_memory.care.backups.manifest import PURGES
 from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.encrypted_files import recode
 from agent_memory.encryption.keys import add_key
-from agent_memory.files.atomic import (
-    read_file,
-    replace_file,
-    sync_folder,
-    translated,
-)
+from agent_memory.files.atomic import read_file, replace_file, sync_folder, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import ENCRYPTION
 from agent_memory.store.change_log import sweep_blobs

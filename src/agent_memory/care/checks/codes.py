@@ -112,12 +112,7 @@ _TABLE: Final[dict[str, tuple[Any, ...]]] = {
     "purges_unusable": ("journal", PROBLEM, "`purged.yaml` or its key is missing, short or damaged", _TAKEN),
     "journal_unfinished": ("journal", NOTE, "its last line lacks its end, which comes with the next write"),
     "journal_records": ("journal", WARNING, "entries that break the rules of a memory", _SOUND),
-    "journal_changes": (
-        "journal",
-        WARNING,
-        "changes that break a rule of a memory; an older version counts",
-        _WRITTEN,
-    ),
+    "journal_changes": ("journal", WARNING, "changes that break a rule of a memory; an older version counts", _WRITTEN),
     "journal_circle": ("journal", WARNING, "memories that replace one another in a circle", _WRITTEN),
     "journal_rules": ("journal", WARNING, "memories that can be read and break a rule of their kind"),
     "journal_references": ("journal", NOTE, "records that point to one that is not there, as after forgetting it"),

@@ -30,11 +30,7 @@ _QUERY_WORDS: Final = 6
 
 
 async def health_of(
-    service: MemoryService,
-    settings: HealthSettings,
-    now: datetime,
-    *,
-    timer: Callable[[], float] = time.perf_counter,
+    service: MemoryService, settings: HealthSettings, now: datetime, *, timer: Callable[[], float] = time.perf_counter
 ) -> AgentHealth:
     """Return the health of one agent's memory.
 

@@ -42,8 +42,7 @@ class CleanupRules(Settings):
         description="What was stored or opened by its id within so many days is neither archived nor deleted.",
     )
     keep_used_days: Days = Field(
-        default=90,
-        description="What was opened by its id within so many days stays, but for a rule of its sort.",
+        default=90, description="What was opened by its id within so many days stays, but for a rule of its sort."
     )
     min_importance_threshold: Fraction = Field(
         default=0.3,

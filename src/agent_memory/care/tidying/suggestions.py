@@ -52,6 +52,11 @@ class TidySuggestion:
     into: Memory | None = None
 
     @property
+    def chain(self) -> list[Memory]:
+        """Moved memories, the newest first."""
+        return [self.memory, *self.older]
+
+    @property
     def size(self) -> int:
         """Number of moved memories."""
         return 1 + len(self.older)
@@ -150,9 +155,8 @@ class SuggestionBuilder:
                 if suggestion.memory.id not in chosen and suggestion.memory.id not in keeping:
                     chosen[suggestion.memory.id] = suggestion
                     keeping |= {suggestion.into.id} if suggestion.into is not None else set()
-        for suggestion in self._find_surplus(chosen, keeping):
-            chosen[suggestion.memory.id] = suggestion
-        return sorted([*chosen.values(), *self._find_deletable(archived)], key=self._key)
+        suggestions = [*chosen.values(), *self._find_surplus(chosen, keeping), *self._find_deletable(archived)]
+        return sorted(suggestions, key=lambda item: (_ORDER[item.action], *self._judging.weight(item.memory)))
 
     def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
         """Return True if this rule keeps a memory or an older version."""
@@ -223,11 +227,9 @@ class SuggestionBuilder:
             keeps = head.pinned or self._judging.is_important(head) or head.rule == "asked"
             is_old = min(self._judging.age(head), self._judging.unused(head)) >= max_age
             if is_old and not keeps and days >= max_age - cleanup.archive_old_entries_days:
-                unused = counted(self._judging.unused(head), "day")
+                unused, importance = counted(self._judging.unused(head), "day"), self._judging.importance(head)
                 why = f"in the archive for {counted(days, 'day')}, not used for {unused}"
-                yield TidySuggestion(
-                    "delete", head, why, "old", self._judging.importance(head), tuple(chains.of(head)[1:])
-                )
+                yield TidySuggestion("delete", head, why, "old", importance, tuple(chains.of(head)[1:]))
 
     # -- of one -------------------------------------------------------------------------------------------------------
 
@@ -235,18 +237,10 @@ class SuggestionBuilder:
         older = tuple(self._chains.of(head)[1:])
         return TidySuggestion(action, head, why, rule, self._judging.importance(head), older, into)  # type: ignore[arg-type]
 
-    def _key(self, suggestion: TidySuggestion) -> tuple[object, ...]:
-        """Return the sort key: least important and untrusted first."""
-        return _ORDER[suggestion.action], *self._judging.weight(suggestion.memory)
-
 
 def _why_merged(best: Memory, repeat: Memory) -> str:
-    why = "is newer"
-    if best.pinned:
-        why = "is pinned"
-    elif best.trust != repeat.trust:
-        why = f"has {best.trust} trust"
-    return f"says the same as {best.id}, which {why}"
+    why = "is newer" if best.trust == repeat.trust else f"has {best.trust} trust"
+    return f"says the same as {best.id}, which {'is pinned' if best.pinned else why}"
 
 
 def _why_retained(unused: int, rule: RetentionRule) -> str:
@@ -299,11 +293,8 @@ def _rank(memory: Memory) -> tuple[bool, int, float, str]:
 
 
 def _says_the_same(left_memory: Memory, right_memory: Memory) -> bool:
-    if any(
-        link.id in {left_memory.id, right_memory.id} and link.rel in _DECIDED
-        for memory in (left_memory, right_memory)
-        for link in memory.links
-    ):
+    links, ids = [*left_memory.links, *right_memory.links], {left_memory.id, right_memory.id}
+    if any(link.id in ids and link.rel in _DECIDED for link in links):
         return False
     if differ_in_meaning(left_memory.content.lower(), right_memory.content.lower()):
         return False

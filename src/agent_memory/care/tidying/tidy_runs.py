@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.importance import importance_of
@@ -86,10 +85,7 @@ class Tidying:
     """
 
     def __init__(
-        self,
-        archive: Archive,
-        settings: LifecycleSettings | None = None,
-        importance: Importance = importance_of,
+        self, archive: Archive, settings: LifecycleSettings | None = None, importance: Importance = importance_of
     ) -> None:
         self._archive, self._service = archive, archive.service
         self._settings = settings or LifecycleSettings()
@@ -129,12 +125,8 @@ class Tidying:
         """
         await self._archive.mend()
         wanted = [suggestion for suggestion in plan.suggestions if delete or suggestion.action != "delete"]
-        live = [
-            memory.id
-            for suggestion in wanted
-            if suggestion.action != "delete"
-            for memory in (suggestion.memory, *suggestion.older)
-        ]
+        moving = [suggestion for suggestion in wanted if suggestion.action != "delete"]
+        live = [memory.id for suggestion in moving for memory in suggestion.chain]
         await self._service.writer.check_moving(live, caller)
         todo, left_out = await self._recheck(wanted, plan.made_at)
         if not todo:
@@ -193,11 +185,9 @@ class Tidying:
         """Return all runs, last first."""
         if not self._archive.exists():
             return []
-        numbered = [(run.timestamp, place, run) for place, run in enumerate(await self._load_runs())]
-        return [run for *_, run in sorted(numbered, key=itemgetter(0, 1), reverse=True)]
-
-    async def _load_runs(self) -> list[TidyRun]:
-        return [run async for run in self._archive.runs.iter_all()]
+        runs = [run async for run in self._archive.runs.iter_all()]
+        runs.reverse()  # of equal times the later one is first
+        return sorted(runs, key=lambda run: run.timestamp, reverse=True)
 
     # -- planning -----------------------------------------------------------------------------------------------------
 
@@ -213,12 +203,11 @@ class Tidying:
         todo: list[TidySuggestion] = []
         left_out: list[LeftOut] = []
         for suggestion in wanted:
-            chain = [suggestion.memory, *suggestion.older]
-            of = self._archive.get if suggestion.action == "delete" else self._service.storage.get
-            now_there = [await of(memory.id) for memory in chain]
-            keeper = await self._service.storage.get(suggestion.into.id) if suggestion.into is not None else None
-            if now_there != chain or (
-                suggestion.into is not None and (keeper is None or keeper.content != suggestion.into.content)
+            chain, into = suggestion.chain, suggestion.into
+            get = self._archive.get if suggestion.action == "delete" else self._service.storage.get
+            keeper = await self._service.storage.get(into.id) if into is not None else None
+            if [await get(memory.id) for memory in chain] != chain or (
+                into is not None and (keeper is None or keeper.content != into.content)
             ):
                 left_out.append(LeftOut(suggestion.memory.id, _USED))
             elif suggestion.action in {"archive", "merge"} and suggesting.stays(chain, suggestion.rule):
@@ -230,18 +219,11 @@ class Tidying:
     # -- doing --------------------------------------------------------------------------------------------------------
 
     async def _done(self, todo: Sequence[TidySuggestion], run: TidyRun, caller: Caller) -> list[TidySuggestion]:
-        put = await self._archive.put(
-            [record for suggestion in todo for record in _build_archived(suggestion, run)], caller
-        )
-        gone = {suggestion.id for suggestion in put}
-        deleted = set(
-            await self._archive.delete([suggestion.memory.id for suggestion in todo if suggestion.action == "delete"])
-        )
-        done = [
-            suggestion
-            for suggestion in todo
-            if suggestion.memory.id in (deleted if suggestion.action == "delete" else gone)
-        ]
+        records = [record for suggestion in todo for record in _build_archived(suggestion, run)]
+        archived = {record.id for record in await self._archive.put(records, caller)}
+        deletable = [suggestion.memory.id for suggestion in todo if suggestion.action == "delete"]
+        deleted = set(await self._archive.delete(deletable))
+        done = [item for item in todo if item.memory.id in (deleted if item.action == "delete" else archived)]
         for suggestion in done:
             if suggestion.into is not None and (tags := _new_tags(suggestion)):
                 before = await self._service.get(suggestion.into.id)
@@ -251,17 +233,10 @@ class Tidying:
 
     async def _close(self, run: TidyRun, done: Sequence[TidySuggestion], left_out: int, caller: Caller) -> TidyRun:
         entries = [entry for suggestion in done for entry in _entries(suggestion)]
-        changes = {
-            "state": "done",
-            "said": _summarize(done),
-            "entries": [suggestion.model_dump() for suggestion in entries],
-        }
+        changes = {"state": "done", "said": _summarize(done), "entries": [entry.model_dump() for entry in entries]}
         run = await self._archive.runs.update(run.id, changes)
-        deleted = sum(entry.action == "delete" for entry in entries)
-        counts = {
-            "archived": len(entries) - deleted,
-            "merged": sum(suggestion.action == "merge" for suggestion in done),
-        }
+        deleted, merged = (sum(entry.action == action for entry in entries) for action in ("delete", "merge"))
+        counts = {"archived": len(entries) - deleted, "merged": merged}
         await self._tell(run, "done", counts, deleted, left_out, caller)
         return run
 
@@ -275,11 +250,8 @@ class Tidying:
 
     async def _run(self, run_id: str | None) -> TidyRun:
         runs = await self.runs()
-        if run_id is None:
-            chosen = next((run for run in runs if run.state != "undone"), None)
-        else:
-            chosen = next((run for run in runs if run.id == run_id), None)
-        if chosen is None:
+        matching = (run for run in runs if (run.state != "undone" if run_id is None else run.id == run_id))
+        if (chosen := next(matching, None)) is None:
             named = f"There is no run {quoted(run_id)}" if run_id else "There is no run to take back"
             raise UnknownIdError(
                 f"{named}; nothing was changed.", recovery="`agent-memory archive tidy --runs` lists them."
@@ -307,20 +279,13 @@ def _build_archived(suggestion: TidySuggestion, run: TidyRun) -> list[ArchivedMe
     fields = {"archived_at": run.timestamp, "rule": suggestion.rule, "run": run.id}
     into = suggestion.into.id if suggestion.into is not None else None
     head = ArchivedMemory.of(suggestion.memory, **fields, why=suggestion.why, merged_into=into)
-    return [
-        head,
-        *(
-            ArchivedMemory.of(memory, **fields, why=f"replaced by {suggestion.memory.id}")
-            for memory in suggestion.older
-        ),
-    ]
+    why = f"replaced by {suggestion.memory.id}"
+    return [head, *(ArchivedMemory.of(memory, **fields, why=why) for memory in suggestion.older)]
 
 
 def _entries(suggestion: TidySuggestion) -> list[TidyEntry]:
-    into = suggestion.into.id if suggestion.into is not None else None
-    head = TidyEntry(
-        action=suggestion.action, id=suggestion.memory.id, rule=suggestion.rule, into=into, tags=_new_tags(suggestion)
-    )
+    into, tags = suggestion.into.id if suggestion.into is not None else None, _new_tags(suggestion)
+    head = TidyEntry(action=suggestion.action, id=suggestion.memory.id, rule=suggestion.rule, into=into, tags=tags)
     if suggestion.action == "delete":
         return [head]
     return [head, *(TidyEntry(action="archive", id=memory.id, rule=suggestion.rule) for memory in suggestion.older)]
