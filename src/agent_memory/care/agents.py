@@ -95,18 +95,10 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
         problem, journals = error.message, [folder.journal]
     with contextlib.suppress(OSError, ValueError):
         used = datetime.fromtimestamp(max(journal.stat().st_mtime for journal in journals), UTC)
-    memories = None if problem else counts.get(folder.journal.name, 0) - items
-    counts.pop(folder.journal.name, None)
-    return AgentSummary(
-        folder.agent_id,
-        folder.path,
-        memories,
-        get_disk_size(folder.path),
-        used,
-        problem,
-        counts,
-        0 if problem else items,
-    )
+    memories, size = counts.pop(folder.journal.name, 0) - items, get_disk_size(folder.path)
+    if problem:
+        return AgentSummary(folder.agent_id, folder.path, None, size, used, problem, counts)
+    return AgentSummary(folder.agent_id, folder.path, memories, size, used, others=counts, items=items)
 
 
 def _is_item(record: Mapping[str, Any]) -> bool:

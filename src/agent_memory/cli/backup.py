@@ -75,10 +75,10 @@ OlderThan = Annotated[int | None, typer.Option("--older-than", metavar="DAYS", m
 async def create(place: CommandContext) -> None:
     """Create one backup file for each agent and verify it."""
     whose = place.get_options(OptionalAgentOption).agent
-    if whose is None and not agents_under(place.root):
+    names = agents_under(place.root) if whose is None else [choose_agent(whose, place.root, may_be_new=False)]
+    if not names:
         show_none(place)
         return
-    names = agents_under(place.root) if whose is None else [choose_agent(whose, place.root, may_be_new=False)]
     made, failed = [], dict[str, AgentMemoryError]()
     for name in names:
         try:
@@ -89,7 +89,8 @@ async def create(place: CommandContext) -> None:
             failed[name] = error
             place.screen.note(f"{name}: {error.message} {error.recovery}")
     problems = [{"agent_id": name, **error.as_dict()} for name, error in failed.items()]
-    place.screen.document({"backups": [_document(created) for created in made], "problems": problems})
+    backups = [{"file": str(backup.path), "bytes": backup.size, **_said(backup.manifest)} for backup in made]
+    place.screen.document({"backups": backups, "problems": problems})
     if failed:
         raise typer.Exit(FAILED)
 
@@ -113,13 +114,12 @@ async def _create(place: CommandContext, name: str) -> Backup:
 
 async def verify(place: CommandContext, files: Files) -> None:
     """Read backups whole, and say whether they are what they were."""
-    rows, bad = [], 0
+    rows: list[dict[str, Any]] = []
     for file in files:
         path = _resolve_path(place, file)
         summary = await asyncio.to_thread(verify_backup, path)
         rows.append({"file": str(path), **_said(summary.manifest), "problems": list(summary.problems)})
         if summary.problems:
-            bad += 1
             place.screen.show(f"{path.name}: damaged.", style="red")
             for problem in summary.problems:
                 place.screen.show(problem, indent=2)
@@ -127,7 +127,7 @@ async def verify(place: CommandContext, files: Files) -> None:
             last = max((journal.last_seq for journal in summary.manifest.journals), default=0)
             place.screen.show(f"{path.name}: whole. {_held(summary.manifest)}, up to change {last:,}.")
     place.screen.document({"backups": rows})
-    if bad:
+    if any(row["problems"] for row in rows):
         raise typer.Exit(FAILED)
 
 
@@ -153,13 +153,12 @@ async def restore_newest(place: CommandContext, agent: str, *, yes: bool) -> Non
     """
     newest = next((listed for listed in list_backups(place.root, agent) if not listed.problem), None)
     folder = folder_of(agent, place.root)
+    is_lost = lacks_journal(folder)
     if newest is None:
         reset = f"run {build_command(place.root, 'agents reset', agent)} (keeps what is left in {BACKUPS})"
         create = f"run {build_command(place.root, 'backup create -a', agent)} to make one"
-        raise ValidationError(
-            f"no backup of {agent!r}", code="no_backup", recovery=reset if lacks_journal(folder) else create
-        )
-    await _restore(place, newest.path, folder.agent_id, None, yes=yes or lacks_journal(folder))
+        raise ValidationError(f"no backup of {agent!r}", code="no_backup", recovery=reset if is_lost else create)
+    await _restore(place, newest.path, folder.agent_id, None, yes=yes or is_lost)
 
 
 def lacks_journal(folder: AgentFolder) -> bool:
@@ -210,16 +209,9 @@ def _tell(place: CommandContext, preview: RestorePreview) -> None:
 
 
 def _report(place: CommandContext, preview: RestorePreview, done: "RestoredBackup") -> None:
-    place.screen.document(
-        {
-            "agent_id": done.folder.agent_id,
-            "folder": str(done.folder.path),
-            "restored": _said(done.manifest),
-            "back": preview.back,
-            "gone": preview.gone,
-            "before": None if done.before is None else str(done.before.path),
-        }
-    )
+    document = {"agent_id": done.folder.agent_id, "folder": str(done.folder.path), "restored": _said(done.manifest)}
+    before = None if done.before is None else str(done.before.path)
+    place.screen.document({**document, "back": preview.back, "gone": preview.gone, "before": before})
     place.screen.show(f"{done.folder.agent_id} is restored to {minute(done.manifest.made_at)}.")
     if done.before is not None:
         undo = f"To undo that: agent-memory backup restore {shlex.quote(done.before.path.name)}"
@@ -234,11 +226,10 @@ async def list_all(place: CommandContext, *, check: Check = False) -> None:
     rows = [_row(summary) for summary in listed]
     place.screen.rows({"folder": str(folder_of_backups(place.root)), "backups": rows}, "backups", _COLUMNS)
     for summary in listed:
-        content = "" if summary.manifest is None else f"{_held(summary.manifest)}, "
-        before = " before a restoring" if summary.manifest is not None and summary.manifest.reason != "asked" else ""
-        place.screen.show(
-            f"{summary.path.name}: {content}{format_size(summary.size)}, {_age(summary)}{before}; {_state(summary)}."
-        )
+        manifest, size = summary.manifest, f"{format_size(summary.size)}, {_age(summary)}"
+        content = "" if manifest is None else f"{_held(manifest)}, "
+        before = " before a restoring" if manifest is not None and manifest.reason != "asked" else ""
+        place.screen.show(f"{summary.path.name}: {content}{size}{before}; {_state(summary)}.")
         if summary.problem:
             place.screen.show(summary.problem, indent=2, style="red")
     if not listed:
@@ -261,11 +252,11 @@ async def prune(place: CommandContext, *, keep: Keep = None, older_than: OlderTh
         size = format_size(sum(summary.size for summary in gone))
         place.confirm(f"Remove {counted(len(gone), 'backup')}, {size}, for good?", "Nothing was removed.")
     freed = prune_backups(place.root, gone)
-    place.screen.document(
-        {"removed": [summary.path.name for summary in gone], "bytes": freed, "left": len(listed) - len(gone)}
+    removed, left = [summary.path.name for summary in gone], len(listed) - len(gone)
+    place.screen.document({"removed": removed, "bytes": freed, "left": left})
+    place.screen.show(
+        f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {counted(left, 'is', 'are')} left."
     )
-    verb = counted(len(listed) - len(gone), "is", "are")
-    place.screen.show(f"Removed {counted(len(gone), 'backup')}, {format_size(freed)}; {verb} left.")
 
 
 async def _tell_service(place: CommandContext, path: Path, done: "RestoredBackup") -> None:
@@ -303,10 +294,6 @@ def _said(manifest: BackupManifest) -> dict[str, Any]:
             for journal in manifest.journals
         },
     }
-
-
-def _document(made: Backup) -> dict[str, Any]:
-    return {"file": str(made.path), "bytes": made.size, **_said(made.manifest)}
 
 
 def _row(summary: BackupSummary) -> dict[str, Any]:

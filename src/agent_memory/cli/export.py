@@ -1,6 +1,7 @@
 """`agent-memory export`: write memories and knowledge to a file."""
 
 import asyncio
+import contextlib
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -125,12 +126,18 @@ async def _write_file(run: AgentContext, form: Format, path: Path) -> tuple[int,
     if path.exists() and not path.is_file():  # noqa: ASYNC240 - a command runs nothing else
         with path.open("w", encoding="utf-8", newline="") as target:
             return await _write_all(run, form, target.write)  # a pipe or a device is not replaced
+    with _open_replacement(path) as buffer:
+        return await _write_all(run, form, lambda text: buffer.write(text.encode()))
+
+
+@contextlib.contextmanager
+def _open_replacement(path: Path) -> "Iterator[IO[bytes]]":
+    """Yield a file whose content replaces `path` at the end."""
     remove_leftovers(path.parent, of=path.name)  # of an export that was killed
-    with tempfile.TemporaryFile(dir=path.parent) as temporary:
-        exported = await _write_all(run, form, lambda text: temporary.write(text.encode()))
-        temporary.seek(0)
-        replace_file(path, _read_chunks(temporary), durable=True)
-    return exported
+    with tempfile.TemporaryFile(dir=path.parent) as buffer:
+        yield buffer
+        buffer.seek(0)
+        replace_file(path, iter(lambda: buffer.read(_CHUNK_BYTES), b""), durable=True)
 
 
 async def _note_damage(run: AgentContext) -> None:
@@ -169,17 +176,8 @@ def _write_account(folder: "AgentFolder", path: Path, about: str | None) -> "Acc
     from agent_memory.care.account import find_known_names, list_held_records, write_account
 
     names = None if about is None else find_known_names(about.strip(), list_held_records(folder))
-    with translated(path, "write"):
-        remove_leftovers(path.parent, of=path.name)  # of an export that was killed
-        with tempfile.TemporaryFile(dir=path.parent) as buffer:
-            account = write_account(folder, buffer, to_text(utc_now()), names)
-            buffer.seek(0)
-            replace_file(path, _read_chunks(buffer), durable=True)
-    return account
-
-
-def _read_chunks(file: "IO[bytes]") -> "Iterator[bytes]":
-    return iter(lambda: file.read(_CHUNK_BYTES), b"")
+    with translated(path, "write"), _open_replacement(path) as buffer:
+        return write_account(folder, buffer, to_text(utc_now()), names)
 
 
 def _has_knowledge(run: AgentContext) -> bool:

@@ -113,14 +113,12 @@ def to_yaml(values: dict[str, Any]) -> str:
 
 def encode(memory: Memory, form: Format) -> str:
     """Return one memory as a line or document of a file."""
-    record = {"id": memory.id, **memory.to_record()}
-    return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
+    return encode_entry({"id": memory.id, **memory.to_record()}, form)
 
 
 def encode_trace(trace: Trace, form: Format) -> str:
     """Return a released memory's trace as a line of a file."""
-    record = {"id": trace.id, _RELEASED: trace.to_json()}
-    return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
+    return encode_entry({"id": trace.id, _RELEASED: trace.to_json()}, form)
 
 
 def encode_entry(entry: dict[str, Any], form: Format) -> str:

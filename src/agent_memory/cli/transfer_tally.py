@@ -68,9 +68,7 @@ class TransferTally:
     def note(self, imported: "Imported") -> None:
         """Count the next memory."""
         self.counts[imported.outcome] += 1
-        for change in ("lowered", "raised"):
-            if getattr(imported, change):
-                self.counts[change] += 1
+        self.counts.update(change for change in ("lowered", "raised") if getattr(imported, change))
         self.redacted.update(dict.fromkeys(imported.redacted))
         if imported.error is not None:
             self.problems.append({**self._labels[self._reported], "problem": imported.error.message})

@@ -28,7 +28,7 @@ from agent_memory.care.backups.manifest import (
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.entries import get_path_type
-from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, decode_header
+from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,7 +76,7 @@ class BackupArchive:
             raise build_foreign_error(path, "it has no manifest")
         if members[MANIFEST].file_size > MOST_BYTES_OF_MANIFEST:
             raise build_foreign_error(path, "its manifest is too long")
-        self.manifest = BackupManifest.decode(b"".join(self._blocks(members[MANIFEST])), path)
+        self.manifest = BackupManifest.decode(b"".join(self._blocks(members[MANIFEST], MOST_BYTES_OF_MANIFEST)), path)
         held = {file.name: file for file in (*self.manifest.journals, *self.manifest.files)}
         if strange := sorted(members.keys() - held.keys() - {MANIFEST, README}):
             raise build_foreign_error(path, f"its manifest does not name {strange[0][:60]!r}, which is in it")
@@ -92,17 +92,12 @@ class BackupArchive:
             StorageError: It cannot be read, or is longer than it should be.
         """
         try:
-            remaining = held.size
-            for block in self._blocks(self._members[held.name]):
-                remaining -= len(block)
-                if remaining < 0:
-                    raise zipfile.BadZipFile("it is longer than it says")
-                yield block
+            yield from self._blocks(self._members[held.name], held.size)
         except _BROKEN as error:
             raise damaged(self.path, [f"{held.name} cannot be read: {_words(error)}"]) from error
 
-    def _blocks(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
-        remaining = member.file_size
+    def _blocks(self, member: zipfile.ZipInfo, size: int) -> Iterator[bytes]:
+        remaining = min(size, member.file_size)
         with self._archive.open(member) as source:
             while block := source.read(min(_BLOCK, remaining + 1)):
                 remaining -= len(block)
@@ -199,9 +194,8 @@ def _verify_journal(archive: BackupArchive, held: BackupJournal, ids: dict[str, 
         for line in iter_lines(archive.blocks(held)):
             tally.add(line)
     except (StorageError, MalformedLineError) as error:
-        cause = error.__cause__ or error
-        position = f", behind line {tally.lines:,} of {held.lines:,}"
-        yield f"{held.name} cannot be read to its end ({_words(cause)}){position}{_where(tally, held)}"
+        position = f"({_words(error.__cause__ or error)}), behind line {tally.lines:,} of {held.lines:,}"
+        yield f"{held.name} cannot be read to its end {position}{_where(tally, held)}"
         return
     if tally.sha256 != held.sha256:
         yield f"{held.name} has another checksum than the manifest says{_where(tally, held)}"
@@ -307,10 +301,11 @@ class LineTally:
             self._note(plain[2].decode(), plain[3].decode(), plain[4].decode())
             return
         try:
-            if self.lines == 1 and self._is_header(line):
-                return
-            if line.strip():
-                self._apply(decode_entry(line, self.header.format if self.header else 1))
+            if line.strip() and not (self.lines == 1 and self._is_header(line)):
+                entry = decode_entry(line, self.header.format if self.header else 1)
+                self.last_seq = max(self.last_seq, entry.seq)
+                for change in entry.changes:
+                    self._note(change.op, change.kind, change.id)
         except MalformedLineError:
             self.damaged.append(self.lines)
 
@@ -321,11 +316,6 @@ class LineTally:
             return False
         self.last_seq = self.header.last_seq
         return True
-
-    def _apply(self, entry: Entry) -> None:
-        self.last_seq = max(self.last_seq, entry.seq)
-        for change in entry.changes:
-            self._note(change.op, change.kind, change.id)
 
     def _note(self, op: str, kind: str, record_id: str) -> None:
         if op == "put":
