@@ -51,8 +51,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     holds = asyncio.run(measure(options.files, options.turns))
-    lines = [f"{name}: {1000 * seconds:.0f} ms" for name, seconds in holds.items()]
-    print_report(holds, lines, as_json=options.json)
+    print_report(holds, as_json=options.json)
     return int(max(holds.values()) > _MOST)
 
 

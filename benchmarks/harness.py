@@ -75,16 +75,24 @@ def build_parser(name: str, doc: str | None, *options: str, **defaults: Any) -> 
     return parser
 
 
-def print_report(report: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a report, as JSON or as lines of text."""
-    print(json.dumps(report, indent=2, ensure_ascii=False) if as_json else "\n".join(lines), flush=True)
+def print_report(report: Any, lines: Iterable[str] | None = None, *, as_json: bool) -> None:
+    """Print a report, as JSON or as lines of text, by default those of `render_figures`."""
+    lines = render_figures(report) if lines is None and not as_json else lines
+    print(json.dumps(report, indent=2, ensure_ascii=False) if as_json else "\n".join(lines or ()), flush=True)
 
 
-def render_figures(report: Mapping[str, Any], width: int = 12) -> Iterator[str]:
-    """Yield a line for each figure; the parts of a figure are joined."""
+def render_figures(report: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """Yield the figures of a nested report, a line for each innermost group or text of a list."""
     for name, value in report.items():
-        parts = ", ".join(f"{key} {part}" for key, part in value.items()) if isinstance(value, dict) else value
-        yield f"{name:{width}} {parts}"
+        if isinstance(value, dict) and any(isinstance(part, dict) for part in value.values()):
+            yield f"{indent}{name}"
+            yield from render_figures(value, f"{indent}  ")
+        elif isinstance(value, list) and value and isinstance(value[0], str):
+            yield from [f"{indent}{name}", *(f"{indent}  {text}" for text in value)]
+        else:
+            group = value.items() if isinstance(value, dict) else [("", value)]
+            parts = (f"{key} {part:.4g}" if isinstance(part, float) else f"{key} {part}" for key, part in group)
+            yield f"{indent}{name:20} {', '.join(parts).strip()}"
 
 
 def render_rows(head: str, rows: Mapping[str, Mapping[str, Any]], width: int, first: int = 12) -> Iterator[str]:

@@ -35,7 +35,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import build_parser, get_percentile, print_report, render_figures
+from benchmarks.harness import build_parser, get_percentile, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         figures = asyncio.run(measure(Path(folder), asked.turns, asked.chars, asked.embedder))
-    print_report(figures, render_figures(figures), as_json=asked.json)
+    print_report(figures, as_json=asked.json)
     return 0
 
 

@@ -18,7 +18,6 @@ that). A fresh process each:
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import sys
 import tempfile
@@ -40,7 +39,7 @@ from agent_memory.ingestion import (
     Turn,
 )
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import await_calls, build_parser, get_percentile
+from benchmarks.harness import await_calls, build_parser, get_percentile, print_report
 from benchmarks.ingestion import turns_of
 
 if TYPE_CHECKING:
@@ -61,17 +60,7 @@ def main() -> int:
     args = parser.parse_args()
     found = asyncio.run(_measured(args.turns, args.chars))
     found["signals"] = asyncio.run(_signalled(args.chars, args.pairs))
-    if args.json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
-        return 0
-    print(f"{'':12}{'p50 ms':>9}{'p95':>9}{'p99':>9}{'a second':>10}")
-    for name in ("episode", "event", "extraction", "lookup", "window", "meta"):
-        row = found[name]
-        print(f"{name:12}{row['p50']:>9.2f}{row['p95']:>9.2f}{row['p99']:>9.2f}{row['per_second']:>10.0f}")
-    print(f"memory: {found['memory']:.0f} KB for 1,000 episodes of {args.chars} and {args.chars // 2} characters")
-    without, within = found["signals"]["nothing"]["ms"], found["signals"]["everything"]
-    print(f"processor time of a turn: {without:.2f} ms; with spans and metrics {within['ms']:.2f}")
-    print(f"that is more by, half of the pairs: {within['more']:+.2%} ({within['low']:+.2%} to {within['high']:+.2%})")
+    print_report(found, as_json=args.json)
     return 0
 
 

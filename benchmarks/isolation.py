@@ -43,7 +43,7 @@ from agent_memory.store.segment_builder import seal_up
 from benchmarks.harness import build_parser, open_scratch, print_report
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
@@ -309,15 +309,6 @@ async def measure(root: Path, queries: int, turns: int, embedder: str, seed: int
     return report
 
 
-def shown(report: LeakReport) -> Iterable[str]:
-    """Yield lines for a reader."""
-    yield f"{'way':12}{'asked':>8}{'marks told':>12}"
-    for way, count in sorted(report.asked.items()):
-        yield f"{way:12}{count:8,}{report.told[way]:12,}"
-    yield f"{sum(report.asked.values()):,} asked, {len(report.cross)} cross"
-    yield from report.cross[:20]
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Ask, and print what was seen."""
     parser = build_parser("isolation", __doc__, "--embedder", "--seed", "--json", embedder="none")
@@ -326,8 +317,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     with open_scratch() as folder:
         report = asyncio.run(measure(folder, chosen.queries, chosen.turns, chosen.embedder, chosen.seed))
-    figures = {"asked": report.asked, "told": report.told, "cross": report.cross}
-    print_report(figures, shown(report), as_json=chosen.json)
+    print_report({"asked": report.asked, "told": report.told, "cross": report.cross}, as_json=chosen.json)
     return bool(report.cross)
 
 

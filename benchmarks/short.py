@@ -71,7 +71,7 @@ def main() -> int:
         reports = {name: asyncio.run(_measured(groups, embedder)).as_dict() for name, groups in _sets(args)}
     if not reports:
         parser.error("a set is needed: --locomo FILE or --jsonl FILE")
-    print_report(reports, _render(reports), as_json=args.json)
+    print_report(reports, as_json=args.json)
     return 0
 
 
@@ -164,13 +164,6 @@ def _has_words(shown: str, text: str) -> bool:
 
 def _mean(values: Sequence[float]) -> float:
     return round(sum(values) / len(values), 3) if values else 0.0
-
-
-def _render(reports: dict[str, dict[str, float]]) -> Iterator[str]:
-    names = ("readable", "beyond", "tokens", "whole")
-    yield f"{'':32}{'questions':>11}" + "".join(f"{name:>11}" for name in names)
-    for name, report in sorted(reports.items(), key=lambda one: one[1]["readable"]):
-        yield f"{name:32}{report['questions']:11}" + "".join(f"{report[each]:11.3f}" for each in names)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.store.segment_builder import seal_up
 from benchmarks.concurrency.worker import QUERIES, fact
-from benchmarks.harness import build_parser, open_scratch, print_report, read_memory
+from benchmarks.harness import build_parser, open_scratch, print_report, read_memory, render_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,11 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         problems = judge(state, args.records, folder)
     report = {"records": args.records, "seed": args.seed, "problems": problems}
     report["samples"] = [asdict(sample) for sample in state.samples]
-    rows = [f"{'round':>6}{'records':>9}{'RSS MB':>9}{'descriptors':>13}{'CPU s':>9}"]
-    rows += [
-        f"{sample.round:>6}{sample.records:>9}{sample.rss_mb:>9}{sample.descriptors:>13}{sample.cpu_seconds:>9}"
-        for sample in state.samples
-    ]
+    rows = render_rows("round", {str(sample.round): asdict(sample) for sample in state.samples}, 12)
     verdict = [f"BROKEN: {problem}" for problem in problems] or ["Every bound was kept, and nothing is lost."]
     print_report(report, [*rows, "", *verdict], as_json=args.json)
     return 1 if problems else 0

@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +30,7 @@ from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choos
 from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
-from benchmarks.harness import build_parser, get_wilson_interval
+from benchmarks.harness import build_parser, get_wilson_interval, print_report
 from benchmarks.retrieval.data import QuestionGroup, load_locomo
 
 if TYPE_CHECKING:
@@ -69,14 +68,7 @@ def main() -> int:
         "lead": _lead,
     }
     rows = {name: _measured(talks, way, args.turns) for name, way in ways.items()}
-    if args.json:
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
-        return 0
-    print(f"{'':20}{'characters':>11}{'kept':>8}{'95 % interval':>17}{'survive':>9}{'ms a window':>13}")
-    for name, row in rows.items():
-        interval = f"{row['low']:.3f} to {row['high']:.3f}"
-        told = f"{row['characters']:>11.3f}{row['kept']:>8.3f}{interval:>17}{row['survive']:>9.3f}"
-        print(f"{name:20}{told}{row['ms']:>13.2f}")
+    print_report(rows, as_json=args.json)
     return 0
 
 

@@ -34,7 +34,7 @@ from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY, Memory, to_text
 from agent_memory.settings import ServiceSettings
 from benchmarks.backups.worker import AGENT, PAIR, PAIRS
-from benchmarks.harness import build_parser
+from benchmarks.harness import build_parser, print_report
 
 _AT_ONCE: Final = 2_000
 _FEW: Final = 300
@@ -337,15 +337,5 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=8)
     given = parser.parse_args()
     measured, killed = run(given.memories, given.writers, given.kills, given.seed)
-    if given.json:
-        print(json.dumps({"measured": asdict(measured), "killed": asdict(killed)}, indent=2))
-    else:
-        print(
-            f"{measured.memories:,} memories beside {measured.writers} writers: create {measured.create:.1f} s, "
-            f"verify {measured.verify:.1f} s, restore {measured.restore:.1f} s, {measured.bytes / 1e6:.1f} MB; "
-            f"{measured.stored:,} stored meanwhile, {measured.busy} busy, the longest waited {measured.waited:.1f} s"
-        )
-        print(f"kills {killed.kills}, {killed.ended} ended before; as it was {killed.old}, restored {killed.new}")
-        for each in [*measured.lost, *killed.lost]:
-            print(f"WRONG: {each}")
+    print_report({"measured": asdict(measured), "killed": asdict(killed)}, as_json=given.json)
     sys.exit(1 if measured.lost or killed.lost else 0)

@@ -51,7 +51,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from benchmarks.briefing.questions import ask
-from benchmarks.harness import build_parser, get_wilson_interval, open_scratch
+from benchmarks.harness import build_parser, get_wilson_interval, open_scratch, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -272,22 +272,14 @@ def main() -> int:
         bench = read_chats({} if bench is None else bench.talks)
     assert bench is not None
     rows = asyncio.run(run(bench, args.form, args.embedder, args.show))
-    if args.json:
-        sys.stdout.write(json.dumps({name: _as_json(row) for name, row in rows.items()}, indent=2) + "\n")
-        return 0
-    print(f"{'':22}{'whole':>7}{'95 % interval':>17}{'parts':>8}{'tokens':>8}{'ms':>7}{'max':>7}")
-    for name, row in rows.items():
-        low, high = get_wilson_interval(row.whole, row.tasks)
-        share = row.whole / row.tasks
-        median, longest = row.milliseconds
-        between = f"{low:.3f}-{high:.3f}"
-        print(f"{name:22}{share:7.3f}{between:>17}{row.parts:8.3f}{row.tokens:8}{median:7.1f}{longest:7.1f}")
+    print_report({name: _as_json(row) for name, row in rows.items()}, as_json=args.json)
     return 0
 
 
 def _as_json(row: WayFigures) -> dict[str, Any]:
     return {
         "whole": row.whole / row.tasks,
+        "between": get_wilson_interval(row.whole, row.tasks),
         "tasks": row.tasks,
         "parts": row.parts,
         "tokens": row.tokens,

@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _tell_progress(outcomes, args.repeat)
             shutil.rmtree(root, ignore_errors=True)  # a sealing child may still write
     report = summary(outcomes, args)
-    print_report(report, [table(report)], as_json=args.json)
+    print_report(report, as_json=args.json)
     return 1 if report["lost"] else 0
 
 
@@ -323,38 +323,6 @@ def _summary_of(rounds: list[RoundOutcome]) -> dict[str, Any]:
         "seconds_a_round": round(statistics.mean(outcome.seconds for outcome in rounds), 1),
         "problems": [problem for outcome in rounds for problem in outcome.problems][:20],
     }
-
-
-def table(report: dict[str, Any]) -> str:
-    """Return the report for people."""
-    lines = [
-        (
-            "{processes} processes, {operations} operations each, {memories} memories before, embedder {embedder}, "
-            "seed {seed}"
-        ).format(**report)
-    ]
-    for backend, part in report["backends"].items():
-        lines += ["", f"{backend}: {part['as_told']} of {part['rounds']} rounds end as the processes were told"]
-        lines.append(f"  acknowledged    {_counted(part['acknowledged'])}")
-        lines.append(f"  errors          {_counted(part['errors'])}")
-        if part["moves"]:
-            lines.append(f"  moves           {_counted(part['moves'])}")
-        for phase, found in part["searches"].items():
-            kept = found["p95_of_the_slowest_process_ms"] <= report["budget_ms"]
-            verdict = f" (budget {report['budget_ms']:g}: {'kept' if kept else 'MISSED'})" if phase == "at once" else ""
-            lines.append(
-                f"  search {phase:<8} {found['count']} answers, {found['hybrid_percent']:g} % hybrid, "
-                f"p50 {found['p50_ms']} ms, p95 {found['p95_ms']} ms, "
-                f"slowest process p95 {found['p95_of_the_slowest_process_ms']} ms{verdict}"
-            )
-        lines.append(f"  a write         p95 {part['write_p95_ms']} ms, longest {part['longest_write_ms']} ms")
-        lines.append(f"  a round         {part['seconds_a_round']} s")
-        lines += [f"  PROBLEM         {problem}" for problem in part["problems"]]
-    return "\n".join(lines)
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "none"
 
 
 def _tell_progress(outcomes: list[RoundOutcome], repeat: int) -> None:

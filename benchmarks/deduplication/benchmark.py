@@ -9,7 +9,6 @@ and none is changed from set to set. F1 counts merges and suggestions; what is m
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,7 +17,7 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.knowledge.entities.matching import Matcher, normal_form
 from agent_memory.knowledge.entities.matching.word_similarity import likeness
 from benchmarks.deduplication.data import SETS, load
-from benchmarks.harness import build_parser, get_percentile, get_wilson_interval, resample
+from benchmarks.harness import build_parser, get_percentile, get_wilson_interval, print_report, resample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
 _RESAMPLES: Final = 1_000
 _LEVENSHTEIN, _COSINE = 0.85, 0.80
-WANTED: Final = {
-    "Fodors-Zagats": (0.90, 0.80), "DBLP-ACM": (0.97, 0.85), "Abt-Buy": (0.80, 0.12), "Amazon-Google": (0.62, None)
-}  # fmt: skip
-"""Least F1, and least share of what is one that is merged."""
 
 
 class MatchCounts(NamedTuple):
@@ -141,32 +136,6 @@ def measure(folder: Path, split: str, embedder: Embedder | None) -> dict[str, ob
     return {**report, "together": together}
 
 
-def show(report: dict[str, object]) -> None:
-    """Print the table."""
-    print(f"{'set':14} {'way':20} {'said':>5} {'right':>5} {'prec':>6} {'recall':>6} {'F1':>6}  95 %         wanted")
-    for name in SETS:
-        rows = report[name]
-        assert isinstance(rows, dict)
-        for way, row in rows.items():
-            if isinstance(row, dict):
-                low, high = row["F1 between"]
-                f1, merged = WANTED[name]
-                wanted = f"F1 {f1:.2f}" if way == "rules" else f"recall {merged}" if way == "merged" else ""
-                print(
-                    f"{name:14} {way:20} {row['said']:5} {row['right']:5} {row['precision']:6.3f} {row['recall']:6.3f} "
-                    f"{row['F1']:6.3f}  {low:.3f}-{high:.3f}  {wanted}"
-                )
-        print(
-            f"{name:14} {rows['looked up']} looked up among all: the right one compared in {rows['compared']:.3f}, "
-            f"found in {rows['found']:.3f}"
-        )
-    together = report["together"]
-    assert isinstance(together, dict)
-    for way, row in together.items():
-        low, high = row["precision between"]
-        print(f"{'together':14} {way:20} {row['said']:5} {row['right']:5} precision {low:.4f}-{high:.4f}")
-
-
 def main() -> None:
     """Measure and print."""
     parser = build_parser("deduplication", __doc__, "--embedder", "--json")
@@ -174,7 +143,4 @@ def main() -> None:
     parser.add_argument("--split", default="valid", choices=("train", "valid"), help="which part is measured")
     args = parser.parse_args()
     report = measure(args.data, args.split, LocalEmbedder() if args.embedder == "local" else None)
-    if args.json:
-        print(json.dumps(report, indent=2))
-    else:
-        show(report)
+    print_report(report, as_json=args.json)

@@ -30,7 +30,7 @@ from agent_memory.knowledge.entities.name_finder import LOWERCASE
 from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
 from agent_memory.models import Episode
 from benchmarks.entities.baselines import BASELINES
-from benchmarks.harness import build_parser, read_jsonl, resample
+from benchmarks.harness import build_parser, print_report, read_jsonl, resample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -179,20 +179,6 @@ def main() -> int:
     talks = {"REALTALK": options.realtalk and load_realtalk(options.realtalk)}
     talks["LoCoMo"] = options.locomo and load_locomo(options.locomo)
     reports = {name: report(name, talks[name], options.resamples) for name in SETS if talks[name]}
-    if options.json:
-        print(json.dumps(reports, indent=1))
-    else:
-        _print(reports)
+    print_report(reports, as_json=options.json)
     measured = [rows["rows"]["names"] for rows in reports.values()]
     return int(any(row[rate] < least for row in measured for rate, least in WANTED.items()))
-
-
-def _print(reports: dict[str, Any]) -> None:
-    for name, part in reports.items():
-        print(f"{name}: {part['turns']} turns, {part['cpu_ms_per_turn']} ms of CPU a turn")
-        for label, row in part["rows"].items():
-            rates = "  ".join(
-                f"{rate} {row[rate]:.3f} [{row[f'{rate}_interval'][0]:.3f}, {row[f'{rate}_interval'][1]:.3f}]"
-                for rate in WANTED
-            )
-            print(f"  {label:28}{row['wrong']:>5} wrong {row['right']:>5} right {row['there']:>5} there  {rates}")

@@ -69,7 +69,7 @@ def main() -> int:
     if not answers:
         parser.error("a set is needed: --locomo FILE or --jsonl FILE")
     report = build_report(answers)
-    print_report(report, render_report(report), as_json=args.json)
+    print_report(report, as_json=args.json)
     return 0
 
 
@@ -150,15 +150,3 @@ def build_report(answers: Iterable[GradedAnswer]) -> dict[str, dict[str, dict[st
 def _mean(values: Iterable[bool]) -> float:
     values = list(values)
     return sum(values) / max(1, len(values))
-
-
-def render_report(report: dict[str, dict[str, dict[str, float]]]) -> Iterator[str]:
-    """Yield the lines of a report."""
-    head = f"{'set':28}{'questions':>12}{'n':>6}{'strong':>8}{'weak':>8}{'none':>8}"
-    yield f"{head}{'right of strong: answers, results':>36}"
-    for name, kinds in report.items():
-        for kind, row in kinds.items():
-            line = f"{name:28}{kind:>12}{row['count']:>6.0f}{row['strong']:>8.3f}{row['weak']:>8.3f}{row['none']:>8.3f}"
-            if "right_answers" in row:
-                line += f"{row['right_answers']:>28.3f} / {row['right_results']:.3f}"
-            yield line

@@ -17,7 +17,6 @@ its domains, 50 of none; right is the domain, or none for those. The floor was c
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -32,7 +31,7 @@ from agent_memory.knowledge.topics.markdown import MAX_TOKENS, count_tokens, spl
 from agent_memory.knowledge.topics.page import Page
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.models import derived_id
-from benchmarks.harness import build_parser, open_scratch
+from benchmarks.harness import build_parser, open_scratch, print_report
 from benchmarks.pages.data import PagedTalk, load_requests, load_talks
 
 if TYPE_CHECKING:
@@ -167,8 +166,4 @@ def main() -> None:
         for phrases in (6, 15):
             for way, embed in (("vectors", embedder.embed_documents), ("words", None)):
                 report[f"filing clinc, {phrases} phrases, {way}"] = requests_filed(options.clinc, phrases, embed)
-    for name, value in report.items():
-        if not options.json:
-            print(f"{name}: {value}")
-    if options.json:
-        print(json.dumps(report, indent=2))
+    print_report(report, as_json=options.json)

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from agent_memory.times import TimeMention, times_in
-from benchmarks.harness import build_parser, get_percentile, get_share, print_report, render_figures, resample
+from benchmarks.harness import build_parser, get_percentile, get_share, print_report, resample
 from benchmarks.times.dateless_texts import DATELESS, dateless
 
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")
@@ -101,7 +101,7 @@ def main() -> None:
     if args.false:
         rows["false"] = false_dates()
         rows["time"] = timed()
-    print_report(rows, render_figures(rows), as_json=args.json)
+    print_report(rows, as_json=args.json)
 
 
 def read(path: Path, part: str) -> list[TimeCase]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.deduplication import benchmark as deduplication
-from benchmarks.deduplication.benchmark import MatchCounts, counted, measure, show
+from benchmarks.deduplication.benchmark import MatchCounts, counted, measure
 from benchmarks.deduplication.data import SETS, load
 from benchmarks.harness import get_wilson_interval
 
@@ -63,14 +63,6 @@ def test_every_way_is_counted_on_every_set(data: Path) -> None:
     together = report["together"]
     assert isinstance(together, dict)
     assert together["rules"]["right"] == 6
-
-
-def test_the_table_says_what_is_wanted(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show(measure(data, "valid", None))
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in SETS)
-    assert "F1 0.97" in printed
-    assert "together" in printed
 
 
 def test_shares_and_their_bounds_are_those_of_the_books(data: Path) -> None:
