@@ -44,7 +44,7 @@ def document() -> str:
 _INTRODUCTION: Final = """\
 Generated from the settings by `make docs`; tests mount each example.
 
-All settings are optional. For all your sessions they belong into `~/.amplifier/settings.yaml`:
+All settings are optional. Settings for all your sessions go into `~/.amplifier/settings.yaml`:
 
 ```yaml
 overrides:

@@ -75,7 +75,7 @@ def write_kept(folder: Path, key: DataKey, files: Mapping[str, bytes]) -> None:
                 archive.writestr(name, content)
         if len(packed.getvalue()) > _LARGEST:
             raise StorageError(
-                "The copies beside the journals take more than a gigabyte; nothing was packed.",
+                "Copies of journals take more than a gigabyte; nothing was packed.",
                 code="kept_too_large",
                 recovery="`agent-memory doctor` names them: remove those that are not needed, and try again.",
             )

@@ -20,10 +20,10 @@ async def accept(
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Withdraw the permission.")] = False,
 ) -> None:
-    """Allow a background model to digest passages, by its estimate.
+    """Allow a background model to digest passages, by an estimate.
 
-    It holds for this agent, in later sessions and for later documents, within the tokens a day that `model_budget`
-        allows.
+    The permission covers later sessions and documents of this agent, within the tokens a day that `model_budget`
+    allows.
     """
     if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
         raise UnknownIdError(
@@ -38,5 +38,5 @@ async def accept(
     outcome = "No background model may" if undo else "A background model may"
     run.screen.show(f"{outcome} digest passages of {run.service.agent_id}.")
     if not undo:
-        run.screen.hint("It begins in a session with `model: session` of hooks-memory-ingestion.")
+        run.screen.hint("A session with `model: session` of hooks-memory-ingestion starts it.")
         run.screen.hint(f"Undo: `agent-memory accept {proposal.strip()} --undo`")

@@ -77,7 +77,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": CommandEntry("inbox", "List, accept or reject waiting notes."),
         "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
-        "accept": CommandEntry("accept", "Allow a background model to digest passages, by its estimate."),
+        "accept": CommandEntry("accept", "Allow a background model to digest passages, by an estimate."),
     },
     "Knowledge": {
         "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),
@@ -123,7 +123,7 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "health": CommandEntry("health", "Print one verdict for people and for monitors.", MonitorCommand),
     },
     "archive": {
-        "tidy": CommandEntry("tidy", "Show what could be archived, merged or deleted, and why; or do it, or undo it."),
+        "tidy": CommandEntry("tidy", "Show what could be archived, merged or deleted, and why; apply or undo."),
         "compact": CommandEntry("compact", "Delete from the files what was forgotten or changed over 30 days ago."),
     },
     "encryption": {
@@ -134,7 +134,9 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "rekey": CommandEntry("encryption", "Change the key of an encrypted agent; one small file is rewritten."),
     },
     "index": {
-        "migrate": CommandEntry("upkeep", "Search with the vector engine: faster with many; the files stay the truth."),
+        "migrate": CommandEntry(
+            "upkeep", "Search with the vector engine, faster for many memories; files stay the source."
+        ),
         "rollback": CommandEntry("upkeep", "Search the files alone again."),
         "rebuild": CommandEntry("upkeep", "Rebuild the vector engine's index from the files.", function="reindex"),
         "push": CommandEntry("index_transfer", "Copy to the server what is missing there; nothing there is changed."),
@@ -142,12 +144,14 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "knowledge": {
         "resources": CommandEntry("knowledge", "List documents and conversations, the newest first; or show one."),
-        "episodes": CommandEntry("entities", "List what was said, the newest first; or one conversation in its order."),
+        "episodes": CommandEntry(
+            "entities", "List turns of conversations, newest first; or one conversation in order."
+        ),
         "summaries": CommandEntry("summaries", "List summaries of conversations, the newest first; or those of one."),
         "topics": CommandEntry("topics", "List topics, and how many items are on no page."),
         "topic": CommandEntry("topics", "Show the page of a topic, or declare one."),
-        "entities": CommandEntry("entities", "List people and things, those that most texts name first."),
-        "entity": CommandEntry("entities", "Show one entity and its facts in the order of time."),
+        "entities": CommandEntry("entities", "List people and things, the most often named first."),
+        "entity": CommandEntry("entities", "Show one entity and its facts in order of time."),
     },
 }
 """Rare commands, in the group of their noun."""
@@ -285,7 +289,7 @@ def import_command(name: str, entry: CommandEntry) -> Any:
 def help_(
     ctx: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="Name of a command; all if left out.")
+        list[str] | None, typer.Argument(metavar="COMMAND", help="Name of a command; without it, all.")
     ] = None,
 ) -> None:
     """Show this help, or that of a command."""
@@ -309,7 +313,7 @@ def _options(
     agent: AgentBefore = None,
     root: RootBefore = None,
     as_json: Json = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Show the help if no command is named."""
     del agent, root, as_json  # the command that follows looks for them

@@ -38,7 +38,7 @@ _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "conten
 _LIMIT: Final = 10
 _HITS: Final = 5
 _ArchivedId = Annotated[
-    list[str], typer.Argument(metavar="ID", help="Ids of archived memories, or the beginnings of them.")
+    list[str], typer.Argument(metavar="ID", help="IDs of archived memories, or the first characters of them.")
 ]
 
 
@@ -205,7 +205,9 @@ async def compact_archive(run: AgentContext, grace: timedelta | None = None) -> 
 async def list_(
     run: AgentContext,
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many.")] = _LIMIT,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="Most memories.")
+    ] = _LIMIT,
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0,
 ) -> None:
     """List archived memories, newest first."""
@@ -220,9 +222,11 @@ async def list_(
         why = f": {record.why}" if record.why else ""
         run.screen.show(f"archived {day(record.archived_at)}{why}", indent=2, style="dim")
     if not archived:
-        run.screen.hint("The archive is empty. `agent-memory archive tidy` shows what could be put there.")
+        run.screen.hint("The archive is empty. Run `agent-memory archive tidy` to see what could be archived.")
     elif len(archived) > offset + len(shown) and run.screen.form == "text":
-        run.screen.note(f"{len(shown)} of {len(archived):,}; --limit or --offset {offset + len(shown)} shows more.")
+        run.screen.note(
+            f"{len(shown)} of {len(archived):,}; use --limit or --offset {offset + len(shown)} to see more."
+        )
 
 
 @command(FilterOptions, OfferedFilters, rows=True)
@@ -271,7 +275,7 @@ async def restore_archived(run: AgentContext, named: list[str]) -> None:
     async with open_archive(run) as opened:
         back = await opened.restore(await archived_ids(opened, named), run.caller)
     run.screen.document({"was": "archived", "restored": [record.id for record in back]})
-    run.screen.show(f"Back from the archive: {', '.join(record.id for record in back)}.")
+    run.screen.show(f"Restored from the archive: {', '.join(record.id for record in back)}.")
 
 
 async def stats(run: AgentContext) -> None:

@@ -18,7 +18,7 @@ async def briefing(
         str, typer.Option("--for", metavar="TEXT", help="First question of the session; without it, the constant part.")
     ] = "",
     tokens: Annotated[
-        int, typer.Option("--tokens", min=100, max=10_000, metavar="N", help="Most tokens of the context.")
+        int, typer.Option("--tokens", min=100, max=10_000, metavar="N", help="Maximum tokens of the context.")
     ] = TOKENS,
 ) -> None:
     """Show the context that a session gets before its first answer."""

@@ -25,7 +25,7 @@ async def compact(
     run: AgentContext,
     *,
     now: Annotated[
-        bool, typer.Option("--now", help="Also what was forgotten or changed a moment ago: no restore.")
+        bool, typer.Option("--now", help="Also delete what was forgotten or changed just now; no restore.")
     ] = False,
     yes: Yes = False,
 ) -> None:

@@ -26,7 +26,7 @@ _LINES: Final = 3
 _OUTCOMES: Final[dict["Decision", str]] = {
     "replace": "the newer memory replaces the older",
     "keep": "both memories hold",
-    "not_same": "the memories are about different matters",
+    "not_same": "the memories are about different things",
 }
 
 _Id = Annotated[
@@ -43,7 +43,7 @@ class DecisionOptions:
 
     replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` reverses that.")] = False
     keep: Annotated[bool, typer.Option("--keep", help="Keep both memories.")] = False
-    not_same: Annotated[bool, typer.Option("--not-same", help="Their subjects differ.")] = False
+    not_same: Annotated[bool, typer.Option("--not-same", help="The memories are about different things.")] = False
     is_for_all: Annotated[bool, typer.Option("--all", help="Settle all pairs; without a decision, list all.")] = False
 
     @property
@@ -59,13 +59,15 @@ async def conflicts(
     memory_id: _Id = None,
     other_id: _Other = None,
     *,
-    look: Annotated[bool, typer.Option("--look", help="First compare all memories: some milliseconds each.")] = False,
+    look: Annotated[
+        bool, typer.Option("--look", help="Compare all memories first; takes a few milliseconds each.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Decide about pairs of memories that conflict.
 
     Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
-    it back. A decision about all pairs is asked once. Without a terminal the pairs are listed.
+    it back. A decision about all pairs is confirmed once. Without a terminal the pairs are listed.
     """
     chosen, is_for_all = run.get_options(DecisionOptions).decisions, run.get_options(DecisionOptions).is_for_all
     ids = [named for named in (memory_id, other_id) if named is not None]
@@ -73,7 +75,7 @@ async def conflicts(
         raise ValidationError(
             "Nothing was settled: name the two memories of a pair, or --all, and one decision.",
             code="usage",
-            recovery="One of --replace, --keep, --not-same; without arguments the pairs are listed.",
+            recovery="Use one of --replace, --keep and --not-same; run it without arguments to list the pairs.",
         )
     if look:
         count = await run.service.writer.finder.compare_all(run.caller)

@@ -37,7 +37,7 @@ _Limit = Annotated[
     Literal["off", "on", "autonomous", "ask", "manual"] | None,
     typer.Argument(
         metavar="off|on|autonomous|ask|manual",
-        help="New limit for sessions; shows the present one without.",
+        help="New limit for sessions; without it, shows the present one.",
         show_default=False,
     ),
 ]
@@ -59,7 +59,7 @@ async def consent(place: CommandContext, limit: _Limit = None) -> None:
     if limit == "on" and not state.is_enabled:
         place.screen.note(f"Memory stays off: {state.decided_by()} switches it off.")
     elif limit == "on" and (mode := state.get_mode()) != "autonomous":
-        place.screen.hint(f"The mode is {mode}, as before. `agent-memory consent autonomous` changes it.")
+        place.screen.hint(f"The mode is still {mode}. Run `agent-memory consent autonomous` to change it.")
 
 
 def read_consent(root: Path, agent: str | None) -> ConsentState:

@@ -53,7 +53,8 @@ class ChangeOptions:
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Add a tag; repeatable.")] = None
     untag: Annotated[list[str] | None, typer.Option("--untag", metavar="TAG", help="Remove a tag.")] = None
     expires: Annotated[
-        str | None, typer.Option("--expires", metavar="DATE", help="Found until the end of that day; 'never' for good.")
+        str | None,
+        typer.Option("--expires", metavar="DATE", help="Day after which it is no longer found; 'never' for none."),
     ] = None
     project: Annotated[
         str | None, typer.Option("--project", metavar="NAME", help="Project of the memory; '' for none.")
@@ -68,7 +69,7 @@ async def update(run: AgentContext, memory_id: MemoryId) -> None:
     """Change fields of a memory; the other fields stay."""
     new = run.get_options(ChangeOptions)
     if new.pin and new.unpin:
-        raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
+        raise typer.BadParameter("--pin and --unpin exclude each other", param_hint="--pin")
     (memory_id,) = await resolve_ids(run.service, [memory_id])
     changes = run.values(Offered)
     if new.content is not None:
@@ -88,9 +89,9 @@ async def update(run: AgentContext, memory_id: MemoryId) -> None:
         changes["pinned"] = new.pin
     if not changes:
         raise ValidationError(
-            "There is nothing to change.",
+            "No change was given.",
             code="usage",
-            recovery="Name one of --content, --category, --tag, --untag, --expires, --project, --pin and --unpin.",
+            recovery="Use one of --content, --category, --tag, --untag, --expires, --project, --pin and --unpin.",
         )
     updated = await run.service.update(memory_id, changes, run.caller)
     show_updated(run, updated)

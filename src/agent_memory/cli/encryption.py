@@ -56,8 +56,8 @@ async def decrypt(run: AgentContext, *, yes: Yes = False) -> None:
     unpacked = await asyncio.to_thread(decrypt_folder, folder, _progress(run))
     run.service.pad.schedule(run.caller)
     run.screen.document({"agent_id": folder.agent_id, "unpacked": unpacked})
-    run.screen.show(f"The memory of {folder.agent_id} is not encrypted any more.")
-    run.screen.note("Its backups are; they open with the key as before.", style="dim")
+    run.screen.show(f"The memory of {folder.agent_id} is no longer encrypted.")
+    run.screen.note("Its backups are still encrypted with the same key.", style="dim")
 
 
 @command()
@@ -65,19 +65,19 @@ async def rekey(
     run: AgentContext,
     *,
     variable: Annotated[
-        str, typer.Option("--new-variable", metavar="NAME", help="The environment variable with the new key.")
+        str, typer.Option("--new-variable", metavar="NAME", help="Environment variable with the new key.")
     ] = "AGENT_MEMORY_NEW_KEY",
-    file: Annotated[str | None, typer.Option("--new-file", metavar="FILE", help="A file with it.")] = None,
+    file: Annotated[str | None, typer.Option("--new-file", metavar="FILE", help="File with the new key.")] = None,
     program: Annotated[
-        str | None, typer.Option("--new-command", metavar="COMMAND", help="A command that prints it.")
+        str | None, typer.Option("--new-command", metavar="COMMAND", help="Command that prints the new key.")
     ] = None,
     keyring: Annotated[
-        str | None, typer.Option("--new-keyring", metavar="SERVICE", help="Service name of the key in the keyring.")
+        str | None, typer.Option("--new-keyring", metavar="SERVICE", help="Service name of the new key in the keyring.")
     ] = None,
 ) -> None:
     """Change the key of an encrypted agent; one small file is rewritten.
 
-    Backups that were made before open with the old key.
+    Older backups still open with the old key only.
     """
     from agent_memory.care.privacy import change_key
 
@@ -85,8 +85,8 @@ async def rekey(
     new = EncryptionSettings(key_variable=variable, key_file=file, key_command=program, key_keyring=keyring)
     await asyncio.to_thread(change_key, folder, new)
     run.screen.document({"agent_id": folder.agent_id, "changed": True})
-    run.screen.show(f"The memory of {folder.agent_id} opens with the new key from now on.")
-    run.screen.note("Backups that were made before open with the old key: keep it as long as you keep them.")
+    run.screen.show(f"The memory of {folder.agent_id} now opens with the new key.")
+    run.screen.note("Older backups open with the old key only: keep it as long as you keep them.")
 
 
 def _folder(run: AgentContext) -> "AgentFolder":

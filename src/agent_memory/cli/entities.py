@@ -27,7 +27,7 @@ _EPISODE_COLUMNS: Final = ("id", "timestamp", "speaker", "content")
 _SHOWN: Final = 30
 _NAMED: Final = 3
 _GroupOption = Annotated[
-    str, typer.Option("--group", help="Of this group (tenant:session); without it, ungrouped ones.", metavar="GROUP")
+    str, typer.Option("--group", help="Group (tenant:session); without it, ungrouped records.", metavar="GROUP")
 ]
 
 
@@ -38,11 +38,11 @@ async def entities(
     kind: Annotated[
         str | None, typer.Option("--type", help=f"One of {', '.join(get_args(EntityType))}.", metavar="TYPE")
     ] = None,
-    maybe: Annotated[bool, typer.Option("--maybe", help="Only those that may be the same as another one.")] = False,
+    maybe: Annotated[bool, typer.Option("--maybe", help="Only entities that may be the same as another one.")] = False,
     group: _GroupOption = "",
-    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the first {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"List all, not only the first {_SHOWN}.")] = False,
 ) -> None:
-    """List people and things, those that most texts name first."""
+    """List people and things, the most often named first."""
     if kind is not None and kind not in get_args(EntityType):
         raise ValidationError(f"No type {kind!r}; the types are {', '.join(get_args(EntityType))}.", code="invalid")
     async with open_knowledge(run) as knowledge:
@@ -73,23 +73,23 @@ async def entities(
 @command()
 async def entity(  # noqa: PLR0913 - the options of a command
     run: AgentContext,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, one of its other names, or its id.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Any of its names, or its ID.")],
     *,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", help="What held on this day, 2026-01-30.", metavar="DATE")
+        str | None, typer.Option("--as-of", help="Show what was true on this day, e.g. 2026-01-30.", metavar="DATE")
     ] = None,
     merge: Annotated[str | None, typer.Option("--merge", help="Merge another entity into it.", metavar="OTHER")] = None,
     split: Annotated[bool, typer.Option("--split", help="Split what was merged into it.")] = False,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Forget it for good; the texts that name it stay. Asks first.")
+        bool, typer.Option("--forget", help="Forget it for good, after a question; texts that name it stay.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget it without asking.")] = False,
     group: _GroupOption = "",
-    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the last {_SHOWN} moments.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"Show all facts, not only the last {_SHOWN}.")] = False,
 ) -> None:
-    """Show one entity and its facts in the order of time."""
+    """Show one entity and its facts in order of time."""
     if (merge is not None) + split + forget > 1:
-        raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
+        raise ValidationError("--merge, --split and --forget exclude each other; nothing was changed.", code="invalid")
     async with open_knowledge(run) as knowledge:
         reader = EntityReader(knowledge, group)
         shown = await _find(run, reader, name)
@@ -132,12 +132,12 @@ async def _forget(run: AgentContext, reader: EntityReader, shown: MergedEntity, 
     name = visible(shown.entity.name)
     if not yes:
         named = counted(shown.mentions, "text")
-        run.confirm(f"Forget {name}, which {named} name, and its relations, for good?", "Nothing was forgotten.")
+        run.confirm(f"Forget {name} (named in {named}) and its relations for good?", "Nothing was forgotten.")
     gone = await reader.forget(shown)
     run.screen.document({"forgotten": shown.entity.id, "name": shown.entity.name, **asdict(gone)})
     run.screen.hint(
-        f"{name} is forgotten, with {counted(gone.relations, 'relation')}. The texts stay as they are; none makes it "
-        "known again. To forget what they say: `agent-memory forget --matching`."
+        f"Forgot {name} and {counted(gone.relations, 'relation')}. Texts that name it stay, and will not create it "
+        "again. Run `agent-memory forget --matching WORDS` to forget these texts."
     )
 
 
@@ -147,14 +147,14 @@ async def episodes(
     conversation: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID", help="Those of one conversation, in its order: its id, or its title.", show_default=False
+            metavar="ID", help="ID or title of one conversation, whose turns are listed in order.", show_default=False
         ),
     ] = None,
     *,
     group: _GroupOption = "",
-    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"List all, not only the newest {_SHOWN}.")] = False,
 ) -> None:
-    """List what was said, the newest first; or one conversation in its order."""
+    """List turns of conversations, newest first; or one conversation in order."""
     async with open_knowledge(run) as knowledge:
         if conversation is not None:
             talk = await get_resource(knowledge, conversation)
@@ -172,7 +172,7 @@ async def episodes(
         run.screen.show(visible(f"{turn.id} · {minute(turn.moment)} · {who}"), style="dim")
         run.screen.show(visible(turn.content), indent=2, max_lines=2)
     if not total:
-        run.screen.hint("Nothing was said there. `agent-memory knowledge resources` lists conversations.")
+        run.screen.hint("No turns. Run `agent-memory knowledge resources` to list conversations.")
     elif total > len(shown):
         run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 

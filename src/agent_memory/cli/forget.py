@@ -43,9 +43,11 @@ async def forget(
     matching: Annotated[
         str | None, typer.Option("--matching", metavar="WORDS", help="The same as WORDS without the option.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All memories; asks first, and can be undone.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, stored as a trace.")] = "",
-    now: Annotated[bool, typer.Option("--now", help="Delete the text from the journal at once: no restore.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Forget all memories, after a question; can be undone.")
+    ] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, stored with the trace.")] = "",
+    now: Annotated[bool, typer.Option("--now", help="Delete the text from the journal at once; no restore.")] = False,
     yes: Yes = False,
 ) -> None:
     """Forget memories and the older versions they replaced.
@@ -71,7 +73,7 @@ async def forget(
         run.hint_undo(undo_args)
         run.screen.hint(
             f"Undo is possible until {day(until)} at least; the text stays in memories.yaml until then. "
-            "`agent-memory archive compact --now` ends that.",
+            "Run `agent-memory archive compact --now` to delete it at once.",
             style="dim",
         )
 
@@ -124,7 +126,7 @@ async def _confirm(run: AgentContext, memories: list[Memory], *, now: bool) -> N
             run.screen.note(f"{memory.id}:", style="dim")
         run.screen.note(memory.content, style="")
         if older:
-            run.screen.note(f"It replaced {', '.join(older)}; that would be forgotten, too.")
+            run.screen.note(f"It replaced {', '.join(older)}; that would also be forgotten.")
     what = memories[0].id if len(memories) == 1 else f"these {len(memories)}"
     if now:
         run.screen.note(NO_RESTORE)
@@ -192,7 +194,7 @@ async def forget_matching(
     if outcome.older_versions:
         run.screen.show(f"Also forgot its older versions: {', '.join(outcome.older_versions)}.")
     for item in outcome.talk:
-        run.screen.show(f"Also forgot in talk {item.id}: {brief(item.content)}")
+        run.screen.show(f"Also forgot in a conversation {item.id}: {brief(item.content)}")
     for statement in outcome.statements:
         run.screen.show(f"Also forgot {statement.id}, made of it: {brief(statement.content)}")
     for memory in outcome.similar:
@@ -223,7 +225,7 @@ def _choose(run: AgentContext, candidates: "ForgetCandidates", *, yes: bool, now
             raise typer.Exit(FAILED)
         return [only]
     if not sys.stdin.isatty():
-        run.screen.hint("No terminal to choose on. `agent-memory forget ID --yes` forgets one of them.")
+        run.screen.hint("No terminal to choose on. Run `agent-memory forget ID --yes` to forget one of them.")
         return []
     run.screen.last_words = lambda: "Stopped. Nothing was forgotten."
     while True:
@@ -271,7 +273,7 @@ async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) ->
     categories = ", ".join(f"{name} {count}" for name, count in view["by_category"].items())
     run.screen.note(f"{memories}: {categories}.")
     if has_archive(run) or inbox_exists(run.service.agent_id, run.service.settings):
-        run.screen.note("What is archived or waits in the inbox stays; `agents delete` deletes everything for good.")
+        run.screen.note("Archived memories and waiting notes stay; `agents delete` deletes everything for good.")
     if not yes:
         question = f"Forget all {memories}{' for good' if now else ''}?"
         run.confirm(question, "Nothing was forgotten.", "Forgetting")

@@ -30,7 +30,7 @@ async def health(
     deep: Annotated[bool, typer.Option("--deep", help="Also read every file, as the doctor does.")] = False,
     limit: Annotated[
         list[str] | None,
-        typer.Option("--limit", metavar="KEY=VALUE", help="Another limit, e.g. disk_warning_mb=2000; may be repeated."),
+        typer.Option("--limit", metavar="KEY=VALUE", help="Set a limit, e.g. disk_warning_mb=2000; repeatable."),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:

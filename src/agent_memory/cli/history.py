@@ -16,7 +16,7 @@ _OPERATIONS: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"
 async def history(run: AgentContext, memory_id: MemoryId) -> None:
     """Show the earlier versions of a memory, oldest first.
 
-    Of the last 30 days at least, also of a forgotten memory.
+    Covers at least the last 30 days, also of a forgotten memory.
     """
     (memory_id,) = await resolve_ids(run.service, [memory_id], forgotten=True, read_only=True)
     versions = await run.service.history.history(memory_id)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @command(may_be_new=True)
 async def import_(
     run: AgentContext,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; '-' is stdin.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File that `export` wrote; '-' is stdin.")],
     form: FormatName = None,
     *,
     trusted: Annotated[

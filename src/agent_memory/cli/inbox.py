@@ -30,9 +30,9 @@ _ID: Final = "ID"
 async def inbox(
     run: AgentContext,
     *,
-    accept: Annotated[_Ids, typer.Option("--accept", metavar=_ID, help="Remember this; repeatable.")] = None,
-    reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Reject this; repeatable.")] = None,
-    edit: Annotated[str | None, typer.Option("--edit", metavar=_ID, help="Change the text, then remember it.")] = None,
+    accept: Annotated[_Ids, typer.Option("--accept", metavar=_ID, help="Store this note; repeatable.")] = None,
+    reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Reject this note; repeatable.")] = None,
+    edit: Annotated[str | None, typer.Option("--edit", metavar=_ID, help="Edit this note, then store it.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
     ] = None,
@@ -42,11 +42,11 @@ async def inbox(
 ) -> None:
     """List, accept or reject waiting notes.
 
-    After four weeks a note is archived, and with mode ask what waits is dropped. What is rejected is deleted from the
-    file, and not offered again. `review` decides with single keys.
+    After four weeks a waiting note is archived; in mode ask it is deleted. A rejected note is deleted from the file and
+    not offered again. `review` decides with single keys.
     """
     if text is not None and edit is None:
-        raise ValidationError("--text goes with --edit.", code="usage")
+        raise ValidationError("--text needs --edit.", code="usage")
     from agent_memory.memory.inbox_access import opened_inbox
 
     async with opened_inbox(run.service) as opened:
@@ -62,7 +62,7 @@ async def _decide(
     waiting = [*await opened.waiting(), *await opened.archived()]
     if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
         message = f"{quoted(min(wrong))} is given two decisions; nothing was decided."
-        raise ValidationError(message, code="usage", recovery="Name it once.")
+        raise ValidationError(message, code="usage", recovery="Give it one decision.")
     yes, no = [find_candidate(waiting, word) for word in accepted], [find_candidate(waiting, word) for word in rejected]
     chosen = find_candidate(waiting, edited) if edited is not None else None
     done: dict[str, Any] = {"accepted": [], "rejected": []}
@@ -95,11 +95,11 @@ def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = Fa
         if archived:
             raise UnknownIdError(
                 f"{quoted(word)} is not an archived note; nothing was restored.",
-                recovery="`agent-memory review --archived` lists archived notes.",
+                recovery="Run `agent-memory review --archived` to list archived notes.",
             )
         raise UnknownIdError(
             f"{quoted(word)} does not wait in the inbox; nothing was decided.",
-            recovery="Run `agent-memory inbox` to list what waits.",
+            recovery="Run `agent-memory inbox` to list waiting notes.",
         )
     if len(matches) > 1:
         raise build_ambiguous(word, len(matches), f" {', '.join(candidate.id for candidate in matches)}.")

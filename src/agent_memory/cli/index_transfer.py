@@ -24,7 +24,7 @@ Url = Annotated[
         "--url",
         metavar="URL",
         envvar="QDRANT_URL",
-        help="The server, such as https://host:6333; its key is read from QDRANT_API_KEY and nowhere else.",
+        help="Server, such as https://host:6333; its key is read only from QDRANT_API_KEY.",
     ),
 ]
 

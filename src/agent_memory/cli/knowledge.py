@@ -76,9 +76,7 @@ async def ingest(
     undo_: Annotated[bool, typer.Option("--undo", help="Withdraw what was ingested from these files.")] = False,
     retry: Annotated[
         list[str] | None,
-        typer.Option(
-            "--retry", help="Try a record again that failed or is quarantined, as status names it.", metavar="ID"
-        ),
+        typer.Option("--retry", help="Retry a failed or quarantined record; `status` lists them.", metavar="ID"),
     ] = None,
     prune: Annotated[
         bool,
@@ -119,11 +117,13 @@ async def resources(
     resource_id: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID", help="One of them, whole: its id, the beginning of it, or its title.", show_default=False
+            metavar="ID",
+            help="Show this one in full: its ID, the first characters of it, or its title.",
+            show_default=False,
         ),
     ] = None,
     *,
-    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"List all, not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List documents and conversations, the newest first; or show one."""
     async with open_knowledge(run) as knowledge:
@@ -147,7 +147,9 @@ async def resources(
             )
             run.screen.show(resource.title or resource.content, indent=2, max_lines=1)
         if not total:
-            run.screen.hint(f"{run.service.agent_id} has ingested nothing yet. Run `agent-memory ingest FILE`.")
+            run.screen.hint(
+                f"{run.service.agent_id} has no documents or conversations yet. Run `agent-memory ingest FILE`."
+            )
         elif total > len(shown):
             run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 
@@ -183,7 +185,7 @@ async def get_resource(knowledge: Knowledge, word: str) -> Resource:
     raise UnknownIdError(
         f"{len(matches)} resources are called {quoted(word)}: {names}." if matches else f"No resource {quoted(word)}.",
         code="ambiguous_id" if matches else "unknown_id",
-        recovery="`agent-memory knowledge resources` lists all.",
+        recovery="Run `agent-memory knowledge resources` to list all.",
     )
 
 
@@ -231,7 +233,7 @@ def _note_nothing(run: AgentContext, words: list[str]) -> None:
     """Print that there was no file to ingest."""
     named = ", ".join(map(quoted, words))
     run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
-    run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
+    run.screen.hint("Run `agent-memory ingest -h` to see the kinds of files.")
 
 
 def _note_unknown(run: AgentContext, errors: dict[str, AgentMemoryError]) -> None:
@@ -316,14 +318,14 @@ async def _retry(run: AgentContext, knowledge: Knowledge, ids: list[str]) -> Non
     if unknown:
         raise UnknownIdError(
             f"No record {quoted(unknown[0])} failed; nothing was tried.",
-            recovery="Run agent-memory status to list failed records.",
+            recovery="Run `agent-memory status` to list failed records.",
         )
     ran = await runner.run(retry=ids)
     failures = await _failures(knowledge)
     failed_ids = [record_id for record_id in ids if record_id in failures]
     run.screen.document({"retried": ids, "failed": failed_ids, "is_busy": ran.is_busy})
     if ran.is_busy:
-        run.screen.note("Another process does the background work now; try again when it is done.")
+        run.screen.note("Another process is doing the background work; try again when it has ended.")
     for record_id in ids:
         outcome = f"failed again ({failures[record_id]})" if record_id in failed_ids else "was worked on"
         run.screen.show(f"{record_id} {outcome}.")
@@ -352,11 +354,11 @@ async def process_due_texts(run: AgentContext, knowledge: Knowledge, *, is_shown
     with run.screen.show_steps("Extracting items, writing pages", due) as show:
         ran = await runner.run(progress=lambda so_far: show(sum(so_far.done.values())))
     if ran.is_busy:
-        run.screen.note("Another process extracts the items; nothing is left to do here.")
+        run.screen.note("Another process is extracting the items; nothing is left to do here.")
     backlog = await runner.backlog()
     drawn, remaining = await run.service.storage.count() - before, sum(stage.due for stage in backlog)
     if is_shown:
-        run.screen.show(f"{counted(drawn, 'item')} extracted.")
+        run.screen.show(f"Extracted {counted(drawn, 'item')}.")
     if ran.failed:
         lost = counted(max(stage.failed for stage in backlog), "text")
         run.screen.hint(f"{lost} could not be processed; `agent-memory status` says why.")
@@ -543,8 +545,8 @@ async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
         )
     if not records:
         raise UnknownIdError(
-            f"Nothing of {word} was ingested; nothing was changed.",
-            recovery="`agent-memory knowledge resources` lists what was.",
+            f"Nothing from {word} was ingested; nothing was changed.",
+            recovery="Run `agent-memory knowledge resources` to list what was ingested.",
         )
     return records
 

@@ -18,9 +18,9 @@ _ESCAPED: Final = re.compile(r"\\(\[)")
 def man(
     ctx: typer.Context,
     *,
-    folder: Annotated[Path, typer.Option("--folder", metavar="PATH", help="Folder for the pages, created.")] = Path(
-        _FOLDER
-    ),
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="PATH", help="Folder for the pages, created if missing.")
+    ] = Path(_FOLDER),
 ) -> None:
     """Write a page of the manual for each command.
 

@@ -24,7 +24,7 @@ class PageOptions:
 
     limit: Annotated[
         int | None,
-        typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="Most memories; 10 if not given."),
+        typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="Most memories; default 10."),
     ] = None
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0
     shows_all: Annotated[bool, typer.Option("--all", help="List all.")] = False
@@ -37,7 +37,7 @@ class PageOptions:
             typer.BadParameter: Both --all and --limit are set.
         """
         if self.shows_all and self.limit is not None:
-            raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
+            raise typer.BadParameter("--all and --limit exclude each other", param_hint="--all")
         return None if self.shows_all else self.limit or _LIMIT
 
 
@@ -56,9 +56,9 @@ class StateFilters:
         Literal["high", "medium", "low"] | None,
         typer.Option("--trust", metavar="TRUST", help="Only of this trust: high, medium or low."),
     ] = None
-    pinned: Annotated[bool, typer.Option("--pinned", help="Only what is pinned.")] = False
-    expired: Annotated[bool, typer.Option("--expired", help="Only what has expired.")] = False
-    superseded: Annotated[bool, typer.Option("--superseded", help="Only what a newer memory replaced.")] = False
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only pinned memories.")] = False
+    expired: Annotated[bool, typer.Option("--expired", help="Only expired memories.")] = False
+    superseded: Annotated[bool, typer.Option("--superseded", help="Only replaced memories.")] = False
 
     @property
     def states(self) -> frozenset[RecordState]:
@@ -76,7 +76,7 @@ async def list_(
         typer.Option("--sort", metavar="HOW", help="newest, oldest, used (found last) or accessed (found most often)."),
     ] = "newest",
     scratchpad: Annotated[
-        bool, typer.Option("--scratchpad", help="What the agent sees at the start of a session, in its order.")
+        bool, typer.Option("--scratchpad", help="List what the agent sees at the start of a session, in that order.")
     ] = False,
 ) -> None:
     """List memories, the newest first."""
@@ -140,7 +140,7 @@ def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:
     elif not shown:
         run.screen.note(f"Offset {offset:,} is past the end: {counted(total, 'memory', 'memories')} in total.")
     elif run.screen.out and offset + shown < total:
-        run.screen.note(f"{shown:,} of {total:,}; --all or --offset {offset + shown} shows more.", style="dim")
+        run.screen.note(f"{shown:,} of {total:,}; use --all or --offset {offset + shown} to see more.", style="dim")
 
 
 async def _note_items(run: AgentContext) -> None:
@@ -148,4 +148,4 @@ async def _note_items(run: AgentContext) -> None:
     items = 0 if run.get_options(FilterOptions).items else (await run.service.storage.tally()).items
     if items and run.screen.form in {"text", "table"}:
         were = counted(items, "item is", "items are")
-        run.screen.note(f"{were} left out, extracted from documents and conversations; --items lists them, too.")
+        run.screen.note(f"{were} left out: extracted from documents and conversations. --items also lists them.")

@@ -137,7 +137,7 @@ class RowOptions:
     ] = None
     fields: Annotated[
         str | None,
-        typer.Option("--fields", metavar="A,B", help="Only these fields, in this order; a table if no format."),
+        typer.Option("--fields", metavar="A,B", help="Show only these fields, in this order; as a table by default."),
     ] = None
     no_pager: Annotated[bool, typer.Option("--no-pager", help="Print a long list without a pager.")] = False
 
@@ -148,16 +148,14 @@ class FilterOptions:
 
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; repeatable.")
     ] = None
     project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")] = None
     since: Annotated[
         str | None, typer.Option("--since", metavar="DATE", help="Said on or after, e.g. 2026-01-30, yesterday, 7d.")
     ] = None
     until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Said on or before.")] = None
-    items: Annotated[bool, typer.Option("--items", help="With list, also passages and turns; no effect on search.")] = (
-        False
-    )
+    items: Annotated[bool, typer.Option("--items", help="Also list passages and turns; no effect on search.")] = False
 
     def bounds(self) -> dict[str, datetime | None] | None:
         """Return begin and end of the requested time, or None.
@@ -239,14 +237,14 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         raise IdentityError(
             f"No agent {name!r} under {root}." + (f" There are: {_format_list(agents)}." if agents else ""),
             code="unknown_agent",
-            recovery=f"Check the name and --root; `agent-memory store --agent {name} TEXT` would begin its memory.",
+            recovery=f"Check the name and --root; `agent-memory store --agent {name} TEXT` creates it.",
         )
     if not agents:
         raise IdentityError(
             f"No agents under {root} yet.",
             code="no_agents",
-            recovery="Begin one with `agent-memory store TEXT` or `agent-memory ingest FILE`, or name their folder "
-            "with --root.",
+            recovery="Create one with `agent-memory store TEXT` or `agent-memory ingest FILE`, or name their "
+            "folder with --root.",
         )
     if (used := read_used_agent(root)) in agents:
         return used
@@ -323,7 +321,7 @@ def check_beginning(word: str) -> None:
     """
     if _SHORT.fullmatch(word.lower()):
         raise ValidationError(
-            f"{word!r} is too short for the beginning of an ID; nothing was changed.",
+            f"{word!r} is too short for the start of an ID; nothing was changed.",
             code="ambiguous_id",
             recovery="Give at least 4 characters of the ID; `agent-memory list` shows IDs.",
         )
@@ -347,7 +345,7 @@ async def _resolve_id(service: "MemoryService", word: str, gone: Mapping[str, st
     if not total:
         from agent_memory.redaction import quoted  # its patterns load only for this error
 
-        hint = f"`agent-memory why {word}` shows records of other kinds." if OTHER_ID.fullmatch(word) else None
+        hint = f"Run `agent-memory why {word}` to see records of other kinds." if OTHER_ID.fullmatch(word) else None
         raise UnknownIdError(f"No memory {quoted(word)}.", recovery=hint)
     if total == 1:
         return next(iter(texts))
@@ -359,7 +357,7 @@ async def _resolve_id(service: "MemoryService", word: str, gone: Mapping[str, st
 def build_ambiguous(word: str, count: int, listed: str) -> ValidationError:
     """Return the error for a beginning of several IDs."""
     recovery = f"Give more characters of its ID:{listed}"
-    return ValidationError(f"{count} ids begin with {word!r}.", code="ambiguous_id", recovery=recovery)
+    return ValidationError(f"{count} IDs begin with {word!r}.", code="ambiguous_id", recovery=recovery)
 
 
 def parse_moment(text: str | None, option: str, *, end: bool, is_ahead: bool | None = False) -> datetime | None:

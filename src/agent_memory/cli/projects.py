@@ -38,9 +38,9 @@ async def projects(
     for name, count in counts:
         run.screen.show(f"{name}  {counted(count, 'memory', 'memories')}")
     if not rows:
-        run.screen.note("No memory belongs to a project: sessions note the repository that they work in.")
+        run.screen.note("No memory has a project. A session sets it to the repository it works in.")
     elif without:
-        run.screen.note(f"{counted(without, 'memory belongs', 'memories belong')} to none.")
+        run.screen.note(f"{counted(without, 'memory has', 'memories have')} no project.")
 
 
 async def _move(run: AgentContext, old: str, new: str, *, yes: bool) -> None:
@@ -54,7 +54,7 @@ async def _move(run: AgentContext, old: str, new: str, *, yes: bool) -> None:
     memories = (await run.service.storage.browse(Listing("oldest", filters, ANY_STATE))).records
     if not old or not memories:
         names = ", ".join((await run.service.storage.tally()).every_by_facet.get(PROJECT, Counter())) or "none"
-        raise UnknownIdError(f"No memory belongs to the project {old!r}.", recovery=f"There are: {names}.")
+        raise UnknownIdError(f"No memory has the project {old!r}.", recovery=f"There are: {names}.")
     to = f"to {new!r}" if new.strip() else "to no project"
     if not yes:
         run.confirm(f"Move {counted(len(memories), 'memory', 'memories')} of {old!r} {to}?", "Nothing was moved.")

@@ -29,23 +29,23 @@ async def purge(
     run: AgentContext,
     record_ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", help="Memories, or records of any other kind.", autocompletion=complete_id),
+        typer.Argument(metavar="ID", help="IDs of memories or of other records.", autocompletion=complete_id),
     ] = None,
     *,
-    verify: Annotated[bool, typer.Option("--verify", help="Search every file for what was purged.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Search every file for purged text.")] = False,
     text: Annotated[
-        list[str] | None, typer.Option("--text", metavar="TEXT", help="With --verify: look for these words, too.")
+        list[str] | None, typer.Option("--text", metavar="TEXT", help="With --verify: also search for these words.")
     ] = None,
     stored_secrets: Annotated[
-        bool, typer.Option("--secrets", help="Find records with secrets by the present rules; purge them after a yes.")
+        bool, typer.Option("--secrets", help="Find stored secrets by the present rules; purge them after a yes.")
     ] = False,
     yes: Yes = False,
 ) -> None:
     """Delete records from all files and backups; list purges.
 
-    Journals, backups, the scratchpad, pages, quarantined files, vectors and indexes; afterwards every byte is
-    searched. Nothing can be brought back, no import and no backup brings it back, and capture does not keep it again.
-    In other records the same words are made unreadable. Without an ID, what was purged so far is listed.
+    Covers journals, backups, the scratchpad, pages, quarantined files, vectors and indexes; afterwards every byte is
+    searched. A purged text cannot be restored, imported or captured again. The same words in other records are made
+    unreadable. Without an ID, past purges are listed.
     """
     if ((verify or stored_secrets) and record_ids) or (verify and stored_secrets) or (text and not verify):
         raise ValidationError(
@@ -96,7 +96,7 @@ async def _purge_secrets(run: AgentContext, purging: "Purging", *, yes: bool) ->
     if len(records) > _SHOWN:
         run.screen.note(f"… and {counted(len(records) - _SHOWN, 'more record')}.")
     if not records:
-        run.screen.show("No stored record has a secret that the present rules recognise.")
+        run.screen.show("No stored record has a secret that the present rules recognize.")
         return
     run.screen.note("A purge deletes whole records. To keep the rest of a text, store it again without the secret.")
     if not yes:
@@ -123,8 +123,8 @@ def _confirm(run: AgentContext, plan: "PurgePlan") -> None:
     if len(plan.texts) > _SHOWN:
         run.screen.note(f"… and {counted(len(plan.texts) - _SHOWN, 'more text')}.")
     if plan.same:
-        run.screen.note(f"Also {', '.join(plan.same)}, which say the same.")
-    run.screen.note("It is deleted from every file and backup, and cannot be restored.")
+        run.screen.note(f"Also {', '.join(plan.same)}, with the same text.")
+    run.screen.note("A purge deletes this from every file and backup. It cannot be undone.")
     run.confirm(f"Purge {counted(len(plan.ids), 'record')}?", "Nothing was purged.")
 
 
@@ -134,15 +134,15 @@ def _show(run: AgentContext, receipt: "PurgeReceipt", count: int) -> None:
         is_named = sentence.startswith(NOT_CLEANED)
         run.screen.show(sentence if is_named else f"Not done: {sentence}", style="red")
     if receipt.found:
-        run.screen.show(f"Still containing it: {', '.join(receipt.found)}.", style="red")
+        run.screen.show(f"Still in: {', '.join(receipt.found)}.", style="red")
         run.screen.hint(
-            "Purge the records that hold it there, or remove these files; then `agent-memory purge --verify`."
+            "Purge the records that contain it, or delete these files; then run `agent-memory purge --verify`."
         )
     elif not receipt.failed and receipt.searched:
-        run.screen.show("Every byte of every file was searched: nothing of it is left.")
+        run.screen.show("Every byte of every file was searched; none of the text is left.")
     if receipt.unsearched:
         texts = counted(receipt.unsearched, "text is", "texts are")
-        run.screen.hint(f"{texts} too short to be recognised: look for it with `agent-memory search`.")
+        run.screen.hint(f"{texts} too short to be recognized. Run `agent-memory search` to look for it.")
     run.screen.note(f"Not reached: {'; '.join(receipt.beyond)}.", style="dim")
 
 

@@ -15,7 +15,7 @@ from agent_memory.knowledge.pipeline.background_work import runner_of
 
 @command()
 async def rebuild(run: AgentContext) -> None:
-    """Read stored documents and conversations again, by the rules of this version.
+    """Process stored documents and conversations again with this version's rules.
 
     Nothing is deleted, and what you edited, pinned or forgot stays so.
 
@@ -32,9 +32,7 @@ async def rebuild(run: AgentContext) -> None:
     counts = {"records": result.records, "new": result.new, "pages": pages}
     run.screen.document({"agent_id": run.service.agent_id, **counts, "failed": result.failed, "busy": result.is_busy})
     if result.is_busy:
-        run.screen.note(
-            "Another process does the background work. It reads everything again; run the command again to see the end."
-        )
+        run.screen.note("Another process is doing this. Run the command again to see the result.")
         raise typer.Exit(FAILED)
     failed = f"; {counted(result.failed, 'record')} failed, `agent-memory status` says why" if result.failed else ""
     run.screen.show(

@@ -24,7 +24,7 @@ _ID: Final = "ID"
 async def review(
     run: AgentContext,
     *,
-    archived: Annotated[bool, typer.Option("--archived", help="List notes that waited too long.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="List notes archived after four weeks.")] = False,
     restore: Annotated[
         list[str] | None,
         typer.Option("--restore", metavar=_ID, help="Return an archived note to the inbox; repeatable."),
@@ -33,7 +33,7 @@ async def review(
     """Decide about waiting notes and conflicts with single keys.
 
     A decision is carried out with the next key, so that [u]ndo takes it back; [e]dit is carried out at once. Without
-    a terminal what waits is listed, and the command ends with 1 if anything does.
+    a terminal the waiting items are listed, and the command exits with 1 if there are any.
     """
     from agent_memory.memory.inbox_access import opened_inbox
 

@@ -141,7 +141,7 @@ class CommandContext(typer.Context):
         as_json = self.get_options(CommonOptions).as_json
         shape = self._given.get(RowOptions, RowOptions())
         if as_json and shape.output not in {None, "json"}:
-            raise typer.BadParameter(f"--json and --format {shape.output} cannot both be", param_hint="--format")
+            raise typer.BadParameter(f"--json and --format {shape.output} exclude each other", param_hint="--format")
         named = [name.strip() for name in shape.fields.split(",") if name.strip()] if shape.fields else None
         form: Form = "json" if as_json else shape.output or ("table" if named else "text")
         self.screen = OutputScreen(form=form, fields=named)
@@ -162,7 +162,7 @@ class AgentContext(CommandContext):
         """Print once how to store a first memory."""
         if not self._is_noted_empty:
             self._is_noted_empty = True
-            self.screen.hint(f"Nothing is remembered yet (agent {agent_id}). Store with: agent-memory store TEXT")
+            self.screen.hint(f"No memories yet (agent {agent_id}). Run `agent-memory store TEXT` to store one.")
 
     async def note_nothing(self) -> None:
         """Report an empty memory, and how many memories were forgotten."""
@@ -171,7 +171,7 @@ class AgentContext(CommandContext):
             forgotten = len(await self.service.history.forgotten())
         if forgotten:
             were = counted(forgotten, "was", "were")
-            self.screen.hint(f"Nothing is remembered. {were} forgotten: `agent-memory undo` lists them.")
+            self.screen.hint(f"No memories. {were} forgotten: run `agent-memory undo` to list them.")
         else:
             self.note_empty(self.service.agent_id)
 

@@ -1,6 +1,6 @@
 """Output of commands: results on stdout, everything else on stderr.
 
-Colour, wrapping and progress bars only where a terminal is; a pipe gets whole lines. Rows become a table, CSV or JSON
+Color, wrapping and progress bars only where a terminal is; a pipe gets whole lines. Rows become a table, CSV or JSON
 lines: what a memory says cannot steer a terminal in any of them, nor begin a formula in a spreadsheet.
 """
 

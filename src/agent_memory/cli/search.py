@@ -45,11 +45,11 @@ class AnswerOptions:
         kind: Kinds of hits to find, or None for all kinds.
     """
 
-    full: Annotated[bool, typer.Option("--full", help="Show long texts whole, without excerpts.")] = False
-    wait: Annotated[bool, typer.Option("--wait", help="Embed all texts first, however many.")] = False
+    full: Annotated[bool, typer.Option("--full", help="Show full texts instead of excerpts.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Embed all pending texts first.")] = False
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Only note, passage, page or talk; may be repeated."),
+        typer.Option("--kind", metavar="KIND", help="Only note, passage, page or talk; repeatable."),
     ] = None
 
     @property
@@ -72,22 +72,22 @@ async def search(
         str | None,
         typer.Argument(
             metavar="QUERY",
-            help="A question or keywords; '' for the latest; left out: an overview, or the latest of the filters.",
+            help="A question or keywords; '' for the newest. Without it, an overview or the filters' newest.",
             show_default=False,
         ),
     ] = None,
     *,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", "-n", min=1, max=100, metavar="N", help="Most results, 1 to 100; 5 if not given."),
+        typer.Option("--limit", "-n", min=1, max=100, metavar="N", help="Most results, 1 to 100; default 5."),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show raw scores and what was left out, and why.")] = False,
-    superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
-    archived: Annotated[bool, typer.Option("--archived", help="Also find what was archived.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show raw scores, what was left out, and why.")] = False,
+    superseded: Annotated[bool, typer.Option("--superseded", help="Also find replaced memories.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Also find archived memories.")] = False,
 ) -> None:
     """Search memories, documents, pages and conversations.
 
-    Does not count as an access. Shown are the results near the best, and of long ones what they say about the query.
+    Shows results with scores near the best, and excerpts of long texts. Does not count as an access.
     """
     filters = (await build_filters(run)).model_copy(update={"include_items": False})
     kinds = run.get_options(AnswerOptions).kinds
@@ -116,7 +116,7 @@ async def search(
     }
     _note_degraded(run, answer)
     if is_memory_id(text.strip()):
-        run.screen.hint(f"A search is for words; `agent-memory show {text.strip()}` shows the memory of this id.")
+        run.screen.hint(f"Search takes words. Run `agent-memory show {text.strip()}` to see the memory of this ID.")
     if results and results.match == "weak":
         run.screen.note("No confident match. Closest results:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
@@ -203,7 +203,9 @@ async def _await_answer(run: AgentContext, answering: Awaitable[Found]) -> Found
 def _note_degraded(run: AgentContext, results: Found) -> None:
     if results.degraded:
         has_pending = int(run.service.storage.embedding_status().get("pending", 0)) > AT_THE_END
-        run.screen.hint(results.degraded + (" `agent-memory search --wait` reads all first." if has_pending else ""))
+        run.screen.hint(
+            results.degraded + (" Run `agent-memory search --wait` to embed all first." if has_pending else "")
+        )
 
 
 async def _explain(run: AgentContext, results: SearchResults, replaced: Mapping[str, str]) -> None:

@@ -22,22 +22,20 @@ _LAST_WEEKS: Final = 8
 @command()
 async def stats(
     run: AgentContext,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="With --plot: write the picture there, as SVG.")
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="With --plot: SVG file to write.")] = None,
     *,
     plot: Annotated[bool, typer.Option("--plot", help="Draw growth and use over time, here or into FILE.svg.")] = False,
 ) -> None:
     """Show how many memories there are, how they grew and which are used."""
     if file is not None and file.suffix.lower() != ".svg":
-        raise typer.BadParameter("it is written as SVG, so its name ends in .svg", param_hint="FILE")
+        raise typer.BadParameter("the name of an SVG file ends in .svg", param_hint="FILE")
     if file is not None and not plot:
-        raise typer.BadParameter("a file is written with --plot", param_hint="FILE")
+        raise typer.BadParameter("FILE needs --plot", param_hint="FILE")
     statistics = await statistics_of(run.service, utc_now())
     run.screen.document({**statistics.as_dict(), "plot": None if file is None else str(file)})
     if file is not None:
         _write(file, as_svg(statistics))
-        run.screen.show(f"Drew growth and use into {file}.")
+        run.screen.show(f"Wrote {file}.")
     elif plot:
         run.screen.show("\n".join(as_text(statistics, run.screen.width or _PIPE_WIDTH)))
     else:

@@ -31,11 +31,11 @@ async def store(
     run: AgentContext,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
     category: NewCategory = "note",
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Add a tag; repeatable.")] = None,
     supersedes: Annotated[
         str | None, typer.Option(metavar="ID", help="ID of the memory that this one replaces.")
     ] = None,
-    expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="DATE", help="Day after which it is no longer found.")] = None,
 ) -> None:
     """Store a memory; secrets in it are removed first."""
     # What a program pipes in need not be what a person said: only a terminal vouches for that.

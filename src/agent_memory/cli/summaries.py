@@ -19,10 +19,10 @@ async def summaries(
     run: AgentContext,
     conversation: Annotated[
         str | None,
-        typer.Argument(metavar="ID", help="Those of one conversation: its id, or its title.", show_default=False),
+        typer.Argument(metavar="ID", help="ID or title of one conversation.", show_default=False),
     ] = None,
     *,
-    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"List all, not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List summaries of conversations, the newest first; or those of one."""
     async with open_knowledge(run) as knowledge:
@@ -43,7 +43,7 @@ async def summaries(
         run.screen.show(visible(f"{name} · {_describe_coverage(summary)} · {summary.id}"), style="dim")
         run.screen.show(visible(summary.content), indent=2)
     if not matching:
-        run.screen.note("No summary yet: twenty turns of a conversation make one.")
+        run.screen.note("No summaries yet: a conversation gets one after twenty turns.")
     elif len(matching) > len(shown):
         run.screen.note(f"{len(shown):,} of {len(matching):,}; --all shows more.", style="dim")
 

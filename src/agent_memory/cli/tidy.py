@@ -36,29 +36,29 @@ _WORDS: Final = {"archive": "archive", "merge": "archive", "expire": "archive", 
 @command(rows=True)
 async def tidy(  # noqa: PLR0913 - each an option of the command
     run: AgentContext,
-    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="With --undo: which run; the last one.")] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="With --undo: ID of a run, or the last.")] = None,
     *,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without, it is only shown.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Apply suggestions; else only show them.")] = False,
     delete: Annotated[
-        bool, typer.Option("--delete", help="With --apply: also delete from the archive what is proposed.")
+        bool, typer.Option("--delete", help="With --apply: also carry out deletions from the archive.")
     ] = False,
     budget: Annotated[
         int | None,
         typer.Option(
             "--budget", min=1, max=100_000, metavar="N",
-            help="Most memories that move; a tenth of all, 10 to 100, if not given.",
+            help="Most memories to move; default: a tenth of all, from 10 to 100.",
         ),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Undo a run, with all fields of every memory.")] = False,
-    runs: Annotated[bool, typer.Option("--runs", help="List what was done so far.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List past runs.")] = False,
     rules: Annotated[
-        Path | None, typer.Option("--rules", metavar="FILE", help="YAML with the section `lifecycle`: other rules.")
+        Path | None, typer.Option("--rules", metavar="FILE", help="YAML file with other rules in `lifecycle`.")
     ] = None,
 ) -> None:  # fmt: skip
-    """Show what could be archived, merged or deleted, and why; or do it, or undo it.
+    """Show what could be archived, merged or deleted, and why; apply or undo.
 
-    Nothing is done without --apply. What is archived is found only in the archive. It comes back with all its fields by
-    --undo or `archive restore`.
+    Nothing is done without --apply. Archived memories are found only in the archive. --undo and
+    `archive restore` restore them with all fields.
     """
     if sum((apply, undo, runs)) > 1 or (run_id is not None and not undo) or (delete and not apply):
         raise ValidationError(

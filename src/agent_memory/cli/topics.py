@@ -89,7 +89,7 @@ async def topic(
         for line in page.splitlines():
             run.screen.show(visible(line))
     if not page:
-        run.screen.note(f"{chosen.name} has no page yet: nothing is filed there.")
+        run.screen.note(f"{chosen.name} has no page yet: it has no items.")
     elif page_kept.proposed is not None:
         proposal = f"The new page is in {page_kept.proposed.name}. Move it over the page to accept it."
         run.screen.note(f"This page was changed by hand. {proposal}")
@@ -141,9 +141,9 @@ async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title:
     name = build_name(title)
     if not name:
         raise ValidationError(
-            f"{quoted(title)} has no letter from a to z and no digit; nothing was declared.",
+            f"{quoted(title)} has no letter a to z or digit; nothing was declared.",
             code="invalid",
-            recovery="Write the name in such letters. The description may be in any.",
+            recovery="Use Latin letters or digits in the name. The description may use any script.",
         )
     if await pages.get_by_name(name) is not None:
         raise CategoryExistsError(name)
@@ -154,7 +154,7 @@ async def _declare(run: AgentContext, knowledge: Knowledge, pages: Pages, title:
             recovery="Describe in detail what belongs to the topic.",
         )
     declared = await pages.declare(name, description)
-    run.screen.note(f"Declared {declared.name}. What is like its description is filed there.", style="")
+    run.screen.note(f"Declared {declared.name}. Items similar to its description will be filed there.", style="")
     worked = await process_due_texts(run, knowledge)
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.name, **worked})
 

@@ -124,9 +124,9 @@ class TransferTally:
             note(f"Skipped, unknown to this version: {', '.join(self.unknown_fields)}.")
         if self.counts["lowered"]:
             note(
-                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future, "
-                "replacements or conflicts counts only with --trusted. If the file is your own, say the same again "
-                "with it."
+                f"Lowered {self.counts['lowered']:,}: trust, pins, uses, future dates, "
+                "replacements and conflicts of a file count only with --trusted. If the file is your own, repeat the "
+                "import with --trusted."
             )
         present = self.counts["present"] + self.counts["differs"]
         also = describe_counts(self.given.stored) if self.given is not None else ""

@@ -42,19 +42,19 @@ async def undo(
     ] = None,
     *,
     session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Take back all changes of this session.")
+        str | None, typer.Option("--session", metavar="ID", help="Undo all changes of this session.")
     ] = None,
     import_id: Annotated[
-        str | None, typer.Option("--import", metavar="ID", help="Take back all that this import stored.")
+        str | None, typer.Option("--import", metavar="ID", help="Undo everything that this import stored.")
     ] = None,
     yes: Yes = False,
 ) -> None:
     """List the last 20 changes, or undo one.
 
-    A memory that was changed again since is left as it is. Taking back is a change itself, so it can be taken back.
+    A memory that was changed again later is left as it is. An undo is a change too, so it can be undone.
     """
     if sum(chosen is not None for chosen in (change, session, import_id)) > 1:
-        raise typer.BadParameter("name a change, --session or --import, not several", param_hint="CHANGE")
+        raise typer.BadParameter("a change, --session and --import exclude each other", param_hint="CHANGE")
     _check_named(run, session=session, import_id=import_id, change=change)
     recent = run.service.history
     if change is None and session is None and import_id is None:
@@ -186,7 +186,7 @@ async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> No
         run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {done}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
     if not changes:
-        run.screen.note("No change of a memory is recorded.")
+        run.screen.note("No changes of memories yet.")
     elif run.screen.form == "text":
         run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
 

@@ -43,7 +43,7 @@ _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")
 _SESSIONS = "Sessions that run as {name} could write nothing any more: end them first."
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the agent.", autocompletion=complete_agent)]
-NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agent has.")]
+NewName = Annotated[str, typer.Argument(metavar="NEW", help="Name that no agent has yet.")]
 
 
 @command(rows=True)
@@ -69,11 +69,11 @@ async def rename(place: CommandContext, old: Name, new: NewName, *, yes: Yes = F
 
 
 async def copy(place: CommandContext, old: Name, new: NewName) -> None:
-    """Begin a second agent with all that an agent remembers."""
+    """Copy an agent with all its memories to a new name."""
     folder = _existing(place, old)
     copied = copy_agent(folder, new, place.root)
     place.screen.document({"agent_id": copied.agent_id, "from": folder.agent_id, "folder": str(copied.path)})
-    place.screen.show(f"{copied.agent_id} knows what {folder.agent_id} knows. From now on each remembers for itself.")
+    place.screen.show(f"Copied the memories of {folder.agent_id} to {copied.agent_id}. From now on they are separate.")
 
 
 async def delete(place: CommandContext, name: Name, *, yes: Yes = False) -> None:
@@ -94,14 +94,14 @@ async def delete(place: CommandContext, name: Name, *, yes: Yes = False) -> None
 
 
 async def reset(place: CommandContext, name: Name, *, yes: Yes = False) -> None:
-    """Reset an agent; archive what is left among the backups."""
+    """Reset an agent; its old files move to the backups."""
     folder = _existing(place, name)
     find_reset_files(folder)
     if not lacks_journal(folder):
-        _ask(place, f"Start {folder.agent_id} again?", "Nothing was changed.", folder.agent_id, yes=yes)
+        _ask(place, f"Reset {folder.agent_id}?", "Nothing was changed.", folder.agent_id, yes=yes)
     moved = reset_agent(folder, utc_now())
     place.screen.document({"agent_id": folder.agent_id, "moved_to": str(moved)})
-    place.screen.show(f"{folder.agent_id} starts again. What was left is in {moved}.")
+    place.screen.show(f"Reset {folder.agent_id}. Its old files are in {moved}.")
 
 
 def _existing(place: CommandContext, name: str) -> AgentFolder:
@@ -118,7 +118,7 @@ def _sweep(place: CommandContext) -> None:
     else:
         if swept:
             place.screen.note(
-                f"Removed what an interrupted deletion or copying had left: {', '.join(path.name for path in swept)}."
+                f"Removed leftovers of an interrupted deletion or copy: {', '.join(path.name for path in swept)}."
             )
 
 
@@ -149,7 +149,7 @@ async def use(
         ),
     ] = None,
     *,
-    clear: Annotated[bool, typer.Option("--clear", help="Choose none.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Clear the choice.")] = False,
 ) -> None:
     """Choose the agent that commands without --agent work on."""
     path = place.root / USED_AGENT
@@ -184,7 +184,7 @@ _STAGES: Final = {
 
 
 async def migrate(run: AgentContext) -> None:
-    """Search with the vector engine: faster with many; the files stay the truth."""
+    """Search with the vector engine, faster for many memories; files stay the source."""
     if run.service.storage.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
         hint = "This memory uses the vector engine already; `agent-memory index rebuild` rebuilds its index."
@@ -197,9 +197,9 @@ async def reindex(run: AgentContext) -> None:
     """Rebuild the vector engine's index from the files."""
     if run.service.storage.backend != "vector":
         raise ValidationError(
-            "This memory answers from its files and has no index.",
+            "This agent searches its files and has no index.",
             code="usage",
-            recovery="Begin one with `agent-memory index migrate`.",
+            recovery="Run `agent-memory index migrate` to create one.",
         )
     await _build(run)
 
@@ -212,9 +212,9 @@ async def rollback(run: AgentContext) -> None:
     changed = await run.service.monitor.migration.rollback(run.caller)
     run.screen.document({"backend": "file", "changed": changed})
     run.screen.show(
-        "Memories are found from the files alone again; the index is removed."
+        "Removed the index; searches use the files alone again."
         if changed
-        else "There is nothing to roll back: this memory is found from its files already."
+        else "Nothing to roll back: searches use the files alone already."
     )
 
 

@@ -31,8 +31,8 @@ async def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation), its beginning, "
-            "or the name of a topic.",
+            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation), "
+            "its first characters, or the name of a topic.",
             show_default=False,
         ),
     ],
@@ -70,7 +70,7 @@ async def _resolve_id(run: AgentContext, sources: SourceLookup, knowledge: "Know
     except UnknownIdError:
         raise UnknownIdError(
             f"Nothing is known about {quoted(word)}.",
-            recovery="`agent-memory list`, `resources`, `topics`, `entities`, `episodes` and `summaries` show ids.",
+            recovery="`agent-memory list`, `resources`, `topics`, `entities`, `episodes` and `summaries` show IDs.",
         ) from None
 
 

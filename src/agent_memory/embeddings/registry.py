@@ -42,7 +42,7 @@ def get_provider(name: str) -> Provider:
         return provider
     whose = f"{entry.value} is no Provider" if entry is not None else "no installed distribution offers it"
     raise ConfigurationError(
-        f"There is no embedder {name!r}: {whose}.",
+        f"No embedder {name!r}: {whose}.",
         recovery=f"Set embedder to one of: {', '.join([*PROVIDERS, 'none'])}.",
     )
 

@@ -175,7 +175,7 @@ class Shard:
         Raises:
             StorageError: No room, for instance; the shard is to be thrown away.
         """
-        with _translate_errors("optimise"):
+        with _translate_errors("optimize"):
             for field, schema in _FIELDS:
                 self._raw.update(edge.UpdateOperation.create_field_index(field, schema))
             self._raw.optimize()

@@ -66,7 +66,7 @@ class NearMemories(NamedTuple):
 
     Attributes:
         pairs: (memory id, cosine).
-        complete: Whether these are all above the floor; False when the limit cut them off.
+        complete: True if all hits above the floor are listed; False if the limit cut them off.
     """
 
     pairs: list[tuple[str, float]]

@@ -234,7 +234,7 @@ class WordScorer:
     Args:
         parts: Rows of the index by number.
         settings: `k1` and `b`.
-        items: Whether items count for the weights.
+        items: True if items count for the weights.
 
     Attributes:
         parts: As given.

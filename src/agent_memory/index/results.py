@@ -135,8 +135,8 @@ class IndexedDocument:
         number: Number of its row in the parts of the index; `UNREAD` until its words are read, before any search.
         moment: `document.moment` in seconds.
         length_share: How near its length is to that of a full turn, 0..1.
-        tells_time: Whether it holds a word of time.
-        asks: Whether it holds a question.
+        tells_time: True if the text contains a word for a time.
+        asks: True if the text contains a question.
         length: How many terms it has, repeats included.
     """
 
@@ -160,10 +160,10 @@ class Question:
         asks_time: True if the answer is a point or span of time.
         embedded_text: The text to embed; empty when there is nothing to embed.
         identifiers: Terms of its identifiers.
-        is_unlatin: Whether it is mostly in another script than the Latin, or in no letters at all.
+        is_unlatin: True if most of it is in a script other than Latin, or has no letters.
         periods: Periods it names; the answer may be in any.
         dates: Terms of the days among them, which a text may hold.
-        asks_for_period: Whether it asks for whatever was in these, and for nothing else.
+        asks_for_period: True if it asks only for what happened in these periods.
         vector: Its embedding, shape (dimension,); None while it is not computed.
     """
 
@@ -218,7 +218,7 @@ class Ranking:
     Attributes:
         hits: At most `limit`, best first.
         total_found: Documents above the floor that met the filters, shown or not.
-        mode: Whether embeddings took part, or words alone.
+        mode: How results were found: with embeddings, or by words only.
         rejected: Only when asked to explain.
         match: Best grade among the first ten hits, "none" without a hit; None if nothing was asked.
         strength: Largest strength among these hits, 0..1; None if nothing was asked.

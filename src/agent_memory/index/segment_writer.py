@@ -52,7 +52,7 @@ _KEYS_AT_ONCE: Final = 10_000
 _LISTED_AT_ONCE: Final = 500_000
 _ROWS_AT_ONCE: Final = 50_000
 _GONE: Final = -1
-_Stretch = tuple[list[bytes], dict[int, tuple[int, list[int]]]]
+_KeyBatch = tuple[list[bytes], dict[int, tuple[int, list[int]]]]
 """Keys in order; and for some parts their first key among these, and which of these it and the next ones are."""
 
 
@@ -424,14 +424,14 @@ def _merge_lists(folder: Path, name: str, parts: Sequence[_MergePart]) -> None:
     """Write the lists of all parts, without empty ones."""
     lists: list[ListColumn] = [part.segment.lists(name) for part in parts]
     file = ListsFile(folder, name, counted=name == "terms")
-    for keys, batch_places in _stretches(lists):
+    for keys, batch_places in _batch_keys(lists):
         lengths, rows, counts = _join_lists(parts, lists, batch_places, len(keys))
         is_used = lengths > 0
         file.append(compress(keys, is_used.tolist()), lengths[is_used], rows, counts)
     file.close()
 
 
-def _stretches(lists: Sequence[ListColumn]) -> Iterator[_Stretch]:
+def _batch_keys(lists: Sequence[ListColumn]) -> Iterator[_KeyBatch]:
     """Yield all keys once, in order, in batches of limited size."""
     keys: list[bytes] = []
     places: dict[int, tuple[int, list[int]]] = {}
@@ -463,7 +463,7 @@ def _join_lists(
     batches = []
     for part_number, (first, of_key) in sorted(places.items()):
         end = first + len(of_key)
-        listed = lists[part_number].stretch(first, end)
+        listed = lists[part_number].slice_keys(first, end)
         rows = parts[part_number].renumbered[listed.rows]
         is_kept = rows != _GONE
         owners = np.repeat(np.array(of_key, np.int32), lists[part_number].lengths(first, end))

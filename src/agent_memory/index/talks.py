@@ -43,7 +43,7 @@ class TalkIndex:
 
     Args:
         parts: Rows by number.
-        items: Whether items take part.
+        items: True if items take part.
     """
 
     def __init__(self, parts: PartList, *, items: bool) -> None:

@@ -51,7 +51,7 @@ class ListColumn:
     Args:
         columns: Arrays of the folder.
         name: Name of the arrays `<name>`, `<name>.ends`, `<name>.starts`, `<name>.rows` and `<name>.counts`.
-        counted: Whether there are counts.
+        counted: True if the array `<name>.counts` exists.
     """
 
     def __init__(self, columns: ColumnFolder, name: str, *, counted: bool = False) -> None:
@@ -81,8 +81,8 @@ class ListColumn:
         """Return the number of rows of some neighbouring keys."""
         return np.diff(self._starts[first : end + 1])
 
-    def stretch(self, first: int, end: int) -> RowList:
-        """Return the rows of neighbouring keys, one key's behind the other's."""
+    def slice_keys(self, first: int, end: int) -> RowList:
+        """Return the rows of neighboring keys, in the order of the keys."""
         begin, stop = int(self._starts[first]), int(self._starts[end])
         return RowList(self._rows[begin:stop], self._counts[begin:stop])
 
@@ -93,7 +93,7 @@ class ListsFile:
     Args:
         folder: Folder of the arrays.
         name: As in `ListColumn`.
-        counted: Whether counts are kept.
+        counted: True if a count is written for each row.
     """
 
     def __init__(self, folder: Path, name: str, *, counted: bool = False) -> None:

@@ -1,6 +1,6 @@
 """`PurgeFilter`: removes purged text from journal lines as they are read.
 
-A purged record is recognised by its ID, in any journal. Words are searched only in a journal that `agent.yaml` does not
+A purged record is recognized by its ID, in any journal. Words are searched only in a journal that `agent.yaml` does not
 name: it was put back, and no purge has cleaned it. What was stored after a purge stays.
 """
 

@@ -146,7 +146,7 @@ class JournalRewrite:
                 raise DiskFullError(
                     f"Could not compact {self._path.name}: {error.strerror}. What was stored before is safe.",
                     recovery=f"Make room for {len(content) / 1000:,.0f} kB, which the new {self._path.name} takes "
-                    "beside the old one. Forgetting works without, and its text goes with the next compaction.",
+                    "next to the old one. Forgetting still works; the text is deleted by the next compaction.",
                 ) from error
             self._write(content)  # second try; there is no more room to free
 

@@ -1,4 +1,4 @@
-"""The settings of the knowledge tools, and of what takes conversations in."""
+"""Settings of the knowledge tools and of the ingestion hook."""
 
 from __future__ import annotations
 
@@ -50,20 +50,18 @@ def _read_model(value: object) -> object:
 class ModelSettings(Settings):
     """Limits of a session's use of its own provider."""
 
-    model_calls: int = Field(default=20, ge=1, le=10_000, description="Calls of the model in a session at most.")
+    model_calls: int = Field(default=20, ge=1, le=10_000, description="Most calls of the model in a session.")
     model_tokens: int = Field(
         default=100_000,
         ge=1_000,
         le=100_000_000,
-        description="Tokens of all prompts to the model and its answers in a session at most, by their lengths.",
+        description="Most tokens of prompts and answers in a session, estimated from their lengths.",
     )
-    model_timeout: float = Field(
-        default=20.0, gt=0, le=600, description="So many seconds one answer of the model is waited for."
-    )
+    model_timeout: float = Field(default=20.0, gt=0, le=600, description="Seconds to wait for an answer of the model.")
 
 
 class KnowledgeToolSettings(ModelSettings):
-    """Of `tool-memory-knowledge` alone."""
+    """Settings of `tool-memory-knowledge` only."""
 
     tools: Annotated[tuple[str, ...], tools_among(KNOWLEDGE_TOOLS)] | None = Field(
         default=None,
@@ -72,38 +70,36 @@ class KnowledgeToolSettings(ModelSettings):
     )
     tenant_id: TenantId = Field(
         default=None,
-        description="Whose the session is where one agent serves many people: it sees what belongs to its group, "
-        "`tenant:session`, or to none. What an application or the session says goes before it.",
+        description="Tenant of the session if one agent serves many people. The session sees its own group, "
+        "`tenant:session`, and ungrouped records. A value from the application or session overrides it.",
     )
     group: Group = Field(
         default=None,
-        description="The group itself, such as `acme:support`, where sessions are to share what they give; it goes "
-        "before any tenant.",
+        description="Group that several sessions share, such as `acme:support`. Overrides `tenant_id`.",
     )
     model: bool = Field(
         default=False,
-        description="Let `recall` ask the session's own provider with `mode: llm`, and with `hybrid` where rules are "
-        "not sure.",
+        description="Allow `recall` to ask the session's provider in `mode: llm`, or in `hybrid` if rules are unsure.",
     )
 
 
 class IngestionSettings(ModelSettings):
-    """Of `hooks-memory-ingestion` alone."""
+    """Settings of `hooks-memory-ingestion` only."""
 
-    observe_prompts: bool = Field(default=True, description="Ingest what the user says.")
-    observe_answers: bool = Field(default=True, description="Ingest what the agent answers.")
+    observe_prompts: bool = Field(default=True, description="Ingest messages of the user.")
+    observe_answers: bool = Field(default=True, description="Ingest answers of the agent.")
     observe_tools: tuple[str, ...] = Field(
         default=(),
-        description="Names of tools, or patterns of them, whose results are ingested, too; the memory's own never are.",
+        description="Names or patterns of tools whose results are also ingested; never those of memory tools.",
     )
     tenant_id: TenantId = Field(
         default=None,
-        description="Whose the conversations are where one agent serves many people: they are kept apart by "
-        "`tenant:session`. What an application or the session says goes before it.",
+        description="Tenant of the conversations if one agent serves many people; `tenant:session` separates them. "
+        "A value from the application or session overrides it.",
     )
     group: Group = Field(
         default=None,
-        description="The group itself, where conversations are to be shared by sessions; it goes before any tenant.",
+        description="Group of conversations that several sessions share. Overrides `tenant_id`.",
     )
     model: Annotated[Literal["off", "session"], BeforeValidator(_read_model)] = Field(
         default="off",
@@ -114,7 +110,7 @@ class IngestionSettings(ModelSettings):
         default=50_000,
         ge=5_000,
         le=100_000_000,
-        description="Tokens of prompts and answers of background digests a local day, for each agent.",
+        description="Most tokens of background digests per local day and agent.",
     )
     model_agreed: bool = Field(
         default=False, description="Counts as your yes to the estimate, for sessions without a person."
@@ -123,11 +119,11 @@ class IngestionSettings(ModelSettings):
     summaries: bool = Field(default=True, description="Summarize long conversations in the background.")
     background: bool = Field(
         default=True,
-        description="Process what was ingested in the background of the session; else `agent-memory ingest` does.",
+        description="Process ingested turns in the background of the session; else `agent-memory ingest` does.",
     )
     max_waiting: int = Field(
-        default=1000, ge=1, le=100_000, description="Turns that wait for the disk at most; what exceeds it is dropped."
+        default=1000, ge=1, le=100_000, description="Most turns that wait for the disk; further ones are dropped."
     )
     flush_seconds: float = Field(
-        default=5.0, gt=0, le=600, description="Seconds after which the present part of a turn is stored."
+        default=5.0, gt=0, le=600, description="Seconds after which the part of a turn received so far is stored."
     )

@@ -259,7 +259,7 @@ async def check_seen(storage: MemoryStorage, caller: Caller, ids: Iterable[objec
             continue
         memory = await storage.get(memory_id)
         if memory is not None and not is_seen(memory, caller):
-            raise UnknownIdError(f"There is no memory {quoted(memory_id)}{outcome}.")
+            raise UnknownIdError(f"No memory {quoted(memory_id)}{outcome}.")
 
 
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:

@@ -92,7 +92,7 @@ class ConsentRule:
 
     Attributes:
         source: Name of the source, for people: a file, or "your request in this conversation".
-        enabled: Whether memory is on.
+        enabled: True if memory is on.
         modes: What may be stored while it is on.
         warnings: A sentence for each thing that was not understood.
         places: File and line of a key, such as `projects.kestrel`, where they are known.

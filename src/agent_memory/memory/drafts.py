@@ -174,7 +174,7 @@ async def mark_links(
     texts = await storage.texts_of([end for end in ends if is_memory_id(end)])
     allowed = {*texts, *(link.id for link in before)}
     if unknown := [end for end in ends if is_memory_id(end) and end not in allowed]:
-        raise UnknownIdError(f"There is no memory {quoted(unknown[0])} to link to; nothing was {aim}.")
+        raise UnknownIdError(f"No memory {quoted(unknown[0])} to link to; nothing was {aim}.")
     return {**values, "links": [_mark_link(link, texts) for link in links]}
 
 

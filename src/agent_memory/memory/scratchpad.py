@@ -159,7 +159,7 @@ class AgentScratchpad:
 
         memory = await self._storage.get(memory_id)
         if memory is None:
-            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")
+            raise UnknownIdError(f"No memory {quoted(memory_id)}; nothing was promoted.")
         await self._check_promotable(memory)
         await self._gate.check("pin", [memory], caller)
         before = await self.manager.load()

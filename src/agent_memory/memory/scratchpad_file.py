@@ -489,15 +489,15 @@ def check_refused_edits(path: Path, now: datetime) -> Iterator[Concern]:
     if recent:
         yield Concern(
             "scratchpad_kept",
-            f"An edit of scratchpad.yaml could not be taken over; it is kept as {recent[-1]}.",
-            "Look whether anything in it is worth storing; then delete it.",
+            f"An edit of scratchpad.yaml was refused; it is saved as {recent[-1]}.",
+            "Store what you need from it, then delete it.",
             sum(map(sizes.__getitem__, recent)),
             tuple(recent[-3:]),
         )
     if older := [name for name in sizes if name not in recent]:
         yield Concern(
             "scratchpad_aside",
-            f"{counted(len(older), 'scratchpad')} kept aside, because something a person wrote there was refused.",
+            f"{counted(len(older), 'scratchpad')} saved, because an edit in each was refused.",
             "Look whether anything in them is worth storing; then delete them.",
             sum(map(sizes.__getitem__, older)),
             tuple(older[:3]),

@@ -148,7 +148,7 @@ class ScratchpadManager:
             StorageError: Nothing was written.
         """
         if await self.storage.get(memory_id) is None:
-            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")
+            raise UnknownIdError(f"No memory {quoted(memory_id)}; nothing was promoted.")
         present = memory_id in await self.load()
         await self.storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
         return not present

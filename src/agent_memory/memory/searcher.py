@@ -138,7 +138,7 @@ class Searcher:
         """
         memory = await self._storage.get(memory_id)
         if memory is None:
-            raise UnknownIdError(f"There is no memory {quoted(memory_id)}.")
+            raise UnknownIdError(f"No memory {quoted(memory_id)}.")
         return memory
 
     async def list_all(self) -> list[Memory]:
@@ -163,7 +163,7 @@ class Searcher:
         near = get_close_matches(folded, [*CATEGORIES, *own], 1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise ValidationError(
-            f"There is no category {quoted(name)}.{meant}",
+            f"No category {quoted(name)}.{meant}",
             code="unknown_category",
             recovery=f"There are: {', '.join([*CATEGORIES, *own])}.",
         )

@@ -208,7 +208,7 @@ class Writer:
         if not is_callers:
             return draft
         if (older_id := draft.value.supersedes) is not None and await self._storage.get(older_id) is None:
-            raise UnknownIdError(f"There is no memory {older_id} to supersede; nothing was stored.")
+            raise UnknownIdError(f"No memory {older_id} to supersede; nothing was stored.")
         return await self._gate.admit(draft, caller)
 
     # -- many memories ------------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def check_content(content: str) -> str:
 def get_duplicate_key(text: str) -> str:
     """Return the form of a text by which duplicates are equal.
 
-    Unicode composition (NFC) and white space are normalised, case and compatibility forms are not: "5 mW" is not
+    Unicode composition (NFC) and white space are normalized, case and compatibility forms are not: "5 mW" is not
     "5 MW", and "10⁵" is not "105". Texts with equal keys have equal content hashes.
     """
     return " ".join(unicodedata.normalize("NFC", text).split())

@@ -110,7 +110,7 @@ _IS: Final[dict[str, tuple[str, ...]]] = {
     "je": ("hesl", "geslo", "lozink"),
     "er": ("adgang", "kodeord", "passord"),
 }
-"""Links that mean "is" after words that begin so: Polish, Finnish, Czech and its neighbours, Danish and Norwegian."""
+"""Links that mean "is" after words that begin so: Polish, Finnish, Czech and its neighbors, Danish and Norwegian."""
 _HEADING: Final = 24
 """Characters of a label that the text begins with."""
 _FOLDED: Final = re.compile(

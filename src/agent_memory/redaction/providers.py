@@ -89,7 +89,7 @@ _KEY_LINE: Final = re.compile(
 
 
 def find_provider_secrets(text: str) -> Iterator[SecretFinding]:
-    """Yield every secret in `text` that is recognised by its own form."""
+    """Yield every secret in `text` that is recognized by its own form."""
     yield from _find_private_keys(text)
     lowered = lower_letters(text)
     present, lowered_present = LITERALS.find(text), LOWERED_LITERALS.find(lowered)

@@ -212,7 +212,7 @@ def _has_context(looks: SecretLevel, places: _WordPlaces, start: int, end: int) 
 def _find_line(text: str, start: int, end: int) -> tuple[int, int]:
     """Return start and end of a token's line.
 
-    A line with nothing else includes its neighbours.
+    A line with nothing else includes its neighbors.
     """
     first = max(0, start - _SIDE, text.rfind("\n", 0, start) + 1)
     last = text.find("\n", end, end + _SIDE)

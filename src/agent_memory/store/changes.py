@@ -45,7 +45,7 @@ def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tupl
     if existing is not None:
         raise _get_taken_error(record)
     if record.supersedes and record.supersedes not in state.records:
-        raise UnknownIdError(f"There is no {kind.name} {record.supersedes} to supersede; nothing was stored.")
+        raise UnknownIdError(f"No {kind.name} {record.supersedes} to supersede; nothing was stored.")
     return _put_all(state, [record]), record.id
 
 
@@ -108,7 +108,7 @@ def to_update(
         return [], before
     target = after.supersedes
     if target != before.supersedes and target and target not in state.records:
-        raise UnknownIdError(f"There is no {state.kind.name} {target} to supersede; nothing was changed.")
+        raise UnknownIdError(f"No {state.kind.name} {target} to supersede; nothing was changed.")
     if target and record_id in {target, *state.replacements.list_older(target)}:
         raise ValidationError(f"{record_id} cannot replace itself; nothing was changed.")
     if record_id in state.table.invalid:  # a patch of an invalid record would be without effect
@@ -225,7 +225,7 @@ def _detach(record: R) -> R:
 def _get_required(state: State[R], record_id: str) -> R:
     record = state.records.get(record_id)
     if record is None:
-        raise UnknownIdError(f"There is no {state.kind.name} {quoted(record_id)}; nothing was changed.")
+        raise UnknownIdError(f"No {state.kind.name} {quoted(record_id)}; nothing was changed.")
     return record
 
 

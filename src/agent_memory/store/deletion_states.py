@@ -45,7 +45,7 @@ class DeletionVerb(NamedTuple):
 
 _LIVE, _ARCHIVED, _FORGOTTEN, _PURGED = DeletionState
 VERBS: Final[Mapping[str, DeletionVerb]] = {
-    "forget": DeletionVerb((_LIVE, _ARCHIVED), "There is no memory {}; nothing was forgotten."),
+    "forget": DeletionVerb((_LIVE, _ARCHIVED), "No memory {}; nothing was forgotten."),
     "restore": DeletionVerb(
         (_LIVE, _ARCHIVED, _FORGOTTEN),
         "{} was purged: it cannot be brought back.",

@@ -135,7 +135,7 @@ class MemoryStorage(NeighborStorage[Memory]):
             StorageError: Nothing was written.
         """
         if await self.get(memory_id) is None:
-            raise UnknownIdError(f"There is no memory {quoted(memory_id)}.")
+            raise UnknownIdError(f"No memory {quoted(memory_id)}.")
         await self.touch([memory_id])
 
 

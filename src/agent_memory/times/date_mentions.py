@@ -147,7 +147,7 @@ def _find_order(tokens: list[Token]) -> bool | None:
 
 
 def _is_cut(row: list[Token], number: int) -> bool:
-    """Return True if an unread neighbour may change the days."""
+    """Return True if an unread neighbor may change the days."""
     before, after = row[max(0, number - 2) : number], row[number + 1 : number + 3]
     for side, kinds in zip((before[::-1], after), _CUTTING_KINDS, strict=True):
         glue, far = (side[0].kind, side[-1].kind) if len(side) > 1 else ("", "")

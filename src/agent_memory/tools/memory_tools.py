@@ -270,7 +270,7 @@ class UpdateTool(AgentTool[UpdateInput]):
             changes["expires_at"] = _parse_expiry(changes["expires_at"])
         memory = await service.get(args.memory_id)
         if not is_seen(memory, self.session.caller):
-            raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}; nothing was changed.")
+            raise UnknownIdError(f"No memory {quoted(args.memory_id)}; nothing was changed.")
         await check_rewording(self.session, memory, changes)
         if older := changes.get("supersedes"):
             _check_replaces_none(memory, older)
@@ -421,7 +421,7 @@ async def _drop_unknown_ids(service: MemoryService, values: dict[str, Any], grou
     values["links"] = [link for link in links if link["id"] not in missing]
     if values.get("supersedes") in missing:
         del values["supersedes"]
-    return [f"There is no memory {quoted(end)}; nothing was linked or replaced." for end in sorted(missing)]
+    return [f"No memory {quoted(end)}; nothing was linked or replaced." for end in sorted(missing)]
 
 
 def _format_day(moment: datetime | None) -> str | None:

@@ -87,7 +87,7 @@ async def _find_memory(service: MemoryService, memory_id: str, caller: Caller) -
     if memory is None:
         memory = next((item for item, _ in await service.history.forgotten() if item.id == memory_id), None)
     if memory is None or not is_seen(memory, caller):
-        raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was purged.")
+        raise UnknownIdError(f"No memory {quoted(memory_id)}; nothing was purged.")
     return memory
 
 

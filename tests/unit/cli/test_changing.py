@@ -68,7 +68,7 @@ _CHANGES = (
 def test_change_by_short_beginning_is_refused(bob: Run, command: str) -> None:
     bob("archive", "add", B)
     before = bob("list", "--json").stdout
-    assert "is too short for the beginning of an ID; nothing was changed." in bob(*command.split(), code=2).stderr
+    assert "is too short for the start of an ID; nothing was changed." in bob(*command.split(), code=2).stderr
     assert bob("list", "--json").stdout == before
 
 

@@ -33,7 +33,7 @@ LINKS = json.dumps([{"rel": "derived_from", "id": B}])
 @pytest.mark.parametrize("command", [["search", "x"], ["search"], ["overview"], ["list"]])
 def test_listing_of_empty_root_is_of_default_agent(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=3 if command == ["search", "x"] else 0)
-    assert result.stderr.startswith("Nothing is remembered yet (agent me). Store with: agent-memory store TEXT")
+    assert result.stderr.startswith("No memories yet (agent me). Run `agent-memory store TEXT` to store one.")
     assert not root.exists()
     assert "No agent 'me'" in cli(*command, "--agent", "me", code=1).stderr
 

@@ -50,7 +50,7 @@ def test_consent_is_written_for_one_agent(bob: Run, root: Path, word: str, enabl
 def test_consent_on_after_off_restores_mode(bob: Run, mode: str) -> None:
     for word in (mode, "off", "off", "on", "on"):
         said = bob("consent", word)
-    assert f"The mode is {mode}, as before. `agent-memory consent autonomous`" in said.stderr
+    assert f"The mode is still {mode}. Run `agent-memory consent autonomous`" in said.stderr
     assert document(bob("consent", "--json"))["mode"] == mode
     bob("consent", "autonomous")
     assert "mode autonomous" in (shown := bob("consent").stdout)

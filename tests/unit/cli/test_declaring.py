@@ -55,7 +55,7 @@ def test_topic_with_any_sign_in_its_name_is_declared_and_shown(given: Run, name:
     [
         ("travel", TRAVEL, "already exists"),
         ("home", "short", "10 to 500 characters; nothing was declared"),
-        ("日本", TRAVEL, "has no letter from a to z and no digit; nothing was declared"),
+        ("日本", TRAVEL, "has no letter a to z or digit; nothing was declared"),
     ],
 )
 def test_what_cannot_be_declared_is_told_and_changes_nothing(given: Run, name: str, text: str, said: str) -> None:

@@ -41,7 +41,7 @@ def test_a_memory_is_encrypted_used_and_plain_again(bob: Run, root: Path) -> Non
     assert holding(root) == []
     assert "encrypted   yes" in bob("status", "-a", "bob").stdout
     assert "The files are encrypted" in bob("doctor").stdout
-    assert "not encrypted any more" in bob("encryption", "off", "--yes", "-a", "bob").stdout
+    assert "no longer encrypted" in bob("encryption", "off", "--yes", "-a", "bob").stdout
     assert "memories.yaml" in holding(root)
 
 

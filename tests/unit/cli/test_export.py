@@ -103,7 +103,7 @@ def test_an_import_done_again_with_trust_raises_what_the_first_one_lowered(bob: 
     known = {"id": "mem-00000000000d", "content": "Maria likes coffee.", **claims}
     plain = {"id": "mem-00000000000e", "content": "Olaf likes tea.", "trust": "high"}
     given = f"{json.dumps(known)}\n{json.dumps(plain)}\n"
-    assert "say the same again" in bob("import", "-", given=given).stderr.replace("\n", " ")
+    assert "repeat the import" in bob("import", "-", given=given).stderr.replace("\n", " ")
     bob("update", plain["id"], "--pin")
     rehearsed = document(bob("import", "-", "--trusted", "--dry-run", "--json", given=given))
     assert (rehearsed["present"], rehearsed["raised"]) == (2, 1)

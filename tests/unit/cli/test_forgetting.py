@@ -169,7 +169,7 @@ def test_forget_all_next_to_an_id_is_refused(ann: Run) -> None:
 def test_empty_memory_after_forgetting_names_undo(ann: Run, command: tuple[str, ...]) -> None:
     ann("forget", "--all", "--yes")
     said = " ".join(ann(*command).stderr.split())
-    assert said.startswith("Nothing is remembered. 3 were forgotten: `agent-memory undo")
+    assert said.startswith("No memories. 3 were forgotten: run `agent-memory undo")
     assert "yet" not in said
 
 

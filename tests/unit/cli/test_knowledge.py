@@ -435,7 +435,7 @@ def test_an_entity_is_forgotten_when_it_is_asked_for(cli: Run, tmp_path: Path) -
     kept = cli("knowledge", "entity", "-a", "eve", "Robert Smith", "--forget", given="y\n", code=2)
     assert "Nothing was forgotten." in kept.stderr
     gone = cli("knowledge", "entity", "-a", "eve", "Robert Smith", "--forget", "--yes")
-    assert "Robert Smith is forgotten, with 0 relations." in gone.stderr
+    assert "Forgot Robert Smith and 0 relations." in gone.stderr
     names = [each["name"] for each in document(cli("entities", "-a", "eve", "--json"))["entities"]]
     assert "Robert Smith" not in names
     assert "Lena Kowalski" in names

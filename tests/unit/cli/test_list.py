@@ -122,7 +122,7 @@ def test_items_are_listed_with_an_option_and_always_found(bob: Run, root: Path) 
     item = asyncio.run(draw())
     assert listed(bob) == [C, B]
     assert listed(bob, "--items") == [item, C, B]
-    left = "1 item is left out, extracted from documents and conversations; --items lists them, too."
+    left = "1 item is left out: extracted from documents and conversations. --items also lists them."
     assert left in bob("list", "--tag", "nowhere").stderr
     for options in ((), ("--items",), ("--kind", "passage"), ("--kind", "passage", "--kind", "note")):
         found = bob("search", "harbour", *options)

@@ -72,7 +72,7 @@ def test_without_an_embedder_it_says_what_is_missing(cli: Run) -> None:
 
 def test_without_an_engine_there_is_a_way_back_and_it_says_when_there_is_none(cli: Run, root: Path) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
-    assert "nothing to roll back" in cli("index", "rollback").stdout
+    assert "Nothing to roll back" in cli("index", "rollback").stdout
     Shards(folder_of("bob", root)).switch("vector", None)  # as it was migrated on a machine that has one
     assert "files alone again" in cli("index", "rollback").stdout
-    assert "nothing to roll back" in cli("index", "rollback").stdout
+    assert "Nothing to roll back" in cli("index", "rollback").stdout

@@ -16,7 +16,7 @@ def test_projects_are_listed_and_moved(cli: Run) -> None:
     cli("store", "-a", "eve", "The office is in Bremen.")
     listed = cli("projects", "-a", "eve")
     assert listed.stdout == "kestrel  2 memories\n"
-    assert "1 memory belongs to none." in listed.stderr
+    assert "1 memory has no project." in listed.stderr
     assert document(cli("list", "-a", "eve", "--project", "kestrel", "--json"))["total"] == 2
     found = document(cli("search", "-a", "eve", "deploys", "--project", "heron", "--json", code=3))
     assert found["results"] == []
@@ -35,4 +35,4 @@ def test_a_memory_is_given_to_a_project_and_taken_from_it(cli: Run) -> None:
     assert "project" in cli("show", "-a", "eve", stored).stdout
     assert document(cli("show", "-a", "eve", stored, "--json"))["project"] == "kestrel"
     cli("update", "-a", "eve", stored, "--project", "")
-    assert "No memory belongs to a project" in cli("projects", "-a", "eve").stderr
+    assert "No memory has a project" in cli("projects", "-a", "eve").stderr

@@ -21,7 +21,7 @@ def test_a_memory_is_purged_with_a_receipt(bob: Run, root: Path) -> None:
     bob("backup", "create", "-a", "bob")
     told = bob("purge", B, "--yes", "-a", "bob")
     assert "Purged 1 record." in told.stdout
-    assert "nothing of it is left" in told.stdout
+    assert "none of the text is left" in told.stdout
     assert "Not reached: exports" in told.stderr
     assert not [path for path, content in read_files(root) if b"Maria likes tea" in content]
     assert "gone" in bob("purge", "-a", "bob").stdout

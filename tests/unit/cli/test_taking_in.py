@@ -290,7 +290,7 @@ def test_undo_of_a_folder_withdraws_its_documents(cli: Run, tmp_path: Path, *, i
     [left] = document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"]
     assert left["title"] == "flag.md"
     told = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes", code=3).stderr
-    assert ("Nothing of" if is_removed else "No document was ingested from files below") in told
+    assert ("Nothing from" if is_removed else "No document was ingested from files below") in told
     assert "Name a chat by its file" in told or is_removed
 
 

@@ -39,7 +39,7 @@ def test_help_wraps_paragraphs_once(cli: Run, monkeypatch: pytest.MonkeyPatch, w
     monkeypatch.setenv("COLUMNS", str(width))
     lines = [line.strip() for line in cli("archive", "tidy", "--help").stdout.splitlines()]
     paragraph = " ".join(lines[lines.index(next(line for line in lines if line.startswith("Nothing is done"))) :])
-    assert "What is archived is found only in the archive." in paragraph
+    assert "Archived memories are found only in the archive." in paragraph
     longest = max(len(line) for line in lines if line and line[0] not in "╭│╰")
     assert longest > min(width, 160) - 25  # no line ends early
 

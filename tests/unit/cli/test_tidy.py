@@ -154,7 +154,7 @@ def test_of_many_a_part_is_listed(eve: Run) -> None:
     eve("archive", "add", A, B, C)
     assert len(ids(eve("archive", "list", "-n", "2", "--json"), "archived")) == 2
     assert "2 of 3" in eve("archive", "list", "-n", "2").stderr
-    assert "ids begin with" in eve("archive", "restore", "mem-0000", code=2).stderr
+    assert "IDs begin with" in eve("archive", "restore", "mem-0000", code=2).stderr
 
 
 def test_the_history_of_an_archived_memory_says_so(eve: Run) -> None:
@@ -181,7 +181,7 @@ def test_the_status_counts_what_is_archived(eve: Run) -> None:
 
 def test_restore_brings_an_archived_memory_back_too(eve: Run) -> None:
     eve("archive", "add", C)
-    assert f"Back from the archive: {C}." in eve("restore", C).stdout
+    assert f"Restored from the archive: {C}." in eve("restore", C).stdout
     eve("archive", "add", C)
     assert document(eve("restore", "mem-00000000000c", "--json"))["restored"] == [C]
     assert C in ids(eve("list", "--json"), "memories")

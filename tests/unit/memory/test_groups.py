@@ -55,7 +55,7 @@ async def test_an_item_of_another_group_is_not_there_by_its_id(service: MemorySe
         service.store({"content": "Bob: as she said.", "links": [link]}, BOB),
         service.writer.conflicts.decide(his, hers, "replace", BOB),
     ):
-        with pytest.raises(UnknownIdError, match=f"There is no memory .{hers}"):
+        with pytest.raises(UnknownIdError, match=f"No memory .{hers}"):
             await attempt
     assert (await service.get(hers)).content == SALARY
 

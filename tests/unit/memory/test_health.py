@@ -60,4 +60,4 @@ async def test_damaged_lines_are_still_the_first_thing_told(root: Path) -> None:
 async def test_how_old_a_kept_edit_is_depends_on_the_present_it_is_given(root: Path) -> None:
     await _health(root)
     (root / "bob" / f"scratchpad.broken-{NOON:%Y%m%dT%H%M%S}.yaml").write_text("- [")
-    assert (await _health(root))["message"].startswith("An edit of scratchpad.yaml could not be taken over")
+    assert (await _health(root))["message"].startswith("An edit of scratchpad.yaml was refused")

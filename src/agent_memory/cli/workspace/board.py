@@ -69,7 +69,7 @@ async def status(place: CommandContext) -> None:
 async def next_(
     place: CommandContext,
     *,
-    agent: Annotated[str | None, typer.Option("--agent", help="Of this agent alone.", metavar="NAME")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only steps of this agent.", metavar="NAME")] = None,
 ) -> None:
     """List the steps that can run now."""
     with open_workspace(place) as workspace:
@@ -89,15 +89,15 @@ async def next_(
     if steps:
         return
     if open_count:
-        place.screen.note(f"Nothing can run now; {counted(open_count, 'step')} to do.")
+        place.screen.note(f"No step can run now; {counted(open_count, 'step')} to do.")
     elif not empty:
-        place.screen.note("Everything is done.")
+        place.screen.note("All steps are done.")
     _note_empty(place, empty, idle)
 
 
 def _note_empty(place: CommandContext, tables: Sequence[str], phases: Sequence[str]) -> None:
     if tables:
-        place.screen.note(f"No rows yet in {', '.join(tables)}, so nothing is to do in {', '.join(phases)}.")
+        place.screen.note(f"No rows yet in {', '.join(tables)}, so there are no steps in {', '.join(phases)}.")
 
 
 def _phases(place: CommandContext, steps: Sequence[Step]) -> None:
@@ -170,7 +170,7 @@ def _alike(place: CommandContext, lines: dict[Any, StyledText]) -> None:
             cut = _CUT if number == _MOST_NAMING - 1 < len(named) - 1 else ""
             place.screen.show((StyledText(" " * len(marks)) if number else marks) + line + cut, indent=2)
     if len(alike) > _MOST_ROWS:
-        place.screen.show(f"… and rows that are at {len(alike) - _MOST_ROWS} other points", indent=2, style="dim")
+        place.screen.show(f"… and rows at {len(alike) - _MOST_ROWS} other points", indent=2, style="dim")
 
 
 def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
@@ -225,10 +225,13 @@ def _show_progress(
             place.screen.show(f"… and {len(group) - _MOST_LINES} more {word}", style="dim")
     for table, count in issues.items():
         place.screen.show(
-            f"{counted(count, 'row')} of {table} not resolved; `workspace table {table} --where resolved=false`"
+            f"{counted(count, 'row')} of {table} unresolved: "
+            f"`agent-memory workspace table {table} --where resolved=false`"
         )
     for table, count in proposals.items():
-        place.screen.show(f"{counted(count, 'proposal')} for {table}; `workspace table {table} --proposals` shows them")
+        place.screen.show(
+            f"{counted(count, 'proposal')} for {table}: `agent-memory workspace table {table} --proposals`"
+        )
 
 
 def _until(moment: datetime | None) -> str:

@@ -24,25 +24,25 @@ async def claim(  # noqa: PLR0913 - the options of a command
     place: CommandContext,
     step: Annotated[
         str | None,
-        typer.Argument(metavar="STEP", help="Name of a step; the first that can run if left out.", show_default=False),
+        typer.Argument(metavar="STEP", help="Name of a step; default: the first that can run.", show_default=False),
     ] = None,
     *,
-    agent: Annotated[str | None, typer.Option("--agent", help="The first of this agent's.", metavar="NAME")] = None,
-    owner: Annotated[str, typer.Option("--owner", help="Who claims it.", metavar="NAME")] = "cli",
-    seconds: Annotated[int | None, typer.Option("--seconds", min=1, help="How long it lasts.")] = None,
-    finish: Annotated[bool, typer.Option("--finish", help="Finish the claim that is read from stdin.")] = False,
-    release: Annotated[bool, typer.Option("--release", help="Give back the claim that is read from stdin.")] = False,
-    renew: Annotated[bool, typer.Option("--renew", help="Let the claim that is read from stdin last longer.")] = False,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only steps of this agent.", metavar="NAME")] = None,
+    owner: Annotated[str, typer.Option("--owner", help="Name of the claiming worker.", metavar="NAME")] = "cli",
+    seconds: Annotated[int | None, typer.Option("--seconds", min=1, help="Seconds that the claim lasts.")] = None,
+    finish: Annotated[bool, typer.Option("--finish", help="Finish the claim from stdin.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Release the claim from stdin.")] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="Extend the claim from stdin.")] = False,
     fail: Annotated[
-        str | None, typer.Option("--fail", help="Say why the claim that is read from stdin failed.", metavar="WHY")
+        str | None, typer.Option("--fail", help="Fail the claim from stdin, for this reason.", metavar="WHY")
     ] = None,
 ) -> None:
     """Claim a step; --finish, --release, --renew, --fail read it from stdin.
 
-    Exit code 3 where no step can run.
+    Exits with 3 if no step can run.
     """
     if finish + release + renew + (fail is not None) > 1:
-        raise ValidationError("One of --finish, --release, --renew and --fail.", code="invalid")
+        raise ValidationError("--finish, --release, --renew and --fail exclude each other.", code="invalid")
     with open_workspace(place) as workspace:
         if finish or release or renew or fail is not None:
             held = claim_in(sys.stdin.read(), "Stdin")
@@ -67,7 +67,7 @@ async def claim(  # noqa: PLR0913 - the options of a command
         raise typer.Exit(NOT_FOUND)
     _show(place, made)
     if not place.screen.json:
-        place.screen.note("Only what --json prints can be given to --finish, --release, --renew, --fail.", style="dim")
+        place.screen.note("--finish, --release, --renew and --fail need the output of --json.", style="dim")
 
 
 def _show(place: CommandContext, claim: Claim) -> None:
@@ -96,5 +96,5 @@ def claim_in(text: str, where: str) -> Claim:
         raise ValidationError(
             f"{where} has no claim.",
             code="invalid",
-            recovery="Give it what `agent-memory workspace claim --json` printed.",
+            recovery="Pass the output of `agent-memory workspace claim --json`.",
         ) from None

@@ -26,13 +26,17 @@ async def save(
     *,
     claim: Annotated[
         str | None,
-        typer.Option("--claim", help="What `claim --json` printed: they are written in that step.", metavar="FILE"),
+        typer.Option(
+            "--claim", help="File with the output of `claim --json`; rows belong to that step.", metavar="FILE"
+        ),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Who writes, without a claim.", metavar="NAME")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Name of the writer, without a claim.", metavar="NAME")
+    ] = None,
 ) -> None:
-    """Save rows from stdin as JSON; known keys are changed.
+    """Save rows from stdin as JSON; rows with known keys are changed.
 
-    What was saved before one that is wrong stays.
+    If a row is invalid, the rows before it stay saved.
     """
     rows = _rows()
     with open_workspace(place) as workspace:
@@ -53,7 +57,7 @@ async def save(
     changed = sum(what == "changed" for what, _ in saved)
     place.screen.show(f"{counted(len(saved) - changed, 'row')} added to {name}, {changed} changed.")
     if held is not None and held.step is not None and changed < len(saved):
-        place.screen.note("Others see what was added when the step is finished.", style="dim")
+        place.screen.note("Others see the rows when the step is finished.", style="dim")
     proposals = sum(result.proposal for _, result in saved)
     if proposals:
         place.screen.note(f"{counted(proposals, 'row')} kept as proposals: another row has their {name} value already.")
@@ -92,7 +96,7 @@ def _rows() -> list[dict[str, Any]]:
         raise ValidationError(
             "Stdin has no rows; nothing was saved.",
             code="invalid",
-            recovery="""Give it JSON: {"column": value, …}, a list of such, or one on each line.""",
+            recovery="""Pass JSON: {"column": value, …}, a list of them, or one on each line.""",
         )
     return rows
 
@@ -104,5 +108,5 @@ def _read_text(path: str) -> str:
         raise ValidationError(
             f"{path} cannot be read; nothing was saved.",
             code="invalid",
-            recovery="Name the file with what `agent-memory workspace claim --json` printed.",
+            recovery="Pass a file with the output of `agent-memory workspace claim --json`.",
         ) from None

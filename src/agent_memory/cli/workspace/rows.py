@@ -42,17 +42,17 @@ async def table(
         list[str] | None,
         typer.Option(
             "--where",
-            help="Rows whose column has this value, or, with none, no value; may be said again.",
+            help="Rows whose column has this value; without a value, rows where it is empty; repeatable.",
             metavar="COLUMN=VALUE",
         ),
     ] = None,
-    words: Annotated[str | None, typer.Option("--search", help="Rows with these words.", metavar="WORDS")] = None,
+    words: Annotated[str | None, typer.Option("--search", help="Only rows with these words.", metavar="WORDS")] = None,
     proposals: Annotated[
-        bool, typer.Option("--proposals", help="Proposals: rows with the unique value of another row.")
+        bool, typer.Option("--proposals", help="List proposals: rows with the unique value of another row.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="Most rows to list.")] = _SHOWN,
 ) -> None:
-    """List the rows of a table, in the order of their keys."""
+    """List the rows of a table, sorted by key."""
     with open_workspace(place) as workspace:
         low, me = _noting_low()
         conditions = dict(_condition(workspace, name, condition) for condition in where or ())
@@ -78,7 +78,7 @@ async def table(
             if value is not None and column not in (key, "id", "created_at", "updated_at"):
                 place.screen.show(f"{column}: {_shortly(value)}", indent=2, max_lines=2)
     if not rows:
-        place.screen.note(f"{name} has no such rows." if conditions or words or proposals else f"{name} is empty.")
+        place.screen.note(f"No row of {name} matches." if conditions or words or proposals else f"{name} is empty.")
     elif total > len(rows):
         place.screen.note(f"{len(rows):,} of {total:,}; --limit shows more.", style="dim")
     if pending:
@@ -92,11 +92,11 @@ async def table(
 async def row(
     place: CommandContext,
     name: _Table,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its key, or its id where the table has no key.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the row; its ID if the table has no key.")],
     *,
-    history: Annotated[bool, typer.Option("--history", help="And what it was before, with who changed it.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Also show earlier values and who changed them.")] = False,
 ) -> None:
-    """Show one row whole."""
+    """Show all fields of a row."""
     with open_workspace(place) as workspace:
         low, me = _noting_low()
         record = workspace.tables.get(name, parse_key(workspace, name, key), me)
@@ -123,11 +123,11 @@ async def row(
 async def log(
     place: CommandContext,
     *,
-    table: Annotated[str | None, typer.Option("--table", help="Of this table alone.", metavar="TABLE")] = None,
-    step: Annotated[str | None, typer.Option("--step", help="By this step alone.", metavar="STEP")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
+    table: Annotated[str | None, typer.Option("--table", help="Only changes of this table.", metavar="TABLE")] = None,
+    step: Annotated[str | None, typer.Option("--step", help="Only changes by this step.", metavar="STEP")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="Most changes to list.")] = _SHOWN,
 ) -> None:
-    """List changes, the newest first: when, what, by whom, in which step."""
+    """List changes, newest first, with their writer and step."""
     with open_workspace(place) as workspace:
         changes = workspace.history(table=table, step=step, limit=limit)
         if table is not None and not changes:
@@ -137,7 +137,7 @@ async def log(
     for change in changes:
         place.screen.show(_line(change))
     if not changes:
-        place.screen.note("No change matches." if table or step else "Nothing was changed yet.")
+        place.screen.note("No change matches." if table or step else "No changes yet.")
 
 
 def _noting_low() -> tuple[list[int], Caller]:

@@ -28,13 +28,22 @@ _STYLES: Final = {"added": "green", "removed": "red", "changed": "yellow"}
 async def snapshot(
     place: CommandContext,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Make one of this name; list all without.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="Name of a snapshot to create; without it, all are listed.", show_default=False
+        ),
     ] = None,
     *,
     dump: Annotated[bool, typer.Option("--dump", help="Also copy the whole database.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Verify it, or all; exit code 1 if one is damaged.")] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove all but those named by --keep. Asks first.")] = False,
-    keep: Annotated[list[str] | None, typer.Option("--keep", help="With --prune.", metavar="NAME")] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Verify this one, or all; exits with 1 if one is damaged.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete all except those named by --keep, after a question.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="With --prune: a snapshot to keep; repeatable.", metavar="NAME")
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Create, list, verify or delete snapshots of rows and files."""
@@ -48,7 +57,7 @@ async def snapshot(
         if name is not None:
             made = workspace.snapshots.make(name, dump=dump)
             place.screen.document({"snapshot": _to_document(made)})
-            place.screen.show(f"{made.name} is kept: change {made.seq:,} and the files of now.")
+            place.screen.show(f"Created {made.name}: rows up to change {made.seq:,} and the present files.")
             return
         listed = workspace.snapshots.all()
     rows = [_to_document(snapshot_info) for snapshot_info in listed]
@@ -65,7 +74,7 @@ async def snapshot(
             f"{snapshot_info.name} · {minute(snapshot_info.made_at)} · change {snapshot_info.seq:,}{copied}"
         )
     if not listed:
-        place.screen.note("No snapshots yet. `agent-memory workspace snapshot NAME` makes one.")
+        place.screen.note("No snapshots yet. Run `agent-memory workspace snapshot NAME` to create one.")
 
 
 @command(WorkspaceOptions)
@@ -73,12 +82,12 @@ async def diff(
     place: CommandContext,
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A snapshot.")],
     after: Annotated[
-        str | None, typer.Argument(metavar="AFTER", help="A snapshot; now if left out.", show_default=False)
+        str | None, typer.Argument(metavar="AFTER", help="A snapshot; default: the present.", show_default=False)
     ] = None,
     *,
-    shows_all: Annotated[bool, typer.Option("--all", help=f"Not only the first {_MOST_ROWS} rows.")] = False,
+    shows_all: Annotated[bool, typer.Option("--all", help=f"List all, not only the first {_MOST_ROWS} rows.")] = False,
 ) -> None:
-    """Show differences between two snapshots, or one and now."""
+    """Show differences between two snapshots, or one and the present."""
     with open_workspace(place) as workspace:
         difference = workspace.snapshots.compare(before, after)
     rows = [{"table": row.table, "key": row.key, "kind": row.kind, "columns": row.columns} for row in difference.rows]
@@ -94,7 +103,7 @@ async def diff(
     for path, kind in difference.files.items():
         place.screen.show(f"{_SIGNS[kind]} {path}", style=_STYLES[kind])
     if not difference.rows and not difference.files:
-        place.screen.note("Nothing differs.")
+        place.screen.note("No differences.")
 
 
 @command(WorkspaceOptions)
@@ -104,25 +113,23 @@ async def restore(
     *,
     yes: Yes = False,
 ) -> None:
-    """Restore a snapshot; the present state is saved as another first."""
+    """Restore a snapshot; the present state is saved as a snapshot first."""
     with open_workspace(place) as workspace:
         workspace.snapshots.get(name)
         held = [step for step in workspace.steps.all() if step.status == "claimed"]
         if held and not yes:
             owners = ", ".join(f"{step.name} ({step.owner})" for step in held[:5])
-            place.confirm(
-                f"{counted(len(held), 'claim')} will end: {owners}. Go back to {name}?", "Nothing was changed."
-            )
+            place.confirm(f"{counted(len(held), 'claim')} will end: {owners}. Restore {name}?", "Nothing was changed.")
         _show_resumed(place, workspace.resume_from_snapshot(name), f"Back at {name}")
 
 
 @command(WorkspaceOptions)
 async def resume(
     place: CommandContext,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Of a row of the table that the phase works on.")],
-    phase: Annotated[str, typer.Argument(metavar="PHASE", help="Its name, or its number counted from 1.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key of a row in the table that the phase works on.")],
+    phase: Annotated[str, typer.Argument(metavar="PHASE", help="Name or number of the phase, counted from 1.")],
 ) -> None:
-    """Repeat the steps of a row from a phase on; ends claims."""
+    """Repeat the steps of a row, starting at a phase; ends claims."""
     with open_workspace(place) as workspace:
         phases = workspace.declaration.phases
         number = (
@@ -144,13 +151,14 @@ def _show_resumed(place: CommandContext, resumed: ResumeResult, document: str) -
     files = f" and {counted(len(resumed.files), 'file')}" if resumed.files else ""
     screen.show(f"{document}: {counted(resumed.rows, 'row')}{files} changed.")
     screen.show(
-        f"The earlier state is kept as {resumed.kept_as}; `workspace restore {resumed.kept_as}` brings it back."
+        f"The earlier state was saved as {resumed.kept_as}. Run `agent-memory workspace restore {resumed.kept_as}` to "
+        "restore it."
     )
     if names:
         screen.show(f"Can run now: {', '.join(names[:5])}{' …' if names[5:] else ''}")
     if resumed.stale:
         stale = f"{', '.join(resumed.stale[:5])}{' …' if resumed.stale[5:] else ''}"
-        screen.note(f"Done before, and may rest on what was taken back: {stale}")
+        screen.note(f"Done earlier, and may depend on the reset rows: {stale}")
 
 
 def _verify(place: CommandContext, workspace: Workspace, name: str | None) -> None:
@@ -167,7 +175,7 @@ def _verify(place: CommandContext, workspace: Workspace, name: str | None) -> No
 
 def _prune(place: CommandContext, workspace: Workspace, keep: list[str], *, yes: bool) -> None:
     if not keep:
-        raise ValidationError("--prune keeps what --keep names, and nothing was named.", code="invalid")
+        raise ValidationError("--prune needs --keep; nothing was removed.", code="invalid")
     for name in keep:
         workspace.snapshots.get(name)
     gone = [name.name for name in workspace.snapshots.all() if name.name not in keep]

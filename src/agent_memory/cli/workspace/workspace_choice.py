@@ -28,13 +28,13 @@ class WorkspaceOptions:
 
     folder: Annotated[
         str | None,
-        typer.Option("--at", help="The workspace's folder; else the one that this folder is in.", metavar="FOLDER"),
+        typer.Option("--at", help="Folder of the workspace; default: the one around this folder.", metavar="FOLDER"),
     ] = None
     url: Annotated[
         str | None,
         typer.Option(
             "--url",
-            help="Of its PostgreSQL database; better in AGENT_MEMORY_WORKSPACE_URL, which no list of processes shows.",
+            help="URL of its PostgreSQL database. Safer in AGENT_MEMORY_WORKSPACE_URL: hidden from process lists.",
             metavar="URL",
         ),
     ] = None

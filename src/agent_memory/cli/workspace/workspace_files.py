@@ -26,7 +26,7 @@ _EXAMPLE: Final = "workspace.yaml"
 async def check(
     place: CommandContext, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
-    """Check a declaration and print its faults with line and column."""
+    """Check a declaration and print errors with line and column."""
     with needing_packages():
         from agent_memory.workspace import read_declaration
 
@@ -35,7 +35,7 @@ async def check(
     place.screen.document({"workspace": declared.workspace, "tables": [*declared.tables], "tools": [*declared.tools]})
     place.screen.show(
         f"{declared.workspace}: {counted(tables, 'table')}, {counted(phases, 'phase')}, "
-        f"{counted(len(declared.tools), 'tool')}. Nothing is wrong."
+        f"{counted(len(declared.tools), 'tool')}. No errors."
     )
 
 
@@ -62,14 +62,14 @@ async def init(
         place.screen.note(f"The declaration is {declaration}. Edit it, then run `{command}`.")
     steps = workspace.next_steps()
     place.screen.document({"workspace": workspace.declaration.workspace, "folder": str(workspace.folder)})
-    place.screen.show(f"{workspace.declaration.workspace} begins in {workspace.folder}.")
+    place.screen.show(f"{workspace.declaration.workspace} was created in {workspace.folder}.")
     empty = without_rows(workspace)
     if empty:
         idle = ", ".join(of_phases(workspace, empty))
         have = "has" if "," not in idle else "have"
         place.screen.note(
-            f"No rows yet in {', '.join(empty)}: {idle} {have} no steps until there are. "
-            f"`agent-memory workspace save {empty[0]}` adds some."
+            f"No rows yet in {', '.join(empty)}: {idle} {have} no steps yet. "
+            f"Run `agent-memory workspace save {empty[0]}` to add rows."
         )
     if steps:
         place.screen.show(f"The first step is {steps[0].name}; `agent-memory workspace status` shows all.")
@@ -110,16 +110,14 @@ async def export(
     place: CommandContext,
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="Ends with .jsonl, .md, .db, or .csv: a folder with a file for each table."
-        ),
+        typer.Argument(metavar="FILE", help="File in .jsonl, .md or .db; .csv: a folder with one file for each table."),
     ],
     *,
     canonical: Annotated[
-        bool, typer.Option("--canonical", help="In a form that is equal for workspaces that hold the same.")
+        bool, typer.Option("--canonical", help="Write the same file for workspaces with the same content.")
     ] = False,
 ) -> None:
-    """Write all shown rows to a new file."""
+    """Write all visible rows to a new file."""
     with open_workspace(place) as workspace:
         rows = workspace.export(file, canonical=canonical)
     place.screen.document({"file": str(file), "rows": rows})
@@ -129,9 +127,9 @@ async def export(
 @command(WorkspaceOptions)
 async def import_(
     place: CommandContext,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON, as `export` writes them.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File in JSON lines that `export` wrote.")],
 ) -> None:
-    """Import an export into an empty workspace, whole or not at all."""
+    """Import an export into an empty workspace, all or nothing."""
     if file.suffix != ".jsonl":
         raise ValidationError(f"{file.name} is not .jsonl; nothing was imported.", code="invalid")
     if not file.is_file():

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 
 def test_a_declaration_is_checked_with_line_and_column(cli: Run, declaration: Path) -> None:
-    assert (
-        cli("workspace", "check", str(declaration)).stdout == "book: 6 tables, 4 phases, 0 tools. Nothing is wrong.\n"
-    )
+    assert cli("workspace", "check", str(declaration)).stdout == "book: 6 tables, 4 phases, 0 tools. No errors.\n"
     declaration.write_text(BOOK.replace("title: text", "title: txt", 1))
     wrong = cli("workspace", "check", str(declaration), code=1).stderr
     assert "book.yaml:9:7: tables.chapters.columns.title.type: 'txt'" in " ".join(wrong.split())
@@ -76,7 +74,7 @@ def test_a_driver_in_a_shell_claims_and_finishes(book: Book) -> None:
     assert "Stdin has no claim." in book("claim", "--finish", given="{}", code=1).stderr
     assert book("claim", "--agent", "binder", code=3).stderr == "No step can run now.\n"
     assert "there are librarian, analyst, " in book("claim", "--agent", "analist", code=1).stderr
-    assert "Only what --json prints" in book("claim", "--agent", "analyst").stderr
+    assert "need the output of --json" in book("claim", "--agent", "analyst").stderr
 
 
 def test_rows_are_listed_searched_and_shown_with_who_wrote_them(book: Book) -> None:
@@ -106,10 +104,10 @@ def test_going_back_says_what_was_kept_and_what_comes_next(book: Book, place: Pa
     assert different[1].endswith("…")
     back = book("restore", "one").stdout
     assert "Back at one: 1 row changed." in back
-    assert "`workspace restore before-one-1` brings it back" in back
+    assert "Run `agent-memory workspace restore before-one-1` to restore it." in back
     assert "Can run now: analyse/analyst/1, analyse/analyst/2" in back
-    assert book("diff", "one").stderr == "Nothing differs.\n"
-    assert "kept as before-chapters-1-analyse-1" in book("resume", "1", "analyse").stdout
+    assert book("diff", "one").stderr == "No differences.\n"
+    assert "saved as before-chapters-1-analyse-1" in book("resume", "1", "analyse").stdout
     assert "works on rows: 2 analyse, 3 write" in " ".join(book("resume", "1", "bind", code=1).stderr.split())
     names = [each["name"] for each in document(book("snapshot", "--json"))["snapshots"]]
     assert names == ["PREPARED", "one", "before-one-1", "before-chapters-1-analyse-1"]
@@ -236,11 +234,11 @@ def test_a_table_without_rows_is_told_where_phases_work_on_it(cli: Run, declarat
     )
     begun = cli("workspace", "init", str(declaration), "--at", str(tmp_path / "new")).stderr
     assert "No rows yet in chapters: analyse, write" in " ".join(begun.split())
-    assert "`agent-memory workspace save chapters` adds some" in " ".join(begun.split())
+    assert "Run `agent-memory workspace save chapters` to add rows." in " ".join(begun.split())
     board = cli("workspace", "status", "--at", str(tmp_path / "new")).stderr
-    assert "No rows yet in chapters, so nothing is to do in analyse, write" in " ".join(board.split())
+    assert "No rows yet in chapters, so there are no steps in analyse, write" in " ".join(board.split())
     following = cli("workspace", "next", "--at", str(tmp_path / "new")).stderr
-    assert "No rows yet in chapters, so nothing is to do in analyse, write" in " ".join(following.split())
+    assert "No rows yet in chapters, so there are no steps in analyse, write" in " ".join(following.split())
     assert "Everything is done." not in following
 
 
@@ -266,7 +264,7 @@ def test_rows_of_a_step_that_goes_on_are_told_of(book: Book, tmp_path: Path) -> 
     claim = book("claim", "analyse/analyst/1", "--json").stdout
     (tmp_path / "claim.json").write_text(claim)
     saved = book("save", "terms", "--claim", str(tmp_path / "claim.json"), given='{"term": "roof"}')
-    assert saved.stderr == "Others see what was added when the step is finished.\n"
+    assert saved.stderr == "Others see the rows when the step is finished.\n"
     shown = book("table", "terms").stderr.split("\n")
     assert shown[:2] == ["terms is empty.", "1 row of a step that is not finished is not shown yet."]
 
@@ -305,6 +303,6 @@ def test_init_with_example_writes_a_declaration_that_works(cli: Run, tmp_path: P
     place = tmp_path / "report"
     begun = cli("workspace", "init", "--example", "--at", str(place))
     assert "The first step is plan/planner" in begun.stdout
-    assert "Nothing is wrong." in cli("workspace", "check", str(place / "workspace.yaml")).stdout
+    assert "No errors." in cli("workspace", "check", str(place / "workspace.yaml")).stdout
     assert "nothing was created" in cli("workspace", "init", "--example", "--at", str(place), code=1).stderr
     assert "either a FILE or --example" in cli("workspace", "init", "--at", str(tmp_path), code=2).stderr
