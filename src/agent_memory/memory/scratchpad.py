@@ -428,21 +428,29 @@ class AgentScratchpad:
         return refused
 
     async def _change_by_edit(self, edits: PadEdits, memory_id: str, change: dict[str, Any], writer: Caller) -> Updated:
-        """Change a memory unless it was changed after the file was rendered.
+        """Change a memory unless it was changed or replaced after the file was rendered.
 
         Raises:
             ConflictError: It was; nothing was changed.
         """
-        try:
-            versions = await self._storage.history(memory_id)
-            memory, seq = (versions[-1].record, versions[-1].seq) if versions else (None, None)
-        except UnsupportedError:  # a server keeps no versions
-            memory, seq = await self._storage.get(memory_id), None
-        if memory is not None and edits.is_stale(memory) and hash_memory(memory) != self._edited.get(memory_id):
+        versions, seq = await self._load_versions(memory_id)
+        if versions and edits.is_stale(memory_id, versions) and versions[-1] != self._edited.get(memory_id):
             raise ConflictError(f"{memory_id} was changed after this file was written, so its newer text stays.")
+        if replacement := (await self._storage.replaced_by([memory_id])).get(memory_id):
+            raise ConflictError(f"{memory_id} was replaced by {replacement}, so its newer text stays.")
         updated = await self._writes.update(memory_id, change, writer, expect_seq=seq)
         self._edited[memory_id] = hash_memory(updated.memory)
         return updated
+
+    async def _load_versions(self, memory_id: str) -> tuple[list[str], int | None]:
+        """Return the checksums of a memory's versions, and the number of its last change if known."""
+        try:
+            versions = await self._storage.history(memory_id)
+        except UnsupportedError:  # a server keeps no versions
+            memory = await self._storage.get(memory_id)
+            return [] if memory is None else [hash_memory(memory)], None
+        checksums = [hash_memory(version.record) for version in versions if version.record is not None]
+        return checksums, versions[-1].seq if versions else None
 
     async def _evict_by_edit(self, memory_id: str, writer: Caller) -> None:
         if writer.trust == "low":

@@ -84,13 +84,23 @@ class PadEdits:
     removed: list[str] = field(default_factory=list)
     rendered: dict[str, str] = field(default_factory=dict)
 
-    def is_stale(self, memory: Memory) -> bool:
-        """Return True if a memory was changed after it was rendered, otherwise than by these edits."""
-        checksum, base = hash_memory(memory), self.rendered.get(memory.id, "")
-        return not checksum.startswith(base) and checksum != _hash_item(self.changed[memory.id])
-
     def __bool__(self) -> bool:
         return bool(self.changed or self.added or self.removed)
+
+    def is_stale(self, memory_id: str, versions: Sequence[str]) -> bool:
+        """Return True if a memory was changed after its entry was rendered.
+
+        Not if it has the edited values already. Without the comments of the file, an entry with the values of an
+        earlier version is stale.
+
+        Args:
+            memory_id: ID of a changed entry.
+            versions: Checksums of the memory's versions, the current one last.
+        """
+        edited, base = _hash_item(self.changed[memory_id]), self.rendered.get(memory_id)
+        if edited == versions[-1]:
+            return False
+        return edited in versions if base is None else not versions[-1].startswith(base)
 
 
 @dataclass(frozen=True, slots=True)

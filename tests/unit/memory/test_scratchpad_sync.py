@@ -437,3 +437,24 @@ async def test_edit_applied_before_a_crash_is_not_refused(pad: Pad) -> None:
     pad.file.write_text(edited)
     assert await pad.contents() == {"Prefers green tea"}
     assert list(pad.file.parent.glob("scratchpad.broken-*.yaml")) == []
+
+
+async def test_edit_of_replaced_entry_is_refused_and_replacement_stays(pad: Pad) -> None:
+    edited = pad.file.read_text().replace("Prefers tea", "Prefers green tea")
+    new = (await pad.service.store({"content": "Prefers coffee since May", "supersedes": pad.tea})).memory.id
+    await pad.service.settle()
+    pad.file.write_text(edited)
+    assert await pad.contents() == {"Prefers coffee since May"}
+    await pad.service.scratchpad(pad.listener.caller)
+    (copy,) = pad.file.parent.glob("scratchpad.broken-*.yaml")
+    assert "Prefers green tea" in copy.read_text()
+    assert (await pad.service.get(pad.tea)).content == "Prefers tea"
+    assert new in pad.file.read_text()
+
+
+async def test_old_copy_without_comments_does_not_bring_old_text_back(pad: Pad) -> None:
+    entries = yaml.safe_load(pad.file.read_text())
+    await pad.service.update(pad.tea, {"content": "Prefers coffee since May"})
+    await pad.service.settle()
+    pad.file.write_text(yaml.safe_dump([*entries, {"content": "Works in Oslo"}]))
+    assert await pad.contents() == {"Prefers coffee since May", "Works in Oslo"}
