@@ -162,12 +162,9 @@ def delete_agent(folder: AgentFolder) -> None:
         StorageError: Its folder is a link, or could not be removed; what is left of it then, `sweep_agents` removes.
     """
     if folder.path.is_symlink():
-        raise StorageError(
-            f"The folder of agent {folder.agent_id!r} is a link; nothing was deleted.",
-            code="symlink",
-            recovery="Remove the link, and what it leads to, by hand.",
-            path=folder.path,
-        )
+        message = f"The folder of agent {folder.agent_id!r} is a link; nothing was deleted."
+        recovery = "Remove the link, and what it leads to, by hand."
+        raise StorageError(message, code="symlink", recovery=recovery, path=folder.path)
     hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
     with translated(folder.path, "delete"), _lock_unused(folder):
         folder.path.rename(hidden)
@@ -220,11 +217,9 @@ def find_reset_files(folder: AgentFolder) -> list[Path]:
         paths = sorted(path for path in folder.path.iterdir() if path.name not in stays)
     is_reset = PURGED in stays and not read_states(folder.path)
     if not paths or (is_reset and [path.name for path in paths] == [AGENT]):
-        raise ValidationError(
-            f"{folder.agent_id} has stored nothing; there is nothing to reset.",
-            code="nothing_to_reset",
-            recovery=f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have.",
-        )
+        message = f"{folder.agent_id} has stored nothing; there is nothing to reset."
+        recovery = f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have."
+        raise ValidationError(message, code="nothing_to_reset", recovery=recovery)
     return sorted(paths, key=lambda path: path.name == AGENT)
 
 
@@ -285,11 +280,8 @@ def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFo
     """
     taken = folder_of(name, storage_root)
     if taken.path.exists() and taken.agent_id != unless:
-        raise ValidationError(
-            f"There is an agent {taken.agent_id!r} already; nothing was changed.",
-            code="agent_exists",
-            recovery="Choose another name.",
-        )
+        message = f"There is an agent {taken.agent_id!r} already; nothing was changed."
+        raise ValidationError(message, code="agent_exists", recovery="Choose another name.")
     return AgentFolder(resolve_root(storage_root) / name)
 
 
@@ -298,11 +290,8 @@ def _lock_unused(folder: AgentFolder) -> Iterator[None]:
     """Hold an agent's lock while no other process has its files open."""
     with folder_lock(folder.path, PERSON_SECONDS):
         if users := _find_users(folder.path):
-            raise BusyError(
-                f"{folder.agent_id} is in use by process {', '.join(map(str, users))}; nothing was changed.",
-                code="in_use",
-                recovery="End the sessions of this agent, then try again.",
-            )
+            message = f"{folder.agent_id} is in use by process {', '.join(map(str, users))}; nothing was changed."
+            raise BusyError(message, code="in_use", recovery="End the sessions of this agent, then try again.")
         yield
 
 

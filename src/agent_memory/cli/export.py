@@ -80,11 +80,8 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         ValidationError: It exists without --force, is in the storage root, or has no folder.
     """
     if path.resolve().is_relative_to(root):
-        raise ValidationError(
-            f"{path} is inside the storage root; nothing was written.",
-            code="inside_root",
-            recovery="Choose a place outside the storage root.",
-        )
+        message = f"{path} is inside the storage root; nothing was written."
+        raise ValidationError(message, code="inside_root", recovery="Choose a place outside the storage root.")
     if not path.parent.is_dir():
         raise ValidationError(
             f"Could not write {path}: no folder {path.parent}.", code="no_file", recovery="Make it, or check the name."
@@ -152,10 +149,8 @@ async def _export_account(run: AgentContext, path: Path, about: str | None) -> N
     """Write an account to a zip file and print its contents."""
     folder = run.service.folder
     if folder is None:
-        raise UnsupportedError(
-            "These memories are on a server; an account is made of files.",
-            recovery="Export them as .jsonl, or `agent-memory index pull` them first.",
-        )
+        message = "These memories are on a server; an account is made of files."
+        raise UnsupportedError(message, recovery="Export them as .jsonl, or `agent-memory index pull` them first.")
     if about is not None and not about.strip():
         raise ValidationError("--about needs a name; nothing was written.", code="usage")
     await run.service.settle()

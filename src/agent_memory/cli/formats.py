@@ -157,11 +157,9 @@ def _parse_line(line: int, item: Any, agent_id: str) -> ImportedLine:
     if not isinstance(item, dict):
         return ImportedLine(line, problem="not a memory: a mapping of fields is expected")
     if "journal" in item and "generation" in item:
-        raise ValidationError(
-            "This is a journal, not an export; nothing was imported.",
-            code="not_an_export",
-            recovery="Make a file with `agent-memory export`, or copy the agent's whole folder.",
-        )
+        message = "This is a journal, not an export; nothing was imported."
+        recovery = "Make a file with `agent-memory export`, or copy the agent's whole folder."
+        raise ValidationError(message, code="not_an_export", recovery=recovery)
     if item.get("kind") in _GIVEN:
         return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:

@@ -82,11 +82,8 @@ async def _server(
     from agent_memory.engines.server_storage import QdrantServerStorage
 
     if url is None:
-        raise ConfigurationError(
-            "No server is named.",
-            code="usage",
-            recovery="Name it with --url or the environment variable QDRANT_URL.",
-        )
+        recovery = "Name it with --url or the environment variable QDRANT_URL."
+        raise ConfigurationError("No server is named.", code="usage", recovery=recovery)
     values = {"qdrant_url": url, "qdrant_collection": collection, "embedder": embedder, "backend": "server"}
     settings = build_settings("agent-memory", ServiceSettings, values)
     # The server reuses the embeddings of the files.

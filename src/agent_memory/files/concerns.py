@@ -80,12 +80,9 @@ def check_agent_folder(folder: AgentFolder) -> Iterator[Concern]:
             "The next session finishes that; so does --repair.",
         )
     if temporary := list_leftovers(path):
-        yield Concern(
-            "leftovers",
-            f"{counted(len(temporary), 'temporary file')} of processes that were killed.",
-            "A compaction removes them; so does --repair.",
-            sum(map(get_disk_size, temporary)),
-        )
+        sentence = f"{counted(len(temporary), 'temporary file')} of processes that were killed."
+        remedy = "A compaction removes them; so does --repair."
+        yield Concern("leftovers", sentence, remedy, sum(map(get_disk_size, temporary)))
 
 
 def check_lock(folder: AgentFolder) -> Iterator[Concern]:
@@ -95,11 +92,9 @@ def check_lock(folder: AgentFolder) -> Iterator[Concern]:
         yield Concern("lock_held", f"The lock is held by {lock}, which is writing; others wait for it.")
     elif lock.state == "unusable":
         lock_type = get_path_type(folder.lock)
-        yield Concern(
-            "lock_unusable",
-            f"The lock cannot be used: .lock is {describe_path_type(lock_type)}. Nothing can be written.",
-            "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder.",
-        )
+        sentence = f"The lock cannot be used: .lock is {describe_path_type(lock_type)}. Nothing can be written."
+        remedy = "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder."
+        yield Concern("lock_unusable", sentence, remedy)
     elif lock.state == "missing" and is_begun(folder):
         yield Concern(
             "lock_missing",
@@ -182,11 +177,8 @@ def _check_file_system(folder: AgentFolder) -> Iterator[Concern]:
     path = folder.path
     reason = locks_work(path) if get_path_type(folder.lock) == "file" else None
     if reason is not None:
-        yield Concern(
-            "locks_fail",
-            f"{reason} Sessions refuse to write, since two of them would overwrite each other; searching works.",
-            "Move the memory to a local disk (--root, storage_root).",
-        )
+        sentence = f"{reason} Sessions refuse to write, since two of them would overwrite each other; searching works."
+        yield Concern("locks_fail", sentence, "Move the memory to a local disk (--root, storage_root).")
     if (kind := shared_file_system(path)) is not None:
         yield Concern(
             "network_folder",

@@ -58,11 +58,8 @@ def check_stages(records: Iterable[object], titles: Callable[[str], str] = str) 
                 details=few([f"{failed.id}: {failed.code}" for failed in ended]),
             )
         if waiting:
-            yield Concern(
-                "tasks_waiting",
-                f"{what}: {counted(len(waiting), 'record')} failed and will be tried again.",
-                details=few([f"{failed.id}: {failed.code}" for failed in waiting]),
-            )
+            sentence = f"{what}: {counted(len(waiting), 'record')} failed and will be tried again."
+            yield Concern("tasks_waiting", sentence, details=few([f"{failed.id}: {failed.code}" for failed in waiting]))
         if quarantined:
             yield Concern(
                 "tasks_quarantined",
@@ -98,12 +95,9 @@ def check_pages(folder: Path) -> Iterator[Concern]:
     if pages:
         yield Concern("topics", f"{counted(len(pages), 'file')} with pages.", size=get_disk_size(folder))
     if aside:
-        yield Concern(
-            "topics_aside",
-            f"{counted(len(aside), 'entry was', 'entries were')} no page and moved out of the place of one.",
-            "Look through them; nothing reads them, and they may be removed.",
-            details=few(aside),
-        )
+        sentence = f"{counted(len(aside), 'entry was', 'entries were')} no page and moved out of the place of one."
+        remedy = "Look through them; nothing reads them, and they may be removed."
+        yield Concern("topics_aside", sentence, remedy, details=few(aside))
     if odd:
         yield Concern(
             "topics_odd",

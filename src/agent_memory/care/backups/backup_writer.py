@@ -134,11 +134,9 @@ def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
                 opened.callback(os.close, descriptor)
                 cut.journals.append((journal.name, descriptor, _find_line_end(descriptor)))
         if not cut.journals:
-            raise ValidationError(
-                f"{folder.agent_id} has stored nothing yet; there is nothing to back up.",
-                code="nothing_to_back_up",
-                recovery="`agent-memory agents` lists who has memories.",
-            )
+            message = f"{folder.agent_id} has stored nothing yet; there is nothing to back up."
+            recovery = "`agent-memory agents` lists who has memories."
+            raise ValidationError(message, code="nothing_to_back_up", recovery=recovery)
         yield cut
 
 

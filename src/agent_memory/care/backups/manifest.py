@@ -195,11 +195,9 @@ def is_page(name: str) -> bool:
 
 def build_foreign_error(file: Path, why: str) -> ValidationError:
     """Return the error for a file that is not our backup."""
-    return ValidationError(
-        f"{file.name} is no backup of agent-memory: {why}. Nothing of it was used.",
-        code="not_a_backup",
-        recovery="`agent-memory backup list` shows backups; other files are taken in by `agent-memory import`.",
-    )
+    message = f"{file.name} is no backup of agent-memory: {why}. Nothing of it was used."
+    recovery = "`agent-memory backup list` shows backups; other files are taken in by `agent-memory import`."
+    return ValidationError(message, code="not_a_backup", recovery=recovery)
 
 
 def build_name(agent_id: str, moment: datetime, reason: str) -> str:

@@ -510,10 +510,8 @@ def check_room(archive: BackupArchive, root: Path) -> None:
         make_private_folder(root)
         free = shutil.disk_usage(root).free
     if archive.manifest.size + _MARGIN > free:
-        raise StorageError(
+        message = (
             f"{archive.path.name} takes {archive.manifest.size:,} bytes unpacked, and {free:,} are free. "
-            "Nothing was changed.",
-            code="disk_full",
-            recovery="Free some disk space and try again.",
-            path=archive.path,
+            "Nothing was changed."
         )
+        raise StorageError(message, code="disk_full", recovery="Free some disk space and try again.", path=archive.path)

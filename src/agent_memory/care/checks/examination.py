@@ -100,20 +100,14 @@ def _check_names(root: Path, entries: Sequence[str], agents: Sequence[str]) -> I
     """Report names that are invalid or differ in case alone."""
     for name in entries:
         if name not in agents and not name.startswith((".", "_")) and (root / name / JOURNAL).is_file():
-            yield Concern(
-                "name_unusable",
-                f"The folder {name!r} has memories, but no agent can have that name.",
-                "Rename it: letters, digits, '_' and '-', beginning with a letter or digit.",
-                get_disk_size(root / name),
-            )
+            sentence = f"The folder {name!r} has memories, but no agent can have that name."
+            remedy = "Rename it: letters, digits, '_' and '-', beginning with a letter or digit."
+            yield Concern("name_unusable", sentence, remedy, get_disk_size(root / name))
     for key, count in Counter(name.lower() for name in agents).items():
         if count > 1:
             names = " and ".join(name for name in agents if name.lower() == key)
-            yield Concern(
-                "names_clash",
-                f"{names} differ in case alone; on some disks they are one folder.",
-                "Rename one of them, or export it into the other.",
-            )
+            sentence = f"{names} differ in case alone; on some disks they are one folder."
+            yield Concern("names_clash", sentence, "Rename one of them, or export it into the other.")
 
 
 def _check_openness(root: Path) -> Iterator[Concern]:
@@ -165,11 +159,8 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
             "Put the agent's folder back if it was moved by mistake.",
         )
     if notes:
-        yield Concern(
-            "sessions",
-            f"{counted(len(notes), 'session note')}: which session used which agent.",
-            size=get_disk_size(folder),
-        )
+        sentence = f"{counted(len(notes), 'session note')}: which session used which agent."
+        yield Concern("sessions", sentence, size=get_disk_size(folder))
 
 
 def examine_consent(root: Path) -> Iterator[Concern]:

@@ -110,11 +110,8 @@ def examine_index(case: JournalCase) -> Iterator[Concern]:
     if backend != "vector":
         return
     if not is_installed():
-        yield Concern(
-            "engine_missing",
-            "This agent was migrated, but the vector engine is not installed here; searches use the files.",
-            advice("local", "vector"),
-        )
+        sentence = "This agent was migrated, but the vector engine is not installed here; searches use the files."
+        yield Concern("engine_missing", sentence, advice("local", "vector"))
     if active is None:
         yield Concern("index_none", "This agent was migrated, but has no index now.", _REBUILT)
         return
@@ -273,11 +270,8 @@ def examine_blobs(case: JournalCase) -> Iterator[Concern]:
                 details=few(record_ids),
             )
     if named and not (missing or damaged):
-        yield Concern(
-            "blobs",
-            f"All {counted(len(named), 'long text')} of {case.name} are there.",
-            size=sum(sizes[blobs.get_file_name(name)] for name in named),
-        )
+        sentence = f"All {counted(len(named), 'long text')} of {case.name} are there."
+        yield Concern("blobs", sentence, size=sum(sizes[blobs.get_file_name(name)] for name in named))
 
 
 def _is_damaged(blobs: AgentBlobs, name: str) -> bool:

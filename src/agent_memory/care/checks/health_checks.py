@@ -131,14 +131,9 @@ def check_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
         report: Result of `RecordStorage.health`.
     """
     if problems := int(report.get("problems", 0)):
-        return Check(
-            "journal",
-            CRITICAL,
-            f"{counted(problems, 'line or memory', 'lines or memories')} cannot be read; all others are used.",
-            "`agent-memory doctor` explains them, `agent-memory doctor --repair` repairs what it can.",
-            problems,
-            "problems",
-        )
+        sentence = f"{counted(problems, 'line or memory', 'lines or memories')} cannot be read; all others are used."
+        advice = "`agent-memory doctor` explains them, `agent-memory doctor --repair` repairs what it can."
+        return Check("journal", CRITICAL, sentence, advice, problems, "problems")
     check = _summarize_concerns("journal", find_concerns(folder, utc_now()))
     return check if check.level else Check("journal", OK, "All that was stored can be read.", value=0, unit="problems")
 

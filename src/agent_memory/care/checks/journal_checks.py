@@ -57,12 +57,8 @@ def examine_journal(case: JournalCase) -> Iterator[Concern]:
         yield _report_absent(case)
         return
     if file.reader.too_new:
-        yield Concern(
-            "journal_newer",
-            f"{case.name} was written by a newer version of agent-memory; here it is read, not written.",
-            "Upgrade amplifier-bundle-agent-memory.",
-            file.size,
-        )
+        sentence = f"{case.name} was written by a newer version of agent-memory; here it is read, not written."
+        yield Concern("journal_newer", sentence, "Upgrade amplifier-bundle-agent-memory.", file.size)
     yield from _check_damage(case)
     yield from _check_order(case)
     yield from _check_records(case)
@@ -92,11 +88,9 @@ def _check_damage(case: JournalCase) -> Iterator[Concern]:
     bad = [problem for problem in file.reader.problems if file.reader.header or problem.line != 1]
     if not file.reader.header:
         problem = "is missing" if bad == file.reader.problems else "is damaged"
-        yield Concern(
-            "journal_header",
-            f"The first line of {case.name}, its header, {problem}; the memories below it are read all the same.",
-            "`agent-memory doctor --repair` copies the journal aside and writes a new header.",
-        )
+        sentence = f"The first line of {case.name}, its header, {problem}; the memories below it are read all the same."
+        remedy = "`agent-memory doctor --repair` copies the journal aside and writes a new header."
+        yield Concern("journal_header", sentence, remedy)
     if bad:
         named = len(set[bytes]().union(*(find_ids(problem.raw) for problem in bad)))
         about = f", on {named:,} records," if named > len(bad) else ""  # records of one call share a line
@@ -115,11 +109,8 @@ def _check_damage(case: JournalCase) -> Iterator[Concern]:
     ):
         return
     if file.tail_is_whole:
-        yield Concern(
-            "journal_unfinished",
-            f"The last line of {case.name} is whole but for its line end, which the next writer adds.",
-            size=len(file.tail),
-        )
+        sentence = f"The last line of {case.name} is whole but for its line end, which the next writer adds."
+        yield Concern("journal_unfinished", sentence, size=len(file.tail))
     else:
         yield Concern(
             "journal_tail",
@@ -174,12 +165,8 @@ def _check_records(case: JournalCase) -> Iterator[Concern]:
             details=few([f"{name} replaces {survey.get_links()[name]}" for name in members]),
         )
     if wrong := survey.wrong:
-        yield Concern(
-            "journal_rules",
-            f"{counted(len(wrong), 'thing')} in {case.name} can be read and should not be so.",
-            "`agent-memory update ID` says something else.",
-            details=few(wrong),
-        )
+        sentence = f"{counted(len(wrong), 'thing')} in {case.name} can be read and should not be so."
+        yield Concern("journal_rules", sentence, "`agent-memory update ID` says something else.", details=few(wrong))
     if dangling := survey.dangling:
         yield Concern(
             "journal_references",
@@ -213,11 +200,8 @@ def _report_absent(case: JournalCase) -> Concern:
     if case.path != case.folder.journal:
         return Concern("journal_new", f"Nothing was stored yet: {case.name} {state}.")
     if (case.folder.path / f".{case.name}.icloud").exists():
-        return Concern(
-            "journal_missing",
-            f"{case.name} is in the cloud and not on this machine.",
-            "Have the folder downloaded and kept here, or move it out of the cloud folder.",
-        )
+        remedy = "Have the folder downloaded and kept here, or move it out of the cloud folder."
+        return Concern("journal_missing", f"{case.name} is in the cloud and not on this machine.", remedy)
     traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.folder.path / name).exists()]
     pad = get_disk_size(case.folder.scratchpad) if get_path_type(case.folder.scratchpad) == "file" else 0
     other_journals = _list_copies(case.folder.path)
@@ -270,12 +254,9 @@ def examine_copies(case: JournalCase) -> Iterator[Concern]:
         yield Concern("aside", sentence, _advise_deletion(aside), *_measure(folder, aside))
     if rewritten := [name for name, sort in copies.items() if sort == "rewritten"]:
         number = counted(len(rewritten), "copy", "copies")
-        yield Concern(
-            "journal_rewritten",
-            f"Another program rewrote {case.name}; kept beside it: {number} of what it wrote.",
-            "`agent-memory edit ID` is the way to change a memory. Delete the copies when nothing is missing.",
-            *_measure(folder, rewritten),
-        )
+        sentence = f"Another program rewrote {case.name}; kept beside it: {number} of what it wrote."
+        remedy = "`agent-memory edit ID` is the way to change a memory. Delete the copies when nothing is missing."
+        yield Concern("journal_rewritten", sentence, remedy, *_measure(folder, rewritten))
     if older := [name for name, sort in copies.items() if sort in {"copy", "before_repair"}]:
         sentence = f"{counted(len(older), 'older version')} of the journal: made by a repair, or somebody's backup."
         yield Concern("journal_copies", sentence, _advise_deletion(older), *_measure(folder, older))
@@ -291,12 +272,8 @@ def _check_conflict_copy(case: JournalCase, name: str) -> Concern:
         return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
     missing = sum(1 for _ in copy.find_missing(case.journal.file))
     if not missing:
-        return Concern(
-            "conflict_copies_known",
-            f"The conflict copy {name!r} holds no memory that the journal does not know.",
-            "It may be deleted.",
-            copy.file.size,
-        )
+        sentence = f"The conflict copy {name!r} holds no memory that the journal does not know."
+        return Concern("conflict_copies_known", sentence, "It may be deleted.", copy.file.size)
     return Concern(
         "conflict_copies",
         f"The conflict copy {name!r} holds {case.describe_count(missing)} that the journal has not: two "
@@ -313,12 +290,8 @@ def _check_lost(case: JournalCase, name: str) -> Concern:
     items, _ = read_rejected(path)
     missing = [item for item in items if not case.journal.file.has(str(item.get("id")))]
     if not missing:
-        return Concern(
-            "lost_known",
-            f"All memories in {name} are in the journal, perhaps in another version.",
-            "It may be deleted.",
-            get_disk_size(path),
-        )
+        sentence = f"All memories in {name} are in the journal, perhaps in another version."
+        return Concern("lost_known", sentence, "It may be deleted.", get_disk_size(path))
     return Concern(
         "lost",
         f"{name} keeps {case.describe_count(len(missing))} that another program removed from {case.name} "

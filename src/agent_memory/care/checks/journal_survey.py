@@ -400,9 +400,6 @@ def find_salvageable(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> I
     if copy.file.size is None:
         raise ValidationError(f"There is no file {path}.", code="no_file", recovery="Check the name.")
     if not copy.file.seqs:
-        raise ValidationError(
-            f"{path.name} is no copy of a journal.",
-            code="not_a_journal",
-            recovery="Exports and scratchpads are taken by `agent-memory import`.",
-        )
+        recovery = "Exports and scratchpads are taken by `agent-memory import`."
+        raise ValidationError(f"{path.name} is no copy of a journal.", code="not_a_journal", recovery=recovery)
     return copy.find_missing(*(inspect_journal(folder.path / name) for name in {kind.journal for kind in kinds}))

@@ -129,10 +129,8 @@ def _rewrite_journal(case: JournalCase) -> str:
     journal.compact(grace=_ENDLESS_GRACE, keep=case.journal.explain_refusal, by_number=bool(back and not twice))
     case.read_again()
     if lost := case.journal.file.lacks(before):
-        raise StorageError(
-            f"After the repair {case.describe_count(lost, ' is', ' are')} missing in {case.name}.",
-            recovery=f"Put {copy.name} back in its place, and report this.",
-        )
+        message = f"After the repair {case.describe_count(lost, ' is', ' are')} missing in {case.name}."
+        raise StorageError(message, recovery=f"Put {copy.name} back in its place, and report this.")
     moved = get_disk_size(get_rejected_path(case.path)) - rejected
     aside = f"; {format_size(moved)} went to {get_rejected_path(case.path).name}" if moved > 0 else ""
     return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
