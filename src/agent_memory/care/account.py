@@ -362,8 +362,7 @@ def other_files(folder: AgentFolder) -> list[Path]:
         paths = [path for path in sorted(folder.path.iterdir()) if path.name not in journals | _NO_WORDS]
         sorts = {path: classify_name(path.name) for path in paths if not path.name.startswith(VECTORS)}
         chosen = [path for path, sort in sorts.items() if path == folder.scratchpad or sort in _READ]
-        pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
-    return [path for path in (*chosen, *pages) if path.is_file() and not path.is_symlink()]
+    return [path for path in (*chosen, *folder.list_pages()) if path.is_file() and not path.is_symlink()]
 
 
 def read_lines(path: Path, name: str) -> FileLines:

@@ -93,7 +93,8 @@ class MemoryImporter:
         new = [memory.content for memory in memories if memory.id not in stored_texts]
         brings_back = self.trusted and not self.is_transfer
         forgotten = set[str]() if brings_back else await self.storage.forgotten_among(new)
-        for cleaned in await asyncio.to_thread(self._clean_all, memories):
+        # Cleaning takes 0.2 ms for each memory. Other text is unchanged, even its spaces.
+        for cleaned in await asyncio.to_thread(lambda: [self._clean(memory) for memory in memories]):
             imported, draft = await self._judge(cleaned, stored_texts, forgotten)
             outcomes.append(imported)
             drafts += [draft] if draft is not None else []
@@ -106,17 +107,9 @@ class MemoryImporter:
                 memory, error = stored[imported.memory_id]
                 outcomes[position] = replace(imported, outcome="stored" if memory else "refused", error=error)
                 if memory is not None:
-                    await self.monitor.report_stored(
-                        memory, imported.redacted, self.caller, backend=self.storage.backend
-                    )
+                    backend = self.storage.backend
+                    await self.monitor.report_stored(memory, imported.redacted, self.caller, backend=backend)
         return outcomes
-
-    def _clean_all(self, memories: Sequence[Memory]) -> list[_CleanedMemory]:
-        """Return memories without secrets and disbelieved claims; blocks for 0.2 ms each.
-
-        Other text is unchanged, even its spaces.
-        """
-        return [self._clean(memory) for memory in memories]
 
     def _clean(self, memory: Memory) -> _CleanedMemory:
         memory = self._remove_purged(memory)

@@ -19,7 +19,7 @@ from agent_memory.cli.transfer_tally import describe_counts
 from agent_memory.errors import UnsupportedError, ValidationError
 from agent_memory.files.atomic import remove_leftovers, replace_file, translated
 from agent_memory.files.wording import counted
-from agent_memory.models import ARCHIVED, CANDIDATE, EPISODE, RESOURCE, to_text, utc_now
+from agent_memory.models import EPISODE, RESOURCE, to_text, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from agent_memory.care.account import AccountSummary
     from agent_memory.files.layout import AgentFolder
 
-_MEMORIES_PER_WRITE: Final = 500
-_ENTRIES_PER_WRITE: Final = 200
 _CHUNK_BYTES: Final = 1 << 20
 _ZIP: Final = ".zip"
 
@@ -93,29 +91,25 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 
 
 async def _write_all(run: AgentContext, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
-    """Write all memories and knowledge in batches; return their numbers."""
-    knowledge_counts = await _write_knowledge(run, form, write)
-    storage, done, texts = run.service.storage, 0, list[str]()
+    """Write all records; return the counts of memories and of others."""
+    storage, done, counts = run.service.storage, 0, Counter[str]()
+
+    def write_entry(entry: dict[str, Any]) -> None:
+        counts[entry["kind"]] += 1
+        write(encode_entry(entry, form))
+
+    await _write_knowledge(run, write_entry)
     with run.screen.progress() as progress:
         bar = progress.add_task("Exporting", total=await storage.count())
         async for memory in storage.iter_all():
-            texts.append(encode(memory, form))
-            if len(texts) == _MEMORIES_PER_WRITE:
-                write("".join(texts))
-                done += len(texts)
-                progress.update(bar, completed=done)
-                texts.clear()
-        write("".join(texts))
-
-    def write_entry(entry: dict[str, Any]) -> None:
-        write(encode_entry(entry, form))
-
-    if archived := await write_archived(run, write_entry):
-        knowledge_counts[ARCHIVED.name] = archived
-    if waiting := await write_waiting(run, write_entry):
-        knowledge_counts[CANDIDATE.name] = waiting
-    write("".join([encode_trace(trace, form) for trace in await run.service.history.traces()]))
-    return done + len(texts), knowledge_counts
+            write(encode(memory, form))
+            progress.advance(bar)
+            done += 1
+    await write_archived(run, write_entry)
+    await write_waiting(run, write_entry)
+    for trace in await run.service.history.traces():
+        write(encode_trace(trace, form))
+    return done, counts
 
 
 async def _write_file(run: AgentContext, form: Format, path: Path) -> tuple[int, Counter[str]]:
@@ -175,27 +169,15 @@ def _write_account(folder: "AgentFolder", path: Path, about: str | None) -> "Acc
         return write_account(folder, buffer, to_text(utc_now()), names)
 
 
-def _has_knowledge(run: AgentContext) -> bool:
-    """Return True if the agent has documents or conversations."""
-    if run.service.settings.backend == "server":
-        return False
-    folder = run.root / run.service.agent_id
-    return any((folder / kind.journal).exists() for kind in (RESOURCE, EPISODE))
-
-
-async def _write_knowledge(run: AgentContext, form: Format, write: Callable[[str], object]) -> Counter[str]:
-    """Write documents, conversations and topics; return counts by kind."""
+async def _write_knowledge(run: AgentContext, write_entry: Callable[[dict[str, Any]], object]) -> None:
+    """Write documents, conversations and topics, if the agent has any."""
     from agent_memory.knowledge.intake.transfer import iter_entries
 
-    counts, texts = Counter[str](), list[str]()
-    if not _has_knowledge(run):
-        return counts
+    folder = run.root / run.service.agent_id
+    if run.service.settings.backend == "server" or not any(
+        (folder / kind.journal).exists() for kind in (RESOURCE, EPISODE)
+    ):
+        return
     async with open_knowledge(run) as knowledge:
         async for entry in iter_entries(knowledge, await run.service.writer.list_forgotten_items()):
-            counts[entry["kind"]] += 1
-            texts.append(encode_entry(entry, form))
-            if len(texts) == _ENTRIES_PER_WRITE:
-                write("".join(texts))
-                texts.clear()
-    write("".join(texts))
-    return counts
+            write_entry(entry)

@@ -83,6 +83,11 @@ class AgentFolder:
         other_journals = [path for path in paths if path != self.journal and _begins_journal(path)]
         return [*([self.journal] if self.journal in paths else []), *other_journals]
 
+    def list_pages(self) -> list[Path]:
+        """Return the files of topics; none behind a link."""
+        is_folder = self.topics.is_dir() and not self.topics.is_symlink()
+        return sorted(self.topics.glob("*.md")) if is_folder else []
+
     def look_where(self) -> None:
         """Check that the folder does not link to a forbidden place.
 

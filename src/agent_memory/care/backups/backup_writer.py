@@ -12,8 +12,8 @@ import hashlib
 import os
 import secrets
 import zipfile
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.care.backups.backup_reader import LineTally, check_written, iter_lines
 from agent_memory.care.backups.manifest import (
@@ -46,7 +46,7 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.exchange import move_if_free
 from agent_memory.files.lock import folder_lock
-from agent_memory.files.names import ENCRYPTION
+from agent_memory.files.names import ENCRYPTION, SCRATCHPAD
 from agent_memory.journal import rewrite_returned
 from agent_memory.journal.journal import check_all_present
 from agent_memory.models import Clock, utc_now
@@ -82,15 +82,12 @@ class Backup:
     manifest: BackupManifest
 
 
-@dataclass(frozen=True, slots=True)
-class JournalCut:
-    """End of an agent's files at one moment.
+class JournalEnd(NamedTuple):
+    """End of a journal at one moment: its name, open descriptor and bytes."""
 
-    Attributes:
-        journals: Name, open descriptor and number of bytes of each journal.
-    """
-
-    journals: list[tuple[str, int, int]] = field(default_factory=list)
+    name: str
+    descriptor: int
+    size: int
 
 
 def create_backup(folder: AgentFolder, *, clock: Clock = utc_now, place: Path | None = None) -> Backup:
@@ -118,8 +115,8 @@ def create_backup(folder: AgentFolder, *, clock: Clock = utc_now, place: Path | 
 
 
 @contextlib.contextmanager
-def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
-    """Yield the ends of an agent's files, with the lock held.
+def open_cut(folder: AgentFolder) -> Iterator[list[JournalEnd]]:
+    """Yield the ends of an agent's journals, with the lock held.
 
     Raises:
         StorageError: A journal cannot be opened.
@@ -127,13 +124,13 @@ def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
     """
     with contextlib.ExitStack() as opened:
         opened.enter_context(AgentBlobs(folder).prevent_sweep())
-        cut = JournalCut()
+        cut: list[JournalEnd] = []
         with translated(folder.path, "back up"):
             for journal in folder.journals():
                 descriptor = open_private(journal, os.O_RDONLY)
                 opened.callback(os.close, descriptor)
-                cut.journals.append((journal.name, descriptor, _find_line_end(descriptor)))
-        if not cut.journals:
+                cut.append(JournalEnd(journal.name, descriptor, _find_line_end(descriptor)))
+        if not cut:
             message = f"{folder.agent_id} has stored nothing yet; there is nothing to back up."
             recovery = "`agent-memory agents` lists who has memories."
             raise ValidationError(message, code="nothing_to_back_up", recovery=recovery)
@@ -141,13 +138,13 @@ def open_cut(folder: AgentFolder) -> Iterator[JournalCut]:
 
 
 def write_backup(
-    folder: AgentFolder, cut: JournalCut, reason: str, moment: datetime, place: Path | None = None
+    folder: AgentFolder, cut: list[JournalEnd], reason: str, moment: datetime, place: Path | None = None
 ) -> Backup:
     """Write an agent's files at one moment to a backup; see `create_backup`.
 
     Args:
         folder: Folder of the agent.
-        cut: Open files of the folder with their ends.
+        cut: Open journals of the folder with their ends.
         reason: `asked` or `before_restore`.
         moment: Moment of the cut, UTC.
         place: Folder of the backup; that of all backups if omitted.
@@ -175,11 +172,13 @@ def write_backup(
         return Backup(path, path.stat().st_size, manifest)
 
 
-def _write(file: IO[bytes], folder: AgentFolder, cut: JournalCut, reason: str, moment: datetime) -> BackupManifest:
+def _write(
+    file: IO[bytes], folder: AgentFolder, cut: list[JournalEnd], reason: str, moment: datetime
+) -> BackupManifest:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, README, moment, iter([ON_FILE.encode()]))
         journals = []
-        for name, descriptor, end in cut.journals:
+        for name, descriptor, end in cut:
             tally = LineTally()
             _add(archive, name, moment, _count_lines(iter_blocks(descriptor, 0, end, _BLOCK), tally), end)
             if tally.size != end:
@@ -221,15 +220,8 @@ def _count_lines(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
 def _beside(folder: AgentFolder) -> list[str]:
     """Return the names of all other files that a backup has."""
     texts = [f"{folder.blobs.name}/{name}" for name in sorted(AgentBlobs(folder).names())]
-    pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
-    names = [
-        *texts,
-        *(f"{folder.topics.name}/{page.name}" for page in pages),
-        folder.scratchpad.name,
-        ENCRYPTION,
-        *sorted(PURGES),
-    ]
-    return [name for name in names if is_beside(name)]
+    pages = [f"{folder.topics.name}/{page.name}" for page in folder.list_pages()]
+    return [name for name in (*texts, *pages, SCRATCHPAD, ENCRYPTION, *sorted(PURGES)) if is_beside(name)]
 
 
 def _copy_file(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
