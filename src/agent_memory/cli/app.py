@@ -115,6 +115,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
 _HIDDEN: Final = {
     "help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand),
+    "mcp": CommandEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them.", PlaceCommand),
     "man": CommandEntry("man_pages", "Write a page of the manual for each command.", PlainCommand),
 }
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {

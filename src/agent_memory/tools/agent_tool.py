@@ -55,17 +55,25 @@ class AgentTool(Generic[InputT]):
     async def answer(self, arguments: Any) -> ToolAnswer:
         """Run the tool on the arguments of a model, valid or not."""
         try:
-            args = read_arguments(self.name, self.arguments_model, arguments)
-            output = await self._run(cast("InputT", args))
-            if warnings := [*args.warnings, *output.get("warnings", ())]:
-                output["warnings"] = warnings
-            return ToolAnswer(visible_values(output))
+            return ToolAnswer(visible_values(await self.call(arguments)))
         except AgentMemoryError as error:
             return ToolAnswer(error=self._describe_error(error))
         except (OSError, MemoryError, RuntimeError) as error:
             if (refused := refused_by_system(error)) is None:
                 raise
             return ToolAnswer(error=self._describe_error(refused))
+
+    async def call(self, arguments: Any) -> dict[str, Any]:
+        """Run the tool and return its output.
+
+        Raises:
+            AgentMemoryError: The arguments are wrong, or the tool failed.
+        """
+        args = read_arguments(self.name, self.arguments_model, arguments)
+        output = await self._run(cast("InputT", args))
+        if warnings := [*args.warnings, *output.get("warnings", ())]:
+            output["warnings"] = warnings
+        return output
 
     async def _run(self, args: InputT) -> dict[str, Any]:
         """Return the output; raises AgentMemoryError on failure."""

@@ -101,7 +101,7 @@ class SearchTool(AgentTool[SearchInput]):
             answer = views.view_answer(outcome, results, explain=args.explain, **left_out)
         else:
             answer = views.view_brief_answer(outcome, results, **left_out)
-        return {**answer, **_drop_empty(warnings=warnings)}
+        return {**answer, "warnings": warnings} if warnings else answer
 
 
 class StoreTool(AgentTool[StoreInput]):

@@ -1,0 +1,52 @@
+"""`agent-memory mcp`: serve hosts by the Model Context Protocol."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from agent_memory.cli.options import OptionalAgentOption, choose_agent
+from agent_memory.cli.runtime import CommandContext, command
+from agent_memory.errors import ConfigurationError
+from agent_memory.files.layout import agents_under
+from agent_memory.models.identifiers import DEFAULT_AGENT
+from agent_memory.registry import load_handler
+from agent_memory.settings import ServiceSettings, build_settings
+
+_STDIO: Final = "agent_memory.integrations.mcp.server:serve_stdio"
+_SESSION: Final = "agent_memory.integrations.mcp.server_session:ServerSession"
+_HTTP: Final = "agent_memory.integrations.mcp.http_server:serve_http"
+
+
+@command(OptionalAgentOption)
+async def mcp(
+    run: CommandContext,
+    *,
+    http: Annotated[bool, typer.Option("--http", help="Serve on 127.0.0.1 instead, for a token in a file.")] = False,
+    embedder: Annotated[
+        str, typer.Option("--embedder", metavar="NAME", help="Embedder; none searches by words alone, in less memory.")
+    ] = "local",
+    port: Annotated[int, typer.Option("--port", min=1, max=65_535, metavar="N", help="Port of --http.")] = 8_765,
+) -> None:
+    """Serve an MCP host on stdin and stdout, until it closes them."""
+    if find_spec("mcp") is None:
+        raise ConfigurationError(
+            "The MCP server needs the package mcp, which is not installed.",
+            code="not_installed",
+            recovery='Run pip install "amplifier-bundle-agent-memory[mcp]".',
+        )
+    name = run.get_options(OptionalAgentOption).agent
+    if name is None and not agents_under(run.root):
+        name = DEFAULT_AGENT
+    agent = choose_agent(name, run.root, may_be_new=True)
+    settings = build_settings("mcp", ServiceSettings, {"storage_root": str(run.root), "embedder": embedder})
+    session = load_handler(_SESSION)(agent, settings, Path.cwd())
+    if http:
+        await load_handler(_HTTP)(session, run.root, port, lambda address, path: _announce(run, agent, address, path))
+    else:
+        await load_handler(_STDIO)(session)
+
+
+def _announce(run: CommandContext, agent: str, address: str, path: Path) -> None:
+    run.screen.hint(f"Memory of {agent} at {address}. Bearer token: {path}. Ctrl-C ends it.")

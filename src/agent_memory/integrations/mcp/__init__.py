@@ -1,0 +1,1 @@
+"""Memory for hosts of the Model Context Protocol; needs the extra `mcp`."""
