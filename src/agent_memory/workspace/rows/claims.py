@@ -181,7 +181,7 @@ class LeaseTable:
             self._drop_holder(transaction, lease)
 
     def _list_held(self, transaction: Transaction, claim: Claim) -> list[Lease]:
-        """Return the leases of a claim that no other worker has taken since."""
+        """Return the leases that a claim still holds."""
         fences = zip(list_lease_names(claim), (claim.fence, claim.row_fence), strict=False)
         leases = [(self.find(transaction, name), fence) for name, fence in fences]
         return [lease for lease, fence in leases if lease is not None and lease.fence == fence]
