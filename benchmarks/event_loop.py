@@ -1,4 +1,4 @@
-"""Measure how long the event loop is held while files and turns are ingested.
+"""Measure how long ingestion holds the event loop.
 
     python -m benchmarks.event_loop FILE... [--turns 5] [--json]
 
@@ -26,7 +26,7 @@ _SAID: Final = "Maria Gomez from Acme Corp asked about order ORD-{number} in Lis
 
 
 async def measure(files: list[Path], turns: int) -> dict[str, float]:
-    """Return the longest hold of each part, in seconds of processor time of the process."""
+    """Return the longest hold of each part, in CPU seconds."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
         settings, holds = ServiceSettings(storage_root=root, embedder="none"), dict[str, float]()
         async with open_agent(settings) as (service, knowledge):
@@ -45,7 +45,7 @@ async def measure(files: list[Path], turns: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure and print; return 1 if the loop stood still for too long."""
+    """Measure and print; return 1 for too long a hold."""
     parser = build_parser("event_loop", __doc__, "--json")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--turns", type=int, default=5)

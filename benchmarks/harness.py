@@ -1,4 +1,4 @@
-"""Parts of all benchmarks: options, samples, intervals, pictures, clocks, filled stores, killed processes."""
+"""Shared parts of all benchmarks: options, samples, reports, stores, processes."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def build_parser(name: str, doc: str | None, *options: str, **defaults: Any) -> 
 
 
 def print_report(report: Any, lines: Iterable[str] | None = None, *, as_json: bool) -> None:
-    """Print a report, as JSON or as lines of text, by default those of `render_figures`."""
+    """Print a report as JSON, or as `lines` (default: `render_figures`)."""
     lines = render_figures(report) if lines is None and not as_json else lines
     print(json.dumps(report, indent=2, ensure_ascii=False) if as_json else "\n".join(lines or ()), flush=True)
 
 
 def render_figures(report: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Yield the figures of a nested report, a line for each innermost group or text of a list."""
+    """Yield a line for each group of figures in a nested report."""
     for name, value in report.items():
         if isinstance(value, dict) and any(isinstance(part, dict) for part in value.values()):
             yield f"{indent}{name}"
@@ -107,7 +107,7 @@ def render_rows(head: str, rows: Mapping[str, Mapping[str, Any]], width: int, fi
 
 
 def get_percentile(samples: Sequence[float], share: float) -> float:
-    """Return the sample below which a share of them is; 0 without samples."""
+    """Return a quantile of samples; 0 without samples."""
     ordered = sorted(samples)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -118,7 +118,10 @@ def get_share(passed: Sequence[bool]) -> float:
 
 
 def get_wilson_interval(hits: int, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share: E. B. Wilson, Journal of the American Statistical Association 22 (1927)."""
+    """Return the 95 % interval of a share.
+
+    E. B. Wilson, Journal of the American Statistical Association 22 (1927).
+    """
     if not count:
         return 0.0, 1.0
     share, square = hits / count, _Z * _Z / count
@@ -133,7 +136,10 @@ def resample(rows: Sequence[_Row], measure: Callable[[list[_Row]], float], draws
 
 
 def measure_calls(call: Callable[[], object], rounds: int, most_seconds: float = math.inf) -> list[float]:
-    """Return the seconds of calls: so many, or at least three if they take longer than `most_seconds`."""
+    """Return the seconds of `rounds` calls.
+
+    At least three, if they take longer than `most_seconds`.
+    """
     samples, end = list[float](), time.perf_counter() + most_seconds
     while len(samples) < rounds and (len(samples) < _LEAST_CALLS or time.perf_counter() < end):
         started = time.perf_counter()
@@ -155,7 +161,10 @@ async def await_calls(
 
 
 def read_memory(process: int | str, name: str) -> float:
-    """Return an amount of a process's status, such as VmHWM, in MiB; 0 if it is not known."""
+    """Return a memory figure of a process, such as VmHWM, in MiB.
+
+    0 if it is unknown.
+    """
     try:
         lines = Path(f"/proc/{process}/status").read_text("utf-8").splitlines()
     except OSError:
@@ -180,7 +189,10 @@ class LoopHold:
 
 @contextlib.asynccontextmanager
 async def watch_loop() -> AsyncIterator[LoopHold]:
-    """Watch how long the event loop is held while the body runs, by a task that wants to run every two milliseconds."""
+    """Measure how long the event loop is held in the block.
+
+    A task wants to run every two milliseconds.
+    """
     hold, is_over = LoopHold(), asyncio.Event()
 
     async def watch() -> None:
@@ -227,7 +239,7 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
 
 
 def read_replacements(path: Path, known: Collection[str]) -> set[tuple[str, str]]:
-    """Return the pairs of known IDs that a text lists as `new > old`."""
+    """Return pairs of known IDs, listed as `new > old`."""
     pairs: list[tuple[str, str]] = re.findall(r"\b(\w+)\s+>\s+(\w+)\b", path.read_text("utf-8"))
     return {pair for pair in pairs if pair[0] in known and pair[1] in known}
 
@@ -248,7 +260,7 @@ class ManualClock:
 
 @contextlib.contextmanager
 def open_embedder(name: str, vectors: Path | None = None) -> Iterator[KeptVectors | None]:
-    """Open the local model, or nothing for `none`; it keeps its vectors in a file."""
+    """Open the local model with stored vectors; None for `none`."""
     if name == "none":
         yield None
         return
@@ -260,7 +272,7 @@ def open_embedder(name: str, vectors: Path | None = None) -> Iterator[KeptVector
 
 
 async def store_items(storage: MemoryStorage, items: Iterable[SetItem]) -> dict[str, str]:
-    """Store the items of a set with their vectors; return the key of each memory by its ID."""
+    """Store the items of a set; return keys by memory ID."""
     keys: dict[str, str] = {}
     memories = []
     for item in items:
@@ -315,7 +327,7 @@ def tell(**values: Any) -> None:
 
 
 def die_at(number: int) -> list[int]:
-    """Kill this process before its N-th call that changes a file; return the counter."""
+    """Kill this process before its N-th file change; return the counter."""
     seen = [0]
 
     def count(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -333,7 +345,10 @@ def die_at(number: int) -> list[int]:
 
 
 def run_until_killed(module: str, *arguments: object, die: int, **environment: str) -> tuple[bool, int]:
-    """Run a module that dies before a call; return if it did, and how many calls it counted.
+    """Run a module that dies before a call.
+
+    Returns:
+        True if it died, and the number of calls that it counted.
 
     Raises:
         RuntimeError: It failed by itself.

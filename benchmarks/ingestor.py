@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def _said(chars: int, number: int) -> str:
-    """Return common words with a name among them now and then, in sentences of ten."""
+    """Return sentences of ten common words, some with a name."""
     drawn, (common,) = random.Random(number), turns_of(1, chars, number)
     words = [word if drawn.random() > 0.05 else drawn.choice(_NAMES) for word in common.text.split()]
     return " ".join(f"{word}." if at % 10 == 9 else word for at, word in enumerate(words))[:chars]
@@ -141,7 +141,7 @@ async def _nothing() -> None:
 
 
 async def _signalled(chars: int, pairs: int, seed: int = 0) -> dict[str, dict[str, float]]:
-    """Return the processor time of a turn, without the work behind it, by what the program collects.
+    """Return the CPU time of a turn, by what is collected.
 
     One process takes in blocks of turns, collecting in one and not in the next, in random order: what other programs
     add falls on both alike.

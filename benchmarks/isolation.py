@@ -1,4 +1,4 @@
-"""Check that no group or agent is ever shown the content of another.
+"""Check that no group or agent is shown the content of another.
 
     python -m benchmarks.isolation [--queries 10000] [--turns 12] [--embedder none|local] [--seed 0] [--json]
 
@@ -73,7 +73,7 @@ class LeakReport:
 
 
 def mark_of(agent: str, group: str) -> str:
-    """Return the word that is in all that a group of an agent gave."""
+    """Return the word in all texts of a group."""
     made = random.Random(f"{agent} {group}")
     return "zq" + "".join(made.choice("abcdefghijklmnop") for _ in range(8)) + "x"
 
@@ -113,7 +113,7 @@ class AskedSession:
         return "\n".join(map(str, [*found, *left_out]))
 
     async def topics(self, _: random.Random) -> str:
-        """List topics, with the page and the items of each as programs get them."""
+        """List topics with pages and items, as programs get them."""
         listed = await tool_answers.render_categories(self.manager)
         return "\n".join([listed, *map(str, await self.manager.list_categories())])
 
@@ -154,7 +154,7 @@ class AskedSession:
         return str(await self.service.suspects(self.caller))
 
     async def entities(self, made: random.Random) -> str:
-        """List entities, look one of another group's name up, tell one in time, and look for a duplicate."""
+        """List entities, find another group's name, a timeline and a duplicate."""
         group = self.group or ""
         known, mark = Entities(self.knowledge, group), mark_of(self.agent, made.choice(GROUPS))
         every = await known.all()
@@ -170,7 +170,7 @@ class AskedSession:
         return "\n".join(told)
 
     async def summaries(self, made: random.Random) -> str:
-        """Make summaries that are due, and of turns and summaries of any group."""
+        """Make due summaries, and those of turns of any group."""
         group, summarizer = self.group or "nobody:0", ConversationSummarizer(self.knowledge, SMALL)
         every = [*await self.knowledge.episodes.valid(), *await self.knowledge.summaries.valid()]
         whose = made.choice([self.group, made.choice(GROUPS)])
@@ -227,7 +227,7 @@ async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: 
 
 
 async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[MemoryService, Knowledge]:
-    """Return an agent that was given things by all groups; half of them are sealed."""
+    """Return an agent with texts of all groups, half of them sealed."""
     for number, groups in enumerate((GROUPS[: len(GROUPS) // 2], GROUPS[len(GROUPS) // 2 :])):
         service, knowledge = open_service(agent, settings), Knowledge(agent, settings)
         for group in groups:

@@ -1,4 +1,4 @@
-"""Measure whether the shown part of a hit has the answer of its whole text.
+"""Measure whether the shown part of a hit has the answer.
 
     python -m benchmarks.short --locomo FILE --jsonl benchmarks/retrieval/facts.jsonl FILE ... [--vectors FILE.sqlite3]
 
@@ -102,7 +102,7 @@ def _of_words(group: QuestionGroup, said: dict[str, str]) -> Answers:
 
 
 def joined(group: QuestionGroup) -> tuple[QuestionGroup, Answers]:
-    """Return a group whose memories stand a few in one note, a line each, and what answers its questions."""
+    """Return a group with several memories per note, and its answers."""
     notes, place = QuestionGroup(group.name), dict[str, tuple[str, str]]()
     lines: list[str] = []
     for item, following in zip(group.items, [*group.items[1:], None], strict=True):

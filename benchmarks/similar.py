@@ -1,4 +1,4 @@
-"""Measure how often the memory that a new one makes untrue is among its `similar` ones.
+"""Measure how often `similar` lists the memory that became untrue.
 
     python -m benchmarks.similar WORLD.json.gz ... [--agent FILE.jsonl --replaced FILE] [--distractors FILE.jsonl ...]
 
@@ -36,7 +36,7 @@ _SAMPLE: Final = 200
 
 
 class ReplacedPair(NamedTuple):
-    """A note that makes another one untrue, by their keys; `shape` says how."""
+    """Keys of a note and of the one that it makes untrue."""
 
     shape: str
     new: str
@@ -69,7 +69,7 @@ def _load_cases(args: Any) -> Iterator[tuple[str, dict[str, str], list[ReplacedP
 
 
 def _read_texts(path: Path) -> dict[str, str]:
-    """Return the texts of a world, or of a set in JSON lines, by key."""
+    """Return the texts of a world or set by key."""
     if path.suffix == ".jsonl":
         return {row["id"]: row["text"] for row in read_jsonl(path) if row["type"] == "memory"}
     records = [op.get("record") or op["new"] for op in read_world(path)["ops"] if op["op"] in {"inscribe", "supersede"}]
@@ -87,7 +87,7 @@ def _read_pairs(world: dict[str, Any]) -> Iterator[ReplacedPair]:
 async def measure(
     texts: dict[str, str], pairs: list[ReplacedPair], distractors: list[str], embedder: Embedder | None
 ) -> dict[str, Any]:
-    """Return the share of pairs found by shape, and the mean number of similar notes."""
+    """Return shares of listed pairs and the mean number of similar notes."""
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
     with open_scratch() as folder:
         storage = FileStorage("bench", folder, settings=settings, embedder=embedder)

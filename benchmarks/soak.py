@@ -1,4 +1,4 @@
-"""A memory of 50,000 records through all that happens to one: is anything lost, and does anything grow?
+"""Check that a memory of 50,000 records loses and leaks nothing.
 
     python -m benchmarks.soak [--records 50000] [--seed N] [--json]
 
@@ -83,7 +83,7 @@ class SoakRun:
         return MemoryService(FileStorage(_AGENT, settings=settings), settings)
 
     async def run(self) -> SoakState:
-        """Store all records, then work on them in rounds; return the state at the end."""
+        """Store all records, work in rounds, return the last state."""
         service = self.open_service()
         while len(self.state.contents) < self._records:
             await self._store(service, min(_BATCH, self._records - len(self.state.contents)))

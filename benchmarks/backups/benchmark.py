@@ -132,7 +132,7 @@ class BackupWorker:
 
 
 def fill(root: Path, size: int) -> None:
-    """Begin an agent with so many memories, a line each, and a record in another journal."""
+    """Fill an agent with memories and one record of another journal."""
     folder, now = folder_of(AGENT, root), datetime.now(UTC)
     journal = Journal(folder.journal, {MEMORY.name})
     for start in range(0, size, _AT_ONCE):
@@ -148,7 +148,7 @@ def fill(root: Path, size: int) -> None:
 
 
 def ids_in(root: Path) -> tuple[set[str], set[str]]:
-    """Return the ids of memories and of pairs that a process finds which opens the agent now."""
+    """Return the IDs of memories and pairs that a new process finds."""
 
     async def known() -> set[str]:
         storage = FileStorage(AGENT, root, settings=ServiceSettings(embedder="none"))
@@ -164,7 +164,7 @@ def ids_in(root: Path) -> tuple[set[str], set[str]]:
 
 
 def check_moment(file: Path, report: BackupReport, writers: int, *, restored: bool = False) -> set[str]:
-    """Look whether a backup is whole and of one moment; return the ids of its memories.
+    """Check that a backup is whole; return the IDs of its memories.
 
     Args:
         file: The backup.
@@ -224,7 +224,7 @@ def measure(root: Path, report: BackupReport, size: int, writers: int) -> None:
 
 
 def kill(root: Path, report: BackupReport, kills: int, rng: random.Random) -> None:
-    """Kill what makes, restores or prunes backups, and look each time what is left."""
+    """Kill processes that make, restore or prune backups; check the rest."""
     report.memories = _FEW
     fill(root, _FEW)
     first = create_backup(folder_of(AGENT, root)).path

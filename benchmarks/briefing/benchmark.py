@@ -71,7 +71,7 @@ Turns = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class BriefingTasks:
-    """The tasks, by name, each with its report, and all conversations by name, in the order in which they were led.
+    """Tasks with their reports, and conversations in order, by name.
 
     `needed` are patterns of what has to be readable before the task of that name is begun.
     """
@@ -121,7 +121,7 @@ def read(folder: Path, seed: int = 1) -> BriefingTasks:
 
 
 def read_chats(others: Mapping[str, Turns], seed: int = 1) -> BriefingTasks:
-    """Return the tasks that no weight was set on, their conversations among others."""
+    """Return the unweighted tasks, with their conversations among others."""
     chats = yaml.safe_load(CHATS.read_text("utf-8"))
     talks = dict(others) | {f"chat/{name}": [tuple(turn) for turn in chat["turns"]] for name, chat in chats.items()}
     order = sorted(talks)
@@ -183,7 +183,7 @@ async def _take_in(root: Path, talks: Mapping[str, Turns], service: MemoryServic
 
 
 def ways_of(service: MemoryService, knowledge: Knowledge) -> dict[str, Callable[[str], Awaitable[str]]]:
-    """Return the rows: each takes a report and returns what is read before the first answer."""
+    """Return the ways: each returns what is read before the first answer."""
     briefer = Briefer(service, episodes=knowledge.episodes, patience=_PATIENCE)
 
     async def briefing(report: str) -> str:

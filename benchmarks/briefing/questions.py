@@ -1,4 +1,4 @@
-"""The questions of a set as first prompts: what of their answers is readable before the first answer, and by which way.
+"""Questions as first prompts: which answers are readable before the first reply.
 
 Each group of a set is a store. Each of its questions begins a session on the day after its last memory (or when the
 set says that it is asked). An answer counts as readable where a memory that the set names as one is shown, whole or in
@@ -39,7 +39,7 @@ _EACH: Final = 50
 
 @dataclass
 class ReadableShares:
-    """Of each way the share of the answers of each question that is readable."""
+    """Shares of readable answers by way and question."""
 
     of: dict[str, list[float]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ class ReadableShares:
 
 
 async def ask(path: Path, embedder: str) -> ReadableShares:
-    """Ask the questions of a file: LoCoMo's, or JSON lines as `load_jsonl` reads them."""
+    """Ask the questions of a LoCoMo or JSON lines file."""
     groups = load_locomo(path, (), "turn") if path.suffix == ".json" else load_jsonl(path)
     shares = ReadableShares()
     for group in groups:

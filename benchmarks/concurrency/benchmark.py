@@ -1,4 +1,4 @@
-"""Many processes on one agent: what they were told against what is there. Exits with 1 when anything was lost.
+"""Compare what processes on one agent acknowledged with what is stored.
 
     python -m benchmarks.concurrency [--processes 8] [--operations 500] [--repeat 20] [--backend file|vector|both]
                                      [--memories 5000] [--embedder local|hash] [--seed N] [--json]
@@ -217,7 +217,7 @@ def _orders(
 
 
 async def contents(root: Path) -> dict[str, str]:
-    """Return the texts in the folder by ID, as a new process reads them."""
+    """Return the texts by ID, as a new process reads them."""
     service = open_service(str(root), "file", "none")
     found = {memory.id: memory.content async for memory in service.storage.iter_all()}
     await service.close()
@@ -225,7 +225,7 @@ async def contents(root: Path) -> dict[str, str]:
 
 
 def _journal_problems(root: Path) -> list[str]:
-    """Look at the journal's bytes: numbers rise, nothing was set aside, nothing is left behind."""
+    """Check that journal numbers rise, and that nothing is rejected or left."""
     folder = folder_of(AGENT, root)
     seqs = [decode_line(line)["seq"] for line in folder.journal.read_bytes().splitlines()[1:]]
     problems = [] if seqs == sorted(set(seqs)) else ["numbers in the journal do not rise"]
@@ -236,7 +236,7 @@ def _journal_problems(root: Path) -> list[str]:
 
 
 async def search_problems(root: Path, backend: str, embedder: str, found: dict[str, str], choose: Any) -> list[str]:
-    """Look for some of the memories as somebody who just came: each is found, by meaning too, with any engine."""
+    """Check that a new process finds a sample of the memories."""
     service = open_service(str(root), backend, embedder)
     storage, problems = service.storage, []
     await storage.prepare(None)

@@ -35,7 +35,7 @@ NotePair = tuple[str, str]
 
 @dataclass(frozen=True)
 class NoteSet:
-    """Notes of one memory: texts by key, in the order of storing, and the pairs that conflict."""
+    """Notes of one memory by key, and the pairs that conflict."""
 
     name: str
     texts: dict[str, str]
@@ -110,13 +110,13 @@ def load_sets(path: Path) -> Iterator[NoteSet]:
 
 
 def load_agent_set(path: Path, replaced: Path) -> NoteSet:
-    """Return a set of `benchmarks.retrieval` with the pairs that a text lists as `new > old`."""
+    """Return a set of `benchmarks.retrieval` with its replaced pairs."""
     texts = {row["id"]: row["text"] for row in read_jsonl(path) if row["type"] == "memory"}
     return NoteSet(path.stem, texts, frozenset(read_replacements(replaced, texts)))
 
 
 async def measure(notes: NoteSet, embedder: str) -> SetReport:
-    """Store the notes of a set and return what was reported of them."""
+    """Store the notes of a set; return the reported pairs."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     similar: dict[str, tuple[str, ...]] = {}
     with open_scratch() as folder:
@@ -158,7 +158,7 @@ def add_reports(reports: Sequence[SetReport]) -> SetReport:
 
 
 def render_reports(reports: Sequence[SetReport], texts: dict[str, str]) -> Iterator[str]:
-    """Yield the lines of a report: wrong pairs first, then missed ones, then the figures of each set."""
+    """Yield the lines of a report, wrong pairs first."""
     total = reports[-1]
     for title, pairs in (
         ("reported by mistake", total.wrong),

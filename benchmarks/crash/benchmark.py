@@ -1,4 +1,4 @@
-"""Kill processes in the middle of everything they write and check that nothing acknowledged is lost.
+"""Kill writing processes and check that nothing acknowledged is lost.
 
     python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update] [--kind MODULE:NAME]
 
@@ -264,7 +264,7 @@ class CrashCampaign:
         return "vector" if self._choose.random() < _ON_VECTORS else "file"
 
     def _place(self, do: str, backend: str) -> CampaignFolder:
-        """Return the folder this operation goes on in, as long as it is not too full and has the right backend."""
+        """Return the folder of an operation, new if full or moved."""
         place = self._places.get((do, backend))
         if place is not None:
             is_as = Shards(folder_of(AGENT, place.root)).active()[0]
@@ -289,7 +289,7 @@ class CrashCampaign:
         shutil.rmtree(place.root.parent)
 
     def _template(self, backend: str) -> CampaignFolder:
-        """Return a folder to begin with: fifteen memories, some of which replace others."""
+        """Return a folder with fifteen memories, some of them replaced."""
         if backend not in self._templates:
             place = CampaignFolder(self._scratch / f"template-{backend}" / "memory")
             if backend == "vector":
@@ -306,7 +306,7 @@ class CrashCampaign:
         return self._templates[backend]
 
     def _calibrate(self, do: str, backend: str) -> None:
-        """Do it once without a kill, to know how many calls it makes and how long it takes."""
+        """Measure calls and time of an operation without a kill."""
         rounds = 1 if do in MOVES else 4
         for each in [do] if do not in {"migration", "reindex"} else [do, "build"]:
             place = self._place(each, self._backend_for(each) if each in MOVES else backend)
@@ -339,7 +339,10 @@ def _work(say: MessagePipe, job: VictimJob, expected: AcknowledgedState, spoilt:
 
 
 def run(kills: int, seed: int, operations: list[str], *, until_found: bool = False, **options: Any) -> dict[str, Any]:
-    """Kill so many processes, the operations in turn, and return the report; for the options see `CrashCampaign`."""
+    """Kill processes, operation by operation; return the report.
+
+    For the options see `CrashCampaign`.
+    """
     preload()
     PROVIDERS["local"] = Provider(make=lambda _: EMBEDDER)  # a model would only take longer to be killed
     with tempfile.TemporaryDirectory(prefix="crash-") as scratch, adopt_orphans() as end_orphans:

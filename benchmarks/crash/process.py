@@ -1,4 +1,4 @@
-"""Processes of `benchmarks.crash`: forked from one that has everything imported and nothing open, heard, killed.
+"""Processes of `benchmarks.crash`: forked with everything imported, heard, killed.
 
 A forked child is a process of its own with a clean slate, as one just started would be, without the second that
 starting takes. Owns pipes, process ids and the file calls at which a child kills itself; knows nothing of memories.
@@ -45,7 +45,7 @@ if any("agent_memory.engines.index_builder" in word for word in sys.orig_argv):
 
 
 class MessagePipe:
-    """The child's end of the pipe: one JSON object a line, written at once, past any shim."""
+    """Pipe from the child: one JSON object a line, past any shim."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -58,7 +58,7 @@ class MessagePipe:
 
 
 class CallShim:
-    """Counts the calls that change files, and kills its own process at one of them: before, after, or half-way through.
+    """Counts file changes, and kills its own process at one of them.
 
     Args:
         say: Told where it strikes.
@@ -145,7 +145,7 @@ class ForkedProcess:
         self._status: int | None = None
 
     def hear(self, patience: float) -> dict[str, Any] | None:
-        """Return the next thing it says; None when it has ended, or says nothing for so many seconds."""
+        """Return the next message; None at its end or after `patience` seconds."""
         deadline = time.monotonic() + patience
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
@@ -160,7 +160,7 @@ class ForkedProcess:
         return message
 
     def listen(self, patience: float) -> list[dict[str, Any]]:
-        """Return all that it says until it ends, or says nothing for so many seconds."""
+        """Return all messages until its end or `patience` seconds of silence."""
         return list(iter(lambda: self.hear(patience), None))
 
     @property
@@ -172,13 +172,13 @@ class ForkedProcess:
         return self._status is None
 
     def kill(self) -> None:
-        """Kill it with SIGKILL and wait for its end; nothing if it has ended."""
+        """Kill it with SIGKILL and wait, unless it has ended."""
         if self.is_alive:
             os.kill(self.pid, signal.SIGKILL)
             self.wait()
 
     def kill_after(self, seconds: float) -> bool:
-        """Kill it after a time; return True if it had not come to its end by itself."""
+        """Kill it after a time; return True if it was running."""
         deadline = time.monotonic() + seconds
         while self.is_alive and time.monotonic() < deadline:
             time.sleep(0.002)
@@ -186,7 +186,7 @@ class ForkedProcess:
         return self.wait() != 0
 
     def wait(self) -> int:
-        """Wait for its end and return its exit code, negative for a signal."""
+        """Wait for its end; return its exit code, negative for signals."""
         if self._status is None:
             _, self._status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(self._status)
@@ -197,12 +197,12 @@ class ForkedProcess:
         os.close(self._receive)
 
     def children(self) -> list[int]:
-        """Return the ids of the processes it has started, on systems that tell (Linux)."""
+        """Return the IDs of its child processes; none except on Linux."""
         return list_children(self.pid)
 
 
 def list_children(pid: int) -> list[int]:
-    """Return the IDs of the processes that a process has started; none except on Linux."""
+    """Return the IDs of child processes; none except on Linux."""
     children: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -212,7 +212,7 @@ def list_children(pid: int) -> list[int]:
 
 @contextlib.contextmanager
 def adopt_orphans() -> Iterator[Callable[[], None]]:
-    """Become the parent of processes whose parent dies; yield a function that ends them.
+    """Adopt processes whose parent dies; yield a function that ends them.
 
     A sealing child of a killed process would otherwise write into a folder while it is removed. The function must not
     be called while a `ForkedProcess` is alive.

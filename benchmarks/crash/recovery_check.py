@@ -1,4 +1,4 @@
-"""Checks by a fresh process after a kill: open, compare, search, continue, list.
+"""Checks by a new process after a kill.
 
 Runs in a forked child of `benchmarks.crash`. Whatever is wrong becomes a finding in one of four columns; nothing here
 mends what the product should.
@@ -89,7 +89,7 @@ class RecoveryCase:
 
 
 def recover(say: MessagePipe, root: Path, at: int, how: str) -> None:
-    """Open, look, render and compact, as whoever comes next does, and be killed in the middle of that."""
+    """Open, search, render and compact, until killed."""
     shim = CallShim(say)
     shim.arm(at, how)
 
@@ -182,7 +182,10 @@ async def _read_answers(root: Path, seed: int) -> StoredAnswers:
 
 
 def compare_answers(answers: StoredAnswers, replayed: StoredAnswers) -> list[str]:
-    """Return the differences from a full replay; hits of equal scores may change places."""
+    """Return the differences from a full replay.
+
+    Hits of equal scores may change places.
+    """
     problems = [] if answers[0] == replayed[0] else ["records differ from a full replay"]
     pairs = zip(answers[1], replayed[1], strict=False)
     if len(answers[1]) != len(replayed[1]) or any(
@@ -194,7 +197,7 @@ def compare_answers(answers: StoredAnswers, replayed: StoredAnswers) -> list[str
 
 
 def _import_again(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings) -> None:
-    """Run an interrupted import again: exactly the whole set, no doubles, every link."""
+    """Repeat an interrupted import and check that nothing is doubled."""
     code = run_command(case.root, "import", "--trusted", case.file)
     if code != 0:
         findings.half.append(f"the import done again ended with {code}")
@@ -212,7 +215,7 @@ def _move_again(case: RecoveryCase, findings: RecoveryFindings) -> None:
 
 
 async def _go_on(case: RecoveryCase, expected: AcknowledgedState, findings: RecoveryFindings) -> None:
-    """A further store, update, search, forget and compaction work, and find what was acknowledged."""
+    """Check that later changes and searches work on what was acknowledged."""
     choose = random.Random(case.seed)
     service = open_service(case.root)
     text = f"key{choose.getrandbits(48)} a further one"
@@ -280,7 +283,7 @@ async def _check_files(service: MemoryService, findings: RecoveryFindings) -> No
 
 
 def _check_shard(service: MemoryService, findings: RecoveryFindings) -> None:
-    """Compare what the index in use holds with what there is, point by point."""
+    """Compare the points of the index in use with the records."""
     storage = service.storage
     assert isinstance(storage, FileStorage)
     backend, name = Shards(storage.folder).active()
@@ -316,7 +319,7 @@ def _has_torn_tail(journal: Path) -> bool:
 
 
 def _rejected(folder: AgentFolder) -> list[str]:
-    """Return the lines that were set aside; a line that does not parse stands for itself."""
+    """Return the rejected lines of the journal; unparsable ones begin with `?`."""
     path = folder.path / "memories.rejected.yaml"
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     found = []
@@ -356,7 +359,7 @@ def _await_builder(folder: AgentFolder) -> None:
 
 
 def age(folder: Path) -> None:
-    """Make temporary files as old as they must be for somebody else to remove them."""
+    """Make temporary files old enough to be removed."""
     for within, _, names in os.walk(folder):  # unlike `glob`, it goes on where a folder is removed meanwhile
         for name in names:
             if name.startswith(".") and name.endswith(".tmp"):
@@ -365,7 +368,7 @@ def age(folder: Path) -> None:
 
 
 def _await_holders(folder: AgentFolder) -> None:
-    """An index out of use goes once its holder has ended, which it does by itself, soon after its agent."""
+    """Wait until holders of unused indexes have ended."""
     shards, deadline = Shards(folder), time.monotonic() + _PATIENCE
     for path in folder.index.glob("*/holder.lock"):
         while path.exists() and path.parent.name != shards.active()[1]:
@@ -387,7 +390,7 @@ async def _start_once_more(case: RecoveryCase) -> None:
 
 
 def _check_leftovers(folder: AgentFolder, findings: RecoveryFindings) -> None:
-    """List everything there is: nothing but known names, and one shard, which is in use."""
+    """Check that only known files and the shard in use exist."""
     shard = Shards(folder).active()[1] or "-"
     for path in sorted(folder.path.rglob("*")):
         name = str(path.relative_to(folder.path))

@@ -38,7 +38,7 @@ class MatchCounts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Share of what was said that is right; 1 where nothing was said."""
+        """Share of reported matches that are right; 1 without any."""
         return self.right / self.said if self.said else 1.0
 
     @property
@@ -95,7 +95,7 @@ def ways(labelled: LabelledSet, embedder: Embedder | None) -> dict[str, list[boo
 
 
 def among_all(labelled: LabelledSet) -> dict[str, float]:
-    """Look the first records up among all second ones; return how often the right one is compared, and is found."""
+    """Return how often the right record is compared and found among all."""
     matcher = Matcher((str(number), their) for number, their in enumerate(labelled.theirs))
     partners: dict[int, set[str]] = {}
     for pair in labelled.pairs:

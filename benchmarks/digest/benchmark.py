@@ -1,4 +1,4 @@
-"""Measure in which words a digest stores right and wrong statements of a scripted model.
+"""Measure how a digest stores right and wrong statements.
 
     python -m benchmarks.digest FOLDER [--right 0.8]
 
@@ -175,7 +175,7 @@ def read_statements(path: Path) -> list[TrueStatement]:
 
 
 def mix(statements: Sequence[TrueStatement], right: float) -> tuple[list[TrueStatement], set[str]]:
-    """Return statements of which a share is right, and the texts of the wrong ones."""
+    """Return mixed statements, and the texts of the wrong ones."""
     chance, kinds = random.Random(17), list(KINDS.values())
     mixed, wrong = list[TrueStatement](), set[str]()
     for statement in statements:
@@ -188,7 +188,7 @@ def mix(statements: Sequence[TrueStatement], right: float) -> tuple[list[TrueSta
 
 
 class DigestResult(NamedTuple):
-    """Statements that are stored in their own words, and the number of refused ones."""
+    """Statements stored in their own words, and refused ones."""
 
     texts: set[str]
     refused: int

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, Any]:
-    """Return the product's points on a world and those of the baselines; rounded."""
+    """Return the rounded points of product and baselines on a world."""
     product, with_similar = await product_on(world, embedder)
     chances = [await _baseline(world, ChanceBaseline(seed)) for seed in range(_CHANCES)]
     others = {
@@ -90,7 +90,7 @@ def _summarize(graded: DriftGrade) -> dict[str, Any]:
 
 
 async def product_on(world: dict[str, Any], embedder: str) -> tuple[DriftGrade, DriftGrade]:
-    """Store a world in an empty memory; grade it with conflicts alone, then with similar memories as alarms."""
+    """Store a world and grade it, without and with similar memories."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     with open_scratch() as folder:
         product = ProductSystem(folder, settings, world["spec"]["base_ts"])
@@ -108,7 +108,7 @@ async def _baseline(world: dict[str, Any], system: NoteBaseline) -> DriftGrade:
 
 
 def table(report: dict[str, Any]) -> str:
-    """Return the points of one world for a person: systems as rows, families as columns."""
+    """Return the points of one world as a table."""
     similar = report["with_similar"]
     rows = {"agent-memory": report["columns"], "with similar": similar["columns"], **report["baselines"]}
     scores = {**report, "agent-memory": report["score"], "with similar": similar["score"]}

@@ -54,7 +54,7 @@ class LabelledTurn:
 
 
 def load_realtalk(folder: Path) -> dict[str, list[Turn]]:
-    """Return speaker and text of each turn, by the name of the chat."""
+    """Return speaker and text of each turn, by chat."""
     chats: dict[str, list[Turn]] = {}
     for path in sorted((folder / "data").glob("Chat_*.json")):
         chat = json.loads(path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def load_realtalk(folder: Path) -> dict[str, list[Turn]]:
 
 
 def load_locomo(file: Path) -> dict[str, list[Turn]]:
-    """Return speaker and text of each turn, by the ID of the conversation."""
+    """Return speaker and text of each turn, by conversation."""
     talks: dict[str, list[Turn]] = {}
     for sample in json.loads(file.read_text(encoding="utf-8")):
         talk = sample["conversation"]
@@ -77,7 +77,7 @@ def load_locomo(file: Path) -> dict[str, list[Turn]]:
 
 
 def find_as_ingested(turns: Sequence[Turn]) -> list[frozenset[Span]]:
-    """Return the names of each turn that are shown once the whole conversation is read."""
+    """Return the shown names of each turn after the whole conversation."""
     known = EntityMatcherIndex([], "", EntityDeduplicationConfig())
     read = []
     for order, (speaker, text) in enumerate(turns):
@@ -96,7 +96,7 @@ def find_as_ingested(turns: Sequence[Turn]) -> list[frozenset[Span]]:
 def label_turns(
     name: str, talks: dict[str, list[Turn]], find: Callable[[Sequence[Turn]], list[frozenset[Span]]]
 ) -> dict[str, list[LabelledTurn]]:
-    """Return the labelled turns of a set, of all and of the random sample.
+    """Return all labelled turns of a set, and the random sample.
 
     Raises:
         ValueError: The text of a labelled turn is another one than that of the labels.
@@ -127,7 +127,7 @@ def drop_speakers(turns: Sequence[LabelledTurn], speakers: frozenset[str]) -> li
 
 
 def measure(turns: Sequence[LabelledTurn]) -> dict[str, float]:
-    """Return precision, recall and how many names were found wrongly, rightly, and are there."""
+    """Return precision, recall, and the numbers behind them."""
     right = sum(len(turn.names & turn.found) for turn in turns)
     found, there = sum(len(turn.found) for turn in turns), sum(len(turn.names) for turn in turns)
     counts = {"wrong": found - right, "right": right, "there": there}
@@ -149,7 +149,7 @@ def add_intervals(turns: Sequence[LabelledTurn], resamples: int) -> dict[str, An
 
 
 def report(name: str, talks: dict[str, list[Turn]], resamples: int) -> dict[str, Any]:
-    """Return the rows of a set, and the CPU time of a turn."""
+    """Return the rows of a set and CPU time per turn."""
     begun = time.process_time()
     parts = label_turns(name, talks, find_as_ingested)
     spent = (time.process_time() - begun) / sum(map(len, talks.values())) * 1000

@@ -1,4 +1,4 @@
-"""Measure the candidates for requests to forget, and what is forgotten without a choice.
+"""Measure candidates for requests to forget, and wrong acts.
 
     python -m benchmarks.forgetting [FILE...] [--json] [--failed] [--embedder local|none]
 
@@ -106,7 +106,7 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 
 async def run(lines: Iterable[dict[str, Any]], embedder: str = "local") -> list[RequestOutcome]:
-    """Return the outcome of each request, each world in a memory of its own.
+    """Return the outcome of each request, one memory per world.
 
     Args:
         lines: Memories and requests.

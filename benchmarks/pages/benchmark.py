@@ -1,4 +1,4 @@
-"""Measure what rewrites of pages lose, and how requests are filed under topics.
+"""Measure what page rewrites lose, and how requests are filed.
 
     python -m benchmarks.pages --locomo FILE [--clinc FOLDER] [--rounds 20] [--seed 14] [--json]
 

@@ -1,4 +1,4 @@
-"""One set of memories and questions, stored in the product and asked of it, and of its rivals."""
+"""Run of one set: stored, and asked of product and rivals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RetrievalRun:
 
 @dataclass(frozen=True)
 class _AskedGroup:
-    """A group whose memories are stored, with all that its questions are asked of."""
+    """Stored group with the systems that answer its questions."""
 
     run: RetrievalRun
     group: QuestionGroup
@@ -66,7 +66,7 @@ class _AskedGroup:
 async def measure(
     groups: Sequence[QuestionGroup], backend: str, embedder: Embedder | None, sealed: str = "none"
 ) -> RetrievalRun:
-    """Store each group as an agent of its own in a temporary folder, and ask its questions.
+    """Store each group as an agent of its own; ask its questions.
 
     Args:
         groups: What to store and to ask.
@@ -111,7 +111,7 @@ async def _measure_group(asked: _AskedGroup) -> None:
 
 
 def _top(found: Any) -> float:
-    """Return the number by which an answer can be told from none: that of the answer, or of its first hit."""
+    """Return the confidence of an answer, else its best score."""
     answer: float | None = getattr(found, "answer_confidence", None)
     if answer is not None:
         return answer

@@ -57,7 +57,7 @@ _LATER_PROMPTS: Final = 20
 def measure(
     root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed_at: int = SEALED_AT
 ) -> Iterator[BenchmarkFigure]:
-    """Measure an agent of one size; yield each figure once it is known.
+    """Measure an agent of one size; yield the figures.
 
     Args:
         root: An empty folder.

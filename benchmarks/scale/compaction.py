@@ -1,4 +1,4 @@
-"""A compaction, as it is felt by another process that stores all the while.
+"""Measure a compaction from another process that stores.
 
     python -m benchmarks.scale.compaction ROLE ROOT
 
@@ -76,7 +76,7 @@ async def fold(root: Path) -> None:
 
 @contextlib.contextmanager
 def _holding() -> Iterator[list[float]]:
-    """Note how long the lock of a journal is held in this process."""
+    """Measure how long this process holds the lock of a journal."""
     seconds, really = list[float](), JournalFile.held
 
     @contextlib.contextmanager

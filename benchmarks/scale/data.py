@@ -32,12 +32,15 @@ MOST_SECONDS: Final = 10.0
 
 
 def settings_of(root: Path, embedder: str = "none") -> ServiceSettings:
-    """Return settings for agents below `root`; without a model unless one is named."""
+    """Return settings for agents below `root`, without a model by default."""
     return ServiceSettings(storage_root=str(root), embedder=embedder)
 
 
 def each_memory(size: int, now: datetime) -> Iterator[Memory]:
-    """Yield memories of all categories, twenty a session, with one of a hundred tags each, in a year before `now`."""
+    """Yield memories of the year before `now`, of all categories.
+
+    Twenty are of one session, and each has one of a hundred tags.
+    """
     rng, step = random.Random(size), SPAN / size
     for number in range(size):
         yield Memory(
@@ -52,7 +55,7 @@ def each_memory(size: int, now: datetime) -> Iterator[Memory]:
 
 
 def fill(root: Path, size: int) -> None:
-    """Write a line for each memory, at its time, and its vector into the cache; takes memory for 5,000."""
+    """Write a line and a vector for each memory, 5,000 at once."""
     folder, now = folder_of(AGENT, root), datetime.now(UTC)
     moment = [now]
     journal = Journal(folder.journal, {MEMORY.name}, clock=lambda: moment[0])
@@ -70,7 +73,7 @@ def fill(root: Path, size: int) -> None:
 
 
 def write_lines(root: Path, count: int, first: int) -> None:
-    """Do as another process that stores memories: a line for each, numbered from `first`."""
+    """Append memories as another process does, numbered from `first`."""
     rng = random.Random(first)
     journal = Journal(folder_of(AGENT, root).journal, {MEMORY.name})
     with journal.locked() as writer:

@@ -1,4 +1,4 @@
-"""Processes of the scale benchmark, and the memory that they and their children take."""
+"""Processes of the scale benchmark, and their memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProcessMemory:
 
 
 def memory_of(process: int) -> ProcessMemory:
-    """Return the memory of a process and its children; 0 after its end."""
+    """Return the memory of a process with its children; 0 afterwards."""
     private = mapped = 0.0
     for each in _family(process):
         with contextlib.suppress(OSError):
@@ -57,7 +57,7 @@ def _family(process: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def started(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """Run a module of ours in a process for the block, with pipes; it ends when its standard input does.
+    """Run a module in a process for the block, with pipes.
 
     Raises:
         RuntimeError: It ended with an error.
@@ -93,14 +93,17 @@ def figures_of(module: str, *arguments: object) -> list[BenchmarkFigure]:
 
 
 def wait_for_children() -> None:
-    """Wait for the processes that this one has begun: a session that stores much has it sealed."""
+    """Wait for child processes, such as those that seal."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
 def watched(what: str, size: int, module: str, *arguments: object) -> list[BenchmarkFigure]:
-    """Do as `figures_of`, and look at the private memory of the process twenty times a second; note the largest."""
+    """Return `figures_of` with the peak of private memory.
+
+    It is read twenty times a second.
+    """
     largest, over = 0.0, threading.Event()
 
     def look(process: int) -> None:

@@ -83,7 +83,7 @@ def is_kept(figure: BenchmarkFigure) -> bool:
 
 
 def exponents(figures: Sequence[BenchmarkFigure]) -> dict[str, float]:
-    """Return, by figure, the exponent of the power of the number of memories that fits the medians best.
+    """Return the exponent of growth by figure.
 
     Least squares over logarithms: 0 does not grow, 1 grows as the number of memories. Needs two sizes.
     """
@@ -98,7 +98,7 @@ def exponents(figures: Sequence[BenchmarkFigure]) -> dict[str, float]:
 
 
 def table(figures: Sequence[BenchmarkFigure]) -> str:
-    """Return a row for each figure, a column for each size: the median, and the 95th percentile where it differs."""
+    """Return a table of medians and 95th percentiles by figure and size."""
     sizes, powers = sorted({figure.size for figure in figures}), exponents(figures)
     lines = [f"{'what':<52}{'unit':>5}" + "".join(f"{size:>20,}" for size in sizes) + f"{'exponent':>10}  budget"]
     for what in dict.fromkeys(figure.what for figure in figures):

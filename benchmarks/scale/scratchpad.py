@@ -1,4 +1,4 @@
-"""Cost of the scratchpad for the first and later requests of a session.
+"""Cost of the scratchpad for the requests of a session.
 
     python -m benchmarks.scale.scratchpad ROOT ROUNDS
 
@@ -25,7 +25,7 @@ _SMALL: Final = 5_000
 
 
 def scratchpads(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
-    """Measure sessions that begin after one that read the journal, and one that has to read it."""
+    """Measure sessions that start with and without a read journal."""
     shortlist = root / AGENT / "shortlist.json"
     shortlist.unlink(missing_ok=True)
     read = _session(root, rounds)

@@ -1,4 +1,4 @@
-"""One session that searches, lists and looks at its state, in a process of its own.
+"""Process of one session that searches, lists and reads its status.
 
     python -m benchmarks.scale.search WHAT ROOT SIZE ROUNDS
 
@@ -104,7 +104,7 @@ async def asking(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
 
 
 async def catching_up(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
-    """Measure how long it takes to read what another process has written meanwhile; without a model."""
+    """Measure the time to read another process's writes, without a model."""
     storage = FileStorage(AGENT, settings=settings_of(root))
     await storage.prepare()
     replica, figures, first = storage.opened, [], size

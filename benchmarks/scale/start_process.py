@@ -1,4 +1,4 @@
-"""A session that begins: its first answer, and the memory that it takes once it has answered some questions.
+"""Process of a session: its first answer, and its memory.
 
     python -m benchmarks.scale.start_process WAY ROOT
 

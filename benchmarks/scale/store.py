@@ -42,7 +42,7 @@ _BULK: Final = 2_000
 
 
 class SyncCounter:
-    """Counts the syncs of one file in this process, from its making on.
+    """Counts the syncs of one file in this process.
 
     Args:
         path: The file.
@@ -101,7 +101,7 @@ class MemoryStorer:
 
 
 async def together(callers: list[Awaitable[object]]) -> tuple[float, float]:
-    """Wait for all callers; return how long that took, and the processor time."""
+    """Wait for all callers; return elapsed and CPU time."""
     clock, processor = time.perf_counter(), time.process_time()
     await asyncio.gather(*callers)
     return time.perf_counter() - clock, time.process_time() - processor
@@ -124,7 +124,7 @@ async def one_by_one(root: Path, size: int, rounds: int) -> list[BenchmarkFigure
 
 
 async def in_groups(journal: Path, storer: MemoryStorer, size: int, rounds: int) -> list[BenchmarkFigure]:
-    """Measure eight callers, each with its own pace and then all at the same moment."""
+    """Measure eight callers, each at its own pace and all together."""
     syncs, each = SyncCounter(journal), storer.texts()
     waiting = [await _waiting(storer, syncs) for _ in range(rounds)]
     syncs.count = 0
@@ -149,7 +149,7 @@ async def in_groups(journal: Path, storer: MemoryStorer, size: int, rounds: int)
 
 
 async def _waiting(storer: MemoryStorer, syncs: SyncCounter) -> int:
-    """Return the number of syncs for eight stores that were asked for during another sync."""
+    """Return the syncs for eight stores requested during a sync."""
     texts, begun = storer.texts(), syncs.count
     syncs.may_go_on.clear()
     first = asyncio.ensure_future(storer.one(next(texts)))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[BenchmarkFigure]:
-    """Measure the sealing of all memories; nothing where there are too few to be sealed."""
+    """Measure the sealing of all memories, unless there are too few."""
     return watched("sealing all", size, "scale.whole_run", "seal", root, size, least) if size >= least else []
 
 

@@ -86,7 +86,7 @@ def _ours(text: str) -> str:
 
 
 def _read(path: Path) -> tuple[dict[str, list[LabelledText]], list[tuple[str, str]]]:
-    """Return the secrets of a file as one set, and class and text of its clean lines."""
+    """Return the secrets and the clean lines of a file."""
     several = read_jsonl(path)
     lot = [
         LabelledText(one.get("group", "all"), one.get("label", ""), PlantedSecret(one["text"], tuple(one["secrets"])))
@@ -109,12 +109,15 @@ def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[LabelledText]], li
 
 
 def measured(redact: Redact, lots: dict[str, list[LabelledText]], clean: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return leaked secrets by set and group, and touched clean statements by class."""
+    """Return leaked secrets by group, and touched statements by class."""
     return {"leaks": {name: _leaks(redact, lot) for name, lot in lots.items()}, "clean": _touched(redact, clean)}
 
 
 def leaks(redact: Redact, secret: PlantedSecret) -> bool:
-    """Return True if half of a secret, or six characters of a short one, is left in one piece."""
+    """Return True if half of a secret is left in one piece.
+
+    Of a short one six characters are enough.
+    """
     text = redact(secret.text)
     return any(_is_left(part, text) for part in secret.secrets)
 
@@ -150,7 +153,7 @@ def _touched(redact: Redact, clean: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def tables(report: dict[str, Any]) -> str:
-    """Return Markdown tables: by method, by group of the last set, by class, CPU time."""
+    """Return Markdown tables by method, group and class, and CPU time."""
     cpu, methods = report["cpu"], {name: each for name, each in report.items() if name != "cpu"}
     lots = list(methods[OURS]["leaks"])
     rows = [["", *(f"{lot}: mean, of all" for lot in lots), "clean touched"]]
@@ -177,7 +180,7 @@ def _table(rows: list[list[str]]) -> str:
 
 
 def _cost(redact: Redact) -> dict[str, float]:
-    """Return the best CPU milliseconds for prose by length and for repeated parts."""
+    """Return the least CPU milliseconds for prose and repeated parts."""
     texts = {
         f"prose, {size:,} characters": (_PROSE * (size // len(_PROSE) + 1))[:size] for size in (120, 1_000, 10_000)
     }

@@ -1,4 +1,4 @@
-"""Times read from texts: how many days are right, how many are none, and how long it takes.
+"""Measure times read from texts: right, wrong, missing, CPU time.
 
     python -m benchmarks.times --specs FILE [--language en] [--part tune|judge] [--rival PYTHON] [--json]
     python -m benchmarks.times --false
@@ -65,7 +65,7 @@ Span = tuple[date | None, date | None]
 
 
 class WantedTime(NamedTuple):
-    """A result of the specification: its place, the days that it may be, True if it has times of day."""
+    """Expected result: its place, possible days, and time of day."""
 
     start: int
     end: int
@@ -74,7 +74,7 @@ class WantedTime(NamedTuple):
 
 
 class TimeCase(NamedTuple):
-    """A text of the specification, when it was said, what is counted in it, and where anything of time stands."""
+    """Text of the specification with its moment and expected times."""
 
     text: str
     said: datetime
@@ -159,7 +159,7 @@ def _range(value: dict[str, str], kind: str) -> Span:
 
 
 def measure(cases: list[TimeCase], language: str, *, shows: bool = False) -> dict[str, Any]:
-    """Return the share of right results with its interval, wrong and extra mentions, and precision."""
+    """Return right results with interval, wrong and extra ones, and precision."""
     hits: list[list[bool]] = []
     wrong = extra = 0
     for case in cases:
@@ -213,7 +213,7 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def _share(hits: list[list[bool]]) -> dict[str, Any]:
-    """Return the share of true values, and the interval of 95 % by drawing cases again."""
+    """Return the share of true values with its bootstrap interval."""
     counted = [rights for rights in hits if rights]
     rights = [right for case in counted for right in case]
 
@@ -227,7 +227,7 @@ def _share(hits: list[list[bool]]) -> dict[str, Any]:
 
 
 def rival(cases: list[TimeCase], language: str, python: Path) -> dict[str, Any]:
-    """Return the share of results that dateparser has right in another environment, and milliseconds for a text."""
+    """Return dateparser's share of right results, and its milliseconds."""
     lines = [json.dumps((case.text, case.said.replace(tzinfo=None).isoformat(), language)) for case in cases]
     begun = time.perf_counter()
     done = subprocess.run([python, "-c", _RIVAL], input="\n".join(lines), capture_output=True, text=True, check=True)
@@ -245,14 +245,14 @@ def _is_found(wanted: WantedTime, rows: list[tuple[int, int, str]]) -> bool:
 
 
 def false_dates() -> dict[str, Any]:
-    """Return the share of dateless texts in which a time is found, and the kinds of those."""
+    """Return the share of dateless texts with a time, by kind."""
     said = datetime(2024, 5, 15, 12, tzinfo=UTC)
     wrong = [kind for kind, text in dateless(1_000, seed=1) if times_in(text, said)]
     return {"share": len(wrong) / 1_000, "kinds": {kind: wrong.count(kind) for kind in sorted(set(wrong))}}
 
 
 def timed() -> dict[str, dict[str, float]]:
-    """Return milliseconds of CPU for texts of 2,000 characters: with no date, of dates and none, and of dates alone.
+    """Return CPU milliseconds for 2,000 characters, by share of dates.
 
     All texts are read several times, one after the other. `p99` is over all readings; `p99 of best` is over the
     texts, each by its fastest reading: what other programs do to caches and clocks falls on `p99` alone.
