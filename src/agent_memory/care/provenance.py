@@ -222,8 +222,7 @@ class SourceLookup:
         record, state = await self._found(kind, record_id)
         if record is None:
             return ProvenanceStep(rel, record_id, kind.name, depth=depth), None
-        text = record.name if isinstance(record, Topic) else kind.text_of(record)
-        return ProvenanceStep(rel, record_id, kind.name, text, record.trust, state, depth, record.source.detail), record
+        return _describe_step(rel, record, kind, state, depth), record
 
     async def _naming(self, record: Record) -> list[tuple[str, str]]:
         """Return the sources that name an entity."""
@@ -234,18 +233,15 @@ class SourceLookup:
 
     async def _rests_on(self, record: Record, more: list[tuple[str, str]]) -> list[ProvenanceStep]:
         """Return direct and indirect sources of a record, nearest first."""
-        steps: list[ProvenanceStep] = []
-        seen, waiting = {record.id}, [(1, rel, source_id) for rel, source_id in (*_list_sources(record), *more)]
+        steps = dict[str, ProvenanceStep]()
+        waiting = [(1, rel, source_id) for rel, source_id in (*_list_sources(record), *more)]
         while waiting and len(steps) < MOST_LINKS:
             depth, rel, source_id = waiting.pop(0)
-            if source_id in seen:
-                continue
-            seen.add(source_id)
-            step, source = await self._step(rel, source_id, depth)
-            steps.append(step)
-            if source is not None and depth < MOST_STEPS:
-                waiting += [(depth + 1, rel, next_id) for rel, next_id in _list_sources(source)]
-        return steps
+            if source_id not in {record.id, *steps}:
+                steps[source_id], source = await self._step(rel, source_id, depth)
+                if source is not None and depth < MOST_STEPS:
+                    waiting += [(depth + 1, rel, next_id) for rel, next_id in _list_sources(source)]
+        return list(steps.values())
 
     async def _replaces(self, kind: Kind[Any], record: Record) -> list[ProvenanceStep]:
         steps: list[ProvenanceStep] = []
@@ -266,10 +262,7 @@ class SourceLookup:
             for user in await storage.linked_to(record_id):
                 rels = [link.rel for link in user.links if link.id == record_id and is_told(link.rel)]
                 if rels and kind is not MENTIONS and len(steps) < MOST_LINKS:
-                    text = user.name if isinstance(user, Topic) else kind.text_of(user)
-                    steps[user.id] = ProvenanceStep(
-                        rels[0], user.id, kind.name, text, user.trust, "here", 1, user.source.detail
-                    )
+                    steps[user.id] = _describe_step(rels[0], user, kind, "here")
         if self._knowledge is not None and record_id.startswith(MEMORY.prefix):
             for topic in (await self._knowledge.topics.browse(Listing())).records:
                 if record_id in topic.item_ids:
@@ -294,16 +287,18 @@ class SourceLookup:
 
     def _read_audit(self, record_id: str) -> list[tuple[str, datetime, str]]:
         """Return action, moment and session of a memory's audit entries."""
-        folder = self._service.folder
-        events: list[tuple[str, datetime, str]] = []
-        if folder is None:
-            return events
+        folder, events = self._service.folder, list[tuple[str, datetime, str]]()
         with suppress(OSError, StorageError):
-            for entry in read_audit(folder.audit):
+            for entry in read_audit(folder.audit) if folder is not None else ():
                 what, moment = _EVENTS.get(str(entry.get("event"))), get_moment(entry)
                 if what and moment is not None and entry.get("memory_id") == record_id:
                     events.append((what, moment, str(entry.get("session_id") or "")))
         return events
+
+
+def _describe_step(rel: str, record: Record, kind: Kind[Any], state: State, depth: int = 1) -> ProvenanceStep:
+    text = record.name if isinstance(record, Topic) else kind.text_of(record)
+    return ProvenanceStep(rel, record.id, kind.name, text, record.trust, state, depth, record.source.detail)
 
 
 def _nearest(audited: list[tuple[str, datetime, str]], what: str, changed_at: datetime) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from agent_memory.care.checks import (
     AgentReport,
+    Finding,
     HomeReport,
     RepairAction,
     Severity,
@@ -57,33 +58,27 @@ async def doctor(
 
     Exits with 1 if a finding needs attention.
     """
-    agent = place.get_options(OptionalAgentOption).agent
+    screen, home, agent = place.screen, place.root, place.get_options(OptionalAgentOption).agent
     if salvage is not None:
-        _salvage(place.screen, place.root, agent, salvage)
-    elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):
-        raise typer.Exit(FAILED)
-
-
-def _consult(place: CommandContext, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
-    """Examine, repair and report; return True if nothing is left."""
-    screen, home = place.screen, place.root
-    names = None if agent is None else [_known(agent, home)]
-    report = _examine(screen, home, names)
-    actions: list[RepairAction] = []
+        _salvage(screen, home, agent, salvage)
+        return
+    names = None if agent is None else [_find_name(agent, home)]
+    report, actions = _examine(screen, home, names), list[RepairAction]()
     if repair and not dry_run:
         actions = repair_all(home, [agent.agent_id for agent in report.agents], now=utc_now())
         report = _examine(screen, home, names)
-    planned = _list_planned_repairs(report) if dry_run else None
-    screen.document(_document(report, actions, planned))
+    planned = [(agent_id, finding) for agent_id, finding in report.every if finding.repair] if dry_run else None
+    screen.document(_build_document(report, actions, planned))
     if not screen.json:
         if planned is not None:
-            plan = [(finding["agent_id"], f"{finding['code']}: {finding['repair']}.") for finding in planned]
-            _show_marked(screen, [(("would do", "cyan"), *line) for line in plan])
+            mark = ("would do", "cyan")
+            _show_marked(screen, [(mark, name, f"{finding.code}: {finding.repair}.") for name, finding in planned])
         elif repair:
             marks = {True: ("repaired", "green"), False: ("left", "bold yellow")}
             _show_marked(screen, [(marks[action.done], action.agent_id, action.sentence) for action in actions])
         _show(screen, report, verbose=verbose)
-    return report.healthy and all(action.done for action in actions)
+    if not report.healthy or not all(action.done for action in actions):
+        raise typer.Exit(FAILED)
 
 
 def _examine(screen: OutputScreen, home: Path, names: list[str] | None) -> HomeReport:
@@ -101,7 +96,7 @@ def _examine(screen: OutputScreen, home: Path, names: list[str] | None) -> HomeR
         return examine(home, names, now=utc_now(), progress=show)
 
 
-def _known(agent: str, home: Path) -> str:
+def _find_name(agent: str, home: Path) -> str:
     """Return an agent's name as on disk, also for a broken link.
 
     Raises:
@@ -160,16 +155,15 @@ def _figures(agent: AgentReport) -> tuple[str, str]:
 
 
 def _conclude(screen: OutputScreen, report: HomeReport) -> None:
-    open_ones = [finding for _, finding in report.every if finding.severity >= Severity.WARNING]
-    if not open_ones:
+    findings = [finding for _, finding in report.every if finding.severity >= Severity.WARNING]
+    count, repairable = len(findings), sum(finding.is_repairable for finding in findings)
+    if not count:
         screen.show("Nothing needs your attention.", style="green")
         return
-    repairable = [finding for finding in open_ones if finding.is_repairable]
-    many = len(open_ones) > 1
-    words = f"{len(open_ones)} findings need your attention" if many else "One finding needs your attention"
+    words = f"{count} findings need your attention" if count > 1 else "One finding needs your attention"
     if repairable:
-        what = "all" if len(repairable) == len(open_ones) else str(len(repairable))
-        words += f"; `agent-memory doctor --repair` repairs {what if many else 'it'}"
+        what = "it" if count == 1 else "all" if repairable == count else str(repairable)
+        words += f"; `agent-memory doctor --repair` repairs {what}"
     screen.show(screen.complete(f"{words}."), style="bold")
 
 
@@ -187,7 +181,9 @@ def _show_marked(screen: OutputScreen, rows: list[tuple[tuple[str, str], str | N
 # -- for programs ---------------------------------------------------------------------------------------------------
 
 
-def _document(report: HomeReport, actions: list[RepairAction], planned: list[dict[str, Any]] | None) -> dict[str, Any]:
+def _build_document(
+    report: HomeReport, actions: list[RepairAction], planned: list[tuple[str | None, Finding]] | None
+) -> dict[str, Any]:
     document: dict[str, Any] = {
         "root": str(report.root),
         "healthy": report.healthy,
@@ -205,15 +201,11 @@ def _document(report: HomeReport, actions: list[RepairAction], planned: list[dic
         ],
         "repairs": [action.as_dict() for action in actions],
     }
-    return document if planned is None else {**document, "would_repair": planned}
-
-
-def _list_planned_repairs(report: HomeReport) -> list[dict[str, Any]]:
-    return [
-        {"agent_id": agent_id, "code": finding.code, "repair": finding.repair}
-        for agent_id, finding in report.every
-        if finding.repair
-    ]
+    if planned is not None:
+        document["would_repair"] = [
+            {"agent_id": agent_id, "code": finding.code, "repair": finding.repair} for agent_id, finding in planned
+        ]
+    return document
 
 
 def _salvage(screen: OutputScreen, home: Path, agent: str | None, file: str) -> None:

@@ -1,6 +1,7 @@
 """`agent-memory agents health`: one verdict for people and monitors."""
 
-from typing import Annotated, Any, Final
+from dataclasses import replace
+from typing import Annotated, Final
 
 import typer
 
@@ -96,11 +97,11 @@ def _check_files(watch: MonitorContext, health: AgentHealth) -> AgentHealth:
     bad = [finding for finding in report.findings if finding.severity >= Severity.WARNING]
     sentence, advice = "Every file was read, and is as it should be.", ""
     if bad:
-        gravest = max(bad, key=lambda check: check.severity)
+        gravest = max(bad, key=lambda finding: finding.severity)
         sentence = f"{counted(len(bad), 'finding needs', 'findings need')} attention: {gravest.sentence}"
         advice = "`agent-memory doctor` says what to do."
     check = Check("doctor", report.severity.level, sentence, advice, len(bad), "findings")
-    return AgentHealth(health.agent_id, health.folder, by_gravity([*health.checks, check]))
+    return replace(health, checks=by_gravity([*health.checks, check]))
 
 
 def _show(screen: OutputScreen, reports: list[AgentHealth], *, brief: bool) -> None:
@@ -112,15 +113,13 @@ def _show(screen: OutputScreen, reports: list[AgentHealth], *, brief: bool) -> N
         words = "all is well" if not bad else f"{name}: {bad} of {counted(len(report.checks), 'check')}"
         screen.show(StyledText.assemble((plain(report.agent_id), "bold"), "  ", (words, _STYLES[name])))
         for check in rows:
-            _row(screen, check)
+            _show_check(screen, check)
 
 
-def _row(screen: OutputScreen, check: Check) -> None:
+def _show_check(screen: OutputScreen, check: Check) -> None:
     name = check.level.name.lower()
-    marked: Any = (f"{name:<{_MARK_WIDTH}}", _STYLES[name])
-    show_beside(
-        screen, StyledText.assemble("  ", marked, (f"{check.code:<{_CODE_WIDTH}}", "dim")), one_line(check.sentence)
-    )
+    mark, code = (f"{name:<{_MARK_WIDTH}}", _STYLES[name]), (f"{check.code:<{_CODE_WIDTH}}", "dim")
+    show_beside(screen, StyledText.assemble("  ", mark, code), one_line(check.sentence))
     if check.advice:
         indent = " " * (2 + _MARK_WIDTH + _CODE_WIDTH)
         show_beside(screen, StyledText(f"{indent}→ "), screen.complete(one_line(check.advice)), "italic")

@@ -283,16 +283,9 @@ class Finding(Concern):
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON for programs."""
-        return {
-            "code": self.code,
-            "severity": self.severity.name.lower(),
-            "area": self.area,
-            "sentence": self.sentence,
-            "advice": self.advice,
-            "bytes": self.size,
-            "repair": self.repair,
-            "details": list(self.details),
-        }
+        row = {"code": self.code, "severity": self.severity.name.lower(), "area": self.area}
+        texts = {"sentence": self.sentence, "advice": self.advice, "bytes": self.size, "repair": self.repair}
+        return {**row, **texts, "details": list(self.details)}
 
 
 @dataclass(frozen=True, slots=True)

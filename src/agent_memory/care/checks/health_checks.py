@@ -216,9 +216,8 @@ def check_backlog(waiting: Sequence[Backlog], settings: HealthSettings, now: dat
     level = compare_limits(hours, *limits)
     if given_up and not level:
         codes = ", ".join(sorted({code for backlog in waiting for code in backlog.codes}))
-        failed = "failed in background work and"
-        records = counted(given_up, f"record {failed} is", f"records {failed} are")
-        sentence = f"{records} not tried again ({codes})."
+        are = "is" if given_up == 1 else "are"
+        sentence = f"{counted(given_up, 'record')} failed in background work and {are} not tried again ({codes})."
         advice = "`agent-memory doctor` names them; they are kept as they came in."
         return Check("backlog", WARNING, sentence, advice, round(hours, 3), "hours", *limits)
     since = f", the first since {oldest:%Y-%m-%d %H:%M} UTC" if oldest is not None else ""
@@ -313,20 +312,15 @@ def check_activity(
         return Check("activity", OK, sentence, value=value, unit="events", warning=limit)
     worst = max(unusual, key=lambda burst: (burst.what == _FORGOTTEN, burst.count / burst.limit))
     is_most = worst.what == _FORGOTTEN and memories is not None and worst.count > memories
-    level = CRITICAL if is_most else WARNING
-    return Check(
-        "activity", level, _describe_burst(worst), _ADVICE[worst.what], worst.count, "events", warning=worst.limit
-    )
+    sentence, level = _describe_burst(worst), CRITICAL if is_most else WARNING
+    return Check("activity", level, sentence, _ADVICE[worst.what], worst.count, "events", warning=worst.limit)
 
 
 def _describe_burst(burst: ActivityBurst) -> str:
     who = f" Most by session {burst.session}, which was never seen before." if burst.is_new else ""
     usual = f"on a usual day it is {burst.usual:,.0f}" if burst.usual else "there is no usual day to compare with"
-    verb = "was" if burst.count == 1 else "were"
-    return (
-        f"{counted(burst.count, 'memory', 'memories')} {verb} {burst.what} within an hour, from "
-        f"{burst.begin:%Y-%m-%d %H:%M} UTC on; {usual}.{who}"
-    )
+    events = f"{counted(burst.count, 'memory was', 'memories were')} {burst.what} within an hour"
+    return f"{events}, from {burst.begin:%Y-%m-%d %H:%M} UTC on; {usual}.{who}"
 
 
 def _parse_events(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[datetime, str, str]]:
