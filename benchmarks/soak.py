@@ -74,6 +74,7 @@ class SoakRun:
     """One memory, opened again after each round."""
 
     def __init__(self, root: Path, records: int, seed: int) -> None:
+        self._began = time.process_time()
         self._root, self._records, self._choose = root, records, random.Random(seed)
         self.state = SoakState()
 
@@ -131,7 +132,7 @@ class SoakRun:
 
     def _take_sample(self, number: int) -> None:
         descriptors, rss = len(list(Path("/proc/self/fd").iterdir())), round(read_memory("self", "VmRSS"), 1)
-        cpu = round(time.process_time(), 1)
+        cpu = round(time.process_time() - self._began, 1)
         self.state.samples.append(SoakSample(number, len(self.state.contents), rss, descriptors, cpu))
 
     async def _compare(self, service: MemoryService) -> None:
