@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.care.archive import Archive, archive_exists
 from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, get_entry_type, importance_of
+from agent_memory.compat.deletion import forget_memory
 from agent_memory.compat.leonidas_entries import (
     EXTERNAL_ID,
     build_extra_fields,
@@ -294,8 +295,8 @@ class EntryRecords:
             StorageError: Records that were forgotten before stay forgotten.
         """
         caller = self._caller()
-        if record.id.startswith(MEMORY.prefix):
-            await self.service.forget(record.id, caller)
+        if isinstance(record, Memory):
+            await forget_memory(self.service, record, caller)
             return
         items = await drawn_from_alone(self.service, [record.id], caller)
         await self.service.writer.deletion.forget_many([item.id for item in items if not item.pinned], caller)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.care.archive import Archive
 from agent_memory.errors import (
     CategoryExistsError,
     CategoryNotFoundError,
@@ -443,3 +444,14 @@ async def test_a_page_that_was_not_made_yet_shows_its_items_or_says_what_waits(
     page = await manager.get_category_content("boats")
     assert "The boat is moored at pier four. [^1]" in page
     assert "No items yet" not in page
+
+
+async def test_delete_item_remembered_again_forgets_its_archived_text(manager: MemoryManager) -> None:
+    first = await manager.remember("The boat has the harbour tariff.")
+    archive = Archive(manager.item_layer.service)
+    assert len(await archive.add([first.item_id])) == 1
+    again = await manager.remember("The boat has the harbour tariff.")
+    assert await manager.item_layer.delete(again.item_id)
+    assert not await manager.item_layer.delete(again.item_id)
+    assert await archive.everything() == []
+    await archive.close()

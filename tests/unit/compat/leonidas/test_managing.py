@@ -74,6 +74,18 @@ async def test_an_archived_entry_can_be_deleted(filled: MemoryStore) -> None:
     assert not await filled.delete_entry(old.entry_id)
 
 
+@pytest.mark.parametrize("entry_id", ["", "kiln-1"])
+async def test_delete_entry_stored_again_forgets_its_archived_text(store: MemoryStore, entry_id: str) -> None:
+    first = await store.store_entry(MemoryEntry(entry_id, content={"text": "The kiln is grey."}))
+    await store.store_entry(MemoryEntry(content={"text": "The shed is grey."}))
+    assert await store.archive_entries({"entry_ids": [first]}, apply=True) == 1
+    again = await store.store_entry(MemoryEntry(entry_id, content={"text": "The kiln is grey."}))
+    assert await store.delete_entry(again)
+    assert [await store.get_entry_by_id(deleted) for deleted in (first, again)] == [None, None]
+    assert await store.kept.archive.everything() == []
+    assert [kept.text for kept in await store.list_entries()] == ["The shed is grey."]
+
+
 async def test_nothing_is_deleted_but_when_it_is_said(filled: MemoryStore, clock: FrozenClock) -> None:
     await filled.cleanup_old_entries(apply=True)
     clock.advance(days=200)
