@@ -90,7 +90,7 @@ def load_handler(place: str) -> Any:
         raise StorageError(
             f"The package {error.name} is absent, so its files were left as they are.",
             code="package_absent",
-            recovery="Install this package again, whole.",
+            recovery="Reinstall this package completely.",
         ) from error
 
 

@@ -51,7 +51,7 @@ def kept_in(folder: Path, key: DataKey) -> dict[str, bytes]:
             return {name: packed.read(name) for name in packed.namelist()}
     except (ValueError, zipfile.BadZipFile):
         raise StorageError(
-            f"{KEPT} cannot be decrypted: something has changed it, or it is of another memory. Nothing was changed.",
+            f"{KEPT} cannot be decrypted: it was changed, or it is of another memory. Nothing was changed.",
             code="kept_damaged",
             recovery=f"Move {KEPT} away, and try again: it holds copies alone, no memory.",
             path=path,

@@ -183,7 +183,7 @@ class VectorCache:
         assert self._path is not None
         if self._connection is None:
             if self._path.exists() and not self._path.is_file():
-                raise OSError(f"{self._path.name} is no file")  # opening a pipe would wait for its other end
+                raise OSError(f"{self._path.name} is not a file")  # opening a pipe would wait for its other end
             if self._path.is_symlink():
                 raise OSError(f"{self._path.name} is a symbolic link, which is not followed")
             if not self._path.exists():  # or the umask would decide who may read it and what SQLite makes next to it
@@ -253,7 +253,7 @@ def check_version(database: sqlite3.Connection) -> int:
     """
     version = int(database.execute("PRAGMA user_version").fetchone()[0])
     if version not in {0, SCHEMA_VERSION}:
-        raise NewerSchemaError(f"it is of a newer version of agent-memory (schema {version})")
+        raise NewerSchemaError(f"it was written by a newer version of agent-memory (schema {version})")
     return version
 
 

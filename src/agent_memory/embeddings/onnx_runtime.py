@@ -118,7 +118,7 @@ class _ForeignCodeGate:
         """
         with self._change:
             if self._is_ending:
-                raise EmbeddingError("The program ends; nothing is embedded any more.", code="ending")
+                raise EmbeddingError("The program is ending; nothing is embedded any longer.", code="ending")
             self._threads += 1
         try:
             yield

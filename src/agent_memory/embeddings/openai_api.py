@@ -78,7 +78,7 @@ class OpenAIEmbedder(Embedder):
         if dimensions is None and model not in OPENAI_DIMENSIONS:
             raise ConfigurationError(f"embedding_dimensions is needed for the model {model!r}: its size is not known")
         if not 1 <= batch_size <= _MAX_BATCH:
-            raise ConfigurationError(f"batch_size must lie between 1 and {_MAX_BATCH}, got {batch_size}")
+            raise ConfigurationError(f"batch_size must be between 1 and {_MAX_BATCH}, got {batch_size}")
         self._model = model
         self._dimension = dimensions or OPENAI_DIMENSIONS[model]
         self._shorten = dimensions is not None and dimensions != OPENAI_DIMENSIONS.get(model, dimensions)
@@ -175,10 +175,12 @@ class OpenAIEmbedder(Embedder):
             raise EmbeddingError(
                 f"model {self._model} could not be reached ({type(error).__name__}); search continues by keyword",
                 code="embedder_unreachable",
-                recovery="Check the network and base_url; embedding is tried again by itself.",
+                recovery="Check the network and base_url; embedding is retried automatically.",
             ) from None
         except (AttributeError, TypeError, ValueError) as error:
-            raise EmbeddingError(f"model {self._model} answered something unreadable", code="vector_shape") from error
+            raise EmbeddingError(
+                f"model {self._model} returned an answer that cannot be read", code="vector_shape"
+            ) from error
         if indexes != list(range(len(texts))):
             raise EmbeddingError(
                 f"model {self._model} returned {len(indexes)} vectors for {len(texts)} texts", code="vector_count"

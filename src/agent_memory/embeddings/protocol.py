@@ -155,7 +155,7 @@ def checked_matrix(rows: Sequence[Any] | NDArray[Any], *, count: int, dimension:
         raise EmbeddingError(f"{source} returned a vector with NaN or infinity", code="vector_not_finite")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not (lengths > 0).all() or not np.isfinite(lengths).all():
-        raise EmbeddingError(f"{source} returned a vector that cannot be normalised", code="vector_not_finite")
+        raise EmbeddingError(f"{source} returned a vector that cannot be normalized", code="vector_not_finite")
     unit: Matrix = (matrix / lengths).astype(np.float32)
     return unit
 

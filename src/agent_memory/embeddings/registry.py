@@ -170,6 +170,4 @@ def _choose_embedder(model: str) -> Embedder:
     if model in OPENAI_DIMENSIONS:
         return OpenAIEmbedder(model)
     names = ", ".join([LOCAL_MODEL, *OPENAI_DIMENSIONS])
-    raise EmbeddingError(
-        f"there is no embedding model {model!r}", code="model_unknown", recovery=f"Use one of: {names}."
-    )
+    raise EmbeddingError(f"no embedding model {model!r}", code="model_unknown", recovery=f"Use one of: {names}.")

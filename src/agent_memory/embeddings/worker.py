@@ -379,7 +379,8 @@ def _as_embedding_error(error: Exception) -> EmbeddingError:
     if isinstance(error, EmbeddingError):
         return error
     return EmbeddingError(
-        f"The embedder failed with {type(error).__name__}: {' '.join(str(error).split())[:200]}. Words still find.",
+        f"The embedder failed with {type(error).__name__}: {' '.join(str(error).split())[:200]}. "
+        "Search by words still works.",
         code="embedder_failed",
     )
 

@@ -158,7 +158,7 @@ class AgentBlobs:
             raise StorageError(
                 f"The text {name[:12]}… in {self.folder.name} is not what was stored; its beginning is in the journal.",
                 code="blob_damaged",
-                recovery="Put the file of this name from a backup in its place, or take the text in again.",
+                recovery="Put the file of this name from a backup in its place, or ingest the text again.",
                 path=self.folder / name,
             )
         return content.decode()
@@ -320,6 +320,6 @@ def _build_missing_error(name: str, folder: Path) -> StorageError:
     return StorageError(
         f"The text {name[:12]}… is not in {folder.name}; its beginning is in the journal.",
         code="blob_missing",
-        recovery="Bring the file back from a backup, or take the text in again.",
+        recovery="Restore the file from a backup, or ingest the text again.",
         path=folder / name,
     )

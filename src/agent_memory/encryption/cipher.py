@@ -35,8 +35,7 @@ def build_cipher(secret: bytes) -> Any:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError:
         raise ConfigurationError(
-            "This memory is encrypted, or is to be, and the package cryptography is not installed. "
-            "Nothing was read or changed.",
+            "This memory needs encryption, and the package cryptography is not installed. Nothing was read or changed.",
             code="cryptography_missing",
             recovery=advice("encryption"),
         ) from None
@@ -102,7 +101,7 @@ class DataKey:
         try:
             content = base64.b64decode(text, validate=True)
         except binascii.Error:
-            raise ValueError("it is no base64") from None
+            raise ValueError("it is not base64") from None
         return self.decrypt(where, content)
 
     def encrypt(self, where: Sequence[object], content: bytes) -> bytes:

@@ -130,7 +130,7 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
             f"A file of {folder.name} is encrypted with another key than the one in {ENCRYPTION}. "
             "Nothing was read or changed.",
             code="wrong_key",
-            recovery=f"Bring back the {ENCRYPTION} that belongs to it, from the same backup as the file.",
+            recovery=f"Restore the {ENCRYPTION} of the same backup as the file.",
         )
     return key
 
@@ -138,10 +138,10 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
 def build_key_gone_error(folder: Path) -> StorageError:
     """Build the error for encrypted files without `encryption.json`."""
     return StorageError(
-        f"A file of {folder.name} is encrypted, and {ENCRYPTION}, which holds the key of the files, is gone. "
+        f"A file of {folder.name} is encrypted, and {ENCRYPTION}, which has the key of the files, is missing. "
         "Nothing was read or changed.",
         code="encrypted",
-        recovery=f"Bring {ENCRYPTION} back from a backup of this memory: each is a zip file that has it.",
+        recovery=f"Restore {ENCRYPTION} from a backup of this memory: each backup is a zip file that has it.",
         path=folder / ENCRYPTION,
     )
 
@@ -379,7 +379,7 @@ def _build_unusable_error(path: Path, why: str) -> StorageError:
         f"{path.name} of {path.parent.name} cannot be used: {why}. Without it nothing of this memory can be read; "
         "nothing was changed.",
         code="key_file",
-        recovery=f"Bring {path.name} back from a backup of this memory.",
+        recovery=f"Restore {path.name} from a backup of this memory.",
         path=path,
     )
 

@@ -113,7 +113,7 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
 def build_no_key_error(why: str) -> StorageError:
     """Build the error for an encrypted memory without a key."""
     return StorageError(
-        f"This memory is encrypted, or is to be, and there is no key: {why}. Nothing was read or changed.",
+        f"This memory needs a key for encryption, and there is none: {why}. Nothing was read or changed.",
         code="encrypted",
         recovery="Give the key that it is encrypted with: in the environment variable AGENT_MEMORY_KEY, or from where "
         "`encryption` in the configuration says (docs/how-to/encrypt.md), and start again.",
@@ -181,7 +181,7 @@ def _run(words: list[str]) -> tuple[int, bytes]:
         try:
             pipe = process.stdout
             if pipe is None:  # it was asked for
-                raise OSError("no pipe")
+                raise OSError("not a pipe")
             selector.register(pipe, selectors.EVENT_READ)
             while len(printed) <= _LONGEST:
                 if not selector.select(max(0.0, until - time.monotonic())):

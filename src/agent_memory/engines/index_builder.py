@@ -190,18 +190,18 @@ def _check(shard: Shard, written: int) -> None:
     """
     count = shard.count()
     if count != written:
-        raise MigrationError(f"The new index has {count} points instead of {written}; it was thrown away.")
+        raise MigrationError(f"The new index has {count} points instead of {written}; it was discarded.")
     hits = wanted = 0
     sample = random.Random(0).sample(range(written), min(_SPOT_CHECKS, written))  # noqa: S311 - no secret
     for vector in shard.vectors(sample).values():
         near = shard.nearest(vector, 10)
         if not near or near[0][1] < _LEAST_COSINE:
-            raise MigrationError("A search in the new index did not find what is in it; it was thrown away.")
+            raise MigrationError("A search in the new index did not find a memory that is in it; it was discarded.")
         exact = shard.nearest(vector, 10, exact=True)
         hits += sum(score >= exact[-1][1] for _, score in near)  # twins are as good as each other
         wanted += len(exact)
     if hits < _LEAST_RECALL * wanted:
-        raise MigrationError(f"The new index finds {hits} of {wanted} nearest memories only; it was thrown away.")
+        raise MigrationError(f"The new index finds {hits} of {wanted} nearest memories only; it was discarded.")
 
 
 def _end_with_parent() -> None:
@@ -350,11 +350,11 @@ def _result(last: dict[str, Any], code: int | None, *, has_room: bool) -> Built:
         if not has_room:  # memory that maps a file which cannot grow ends a process by SIGBUS, without a word
             raise MigrationError(
                 f"The disk is full: the process that builds the index {how} before it was done.",
-                recovery="Free some room, then try again; until then nothing changes.",
+                recovery="Free some space, then try again; until then nothing changes.",
             )
         raise MigrationError(
             f"The process that builds the index {how} before it was done.",
-            recovery="See whether the disk is full or memory short, then try again; until then nothing changes.",
+            recovery="Check whether the disk or the RAM is full, then try again; until then nothing changes.",
         )
     if last["code"] == BusyError.default_code:
         raise BusyError("Another process is building this index.", recovery="Wait until it is done.")

@@ -349,7 +349,7 @@ class ServerRequests:
         return StorageError(
             f"The memory server {_complaint(error)}.",
             code="bad_answer",
-            recovery="Check that qdrant_url leads to Qdrant itself, and the server's log for what it disliked.",
+            recovery="Check that qdrant_url leads to Qdrant itself, and read the server's log.",
         )
 
 

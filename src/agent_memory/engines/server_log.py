@@ -94,7 +94,7 @@ class ServerLog:
         if head.get("applied") != head.get("seq"):
             head = self._wire.head(whole=True) or {}
         if head.get("min_reader", FORMAT) > FORMAT:
-            raise ReadOnlyError("The memories on the server are of a newer version of this package.")
+            raise ReadOnlyError("The memories on the server were written by a newer version of this package.")
         reset = self._is_another_past(head)
         known_rows = {} if reset else self.rows
         # In this order: what the head holds was read first, so the rest was carried out before and is on its points.
@@ -411,8 +411,8 @@ class ServerChangeLog:
     def naming(self, record_ids: Collection[str] | None) -> list[Entry]:  # noqa: ARG002
         """See `ChangeLog`."""
         raise UnsupportedError(
-            "This storage keeps no earlier versions, and nothing of what was forgotten.",
-            recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
+            "This storage keeps neither earlier versions nor forgotten memories.",
+            recovery="Files keep both; on a server, changes and deletions are final.",
         )
 
     def report(self) -> tuple[list[str], list[str]]:
@@ -433,7 +433,7 @@ class ServerChangeLog:
             except LostRaceError:
                 time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311 - keeps clients from racing in step
                 wait = min(2 * wait, self._longest_wait)
-        raise BusyError("Other clients change this memory without a break; nothing was written.")
+        raise BusyError("Other clients change this memory all the time; nothing was written.")
 
     def _update(self, changed: list[str], *, reset: bool) -> JournalUpdate:
         """Return changed rows in the form of a journal.

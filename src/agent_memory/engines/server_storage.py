@@ -202,8 +202,8 @@ def connect(settings: ServiceSettings, timeout: int = SERVER_LIMITS.timeout) -> 
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
         raise ConfigurationError(
-            "qdrant_url is no address of a server.",
-            recovery=f"It looks like https://host:6333; the key belongs into the environment variable {KEY_VARIABLE}.",
+            "qdrant_url is not the address of a server.",
+            recovery=f"It looks like https://host:6333; put the key into the environment variable {KEY_VARIABLE}.",
         )
     key = os.environ.get(KEY_VARIABLE)
     if key and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
@@ -237,7 +237,7 @@ def _check_collection(wire: ServerRequests, settings: ServiceSettings, identity:
         raise ConfigurationError(
             f"The memory server is of version {version}; it takes 1.16 or later to keep two writers apart.",
             code="old_server",
-            recovery="Upgrade Qdrant; what is stored stays.",
+            recovery="Upgrade Qdrant; stored memories stay.",
         )
     collection = wire.collection()
     if collection is None:
@@ -249,7 +249,7 @@ def _check_collection(wire: ServerRequests, settings: ServiceSettings, identity:
     metadata_known = dict(collection.config.metadata or {}) if collection is not None else {}
     if metadata_known.get(_FORMAT_KEY) != 1:
         raise ConfigurationError(
-            f"The collection {settings.qdrant_collection!r} on the server is not one of this version's.",
+            f"The collection {settings.qdrant_collection!r} on the server was not made by this version.",
             code="foreign_collection",
             recovery="Give qdrant_collection another name, or upgrade this package.",
         )

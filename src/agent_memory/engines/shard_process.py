@@ -230,7 +230,7 @@ def unpack_message(message: bytes) -> tuple[dict[str, Any], bytes]:
     (length,) = _LENGTH.unpack_from(message)
     head = json.loads(message[_LENGTH.size : _LENGTH.size + length])
     if not isinstance(head, dict):
-        raise ValueError("a message whose head is no mapping")  # noqa: TRY004 - it is data, not a caller's mistake
+        raise ValueError("a message whose head is not a mapping")  # noqa: TRY004 - it is data, not a caller's mistake
     return head, message[_LENGTH.size + length :]
 
 

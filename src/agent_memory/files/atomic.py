@@ -85,7 +85,7 @@ def _translate(error: OSError, path: Path, doing: str) -> StorageError:
     if is_full(error):
         return DiskFullError(f"{what} What was stored before is safe.")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return ReadOnlyError(f"{what} What can be read still is.", recovery=_advise_owner(path))
+        return ReadOnlyError(f"{what} Reading still works.", recovery=_advise_owner(path))
     if error.errno == errno.ELOOP:
         return StorageError(
             f"{path.name} is a symbolic link, which is not followed.",
@@ -193,7 +193,7 @@ def _check_regular(descriptor: int) -> int:
     """Return the descriptor of a regular file; close any other."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EISDIR, "it is no file")  # also for a pipe or a device
+        raise OSError(errno.EISDIR, "it is not a file")  # also for a pipe or a device
     return descriptor
 
 

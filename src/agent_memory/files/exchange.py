@@ -207,7 +207,7 @@ def set_aside(path: Path, place: Path, content: bytes | Iterable[bytes] | None =
     for free in _names_like(place):
         if move_if_free(path, free) if content is None else _write_new(free, content, durable=durable):
             return free
-    raise StorageError(f"There is no free name for {place.name}.")
+    raise StorageError(f"No free name for {place.name}.")
 
 
 def _write_new(place: Path, content: bytes | Iterable[bytes], *, durable: bool) -> bool:

@@ -165,7 +165,7 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
         raise StorageError(
             f"The folder of agent {agent_id!r} is a link to nowhere.",
             code="symlink",
-            recovery="Bring back what it led to (a disk that is not mounted?), or remove the link.",
+            recovery="Restore its target (is a disk not mounted?), or remove the link.",
             path=path,
         )
     return AgentFolder(path)
@@ -259,7 +259,7 @@ def _expand_root(storage_root: str | Path) -> Path:
         usable = False
     if not usable:
         raise ConfigurationError(
-            f"The storage root {text[:80]!r} cannot be made a path here.",
+            f"The storage root {text[:80]!r} is not a valid path on this system.",
             code="storage_root",
             recovery="Set storage_root to a folder by its whole path, or HOME to your home.",
         )

@@ -84,7 +84,7 @@ class RankingSettings:
 
 def _check(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:  # also catches NaN
-        raise ConfigurationError(f"{name} must lie between {low} and {high}, got {value}")
+        raise ConfigurationError(f"{name} must be between {low} and {high}, got {value}")
 
 
 @dataclass(frozen=True, slots=True)

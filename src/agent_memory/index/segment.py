@@ -163,7 +163,7 @@ class Segment:
         except ValueError:
             raise StorageError(
                 f"A record in the index {self.folder.name} is damaged; the journal has it.",
-                recovery="Run `agent-memory doctor --repair`, which has the index made anew.",
+                recovery="Run `agent-memory doctor --repair`, which rebuilds the index.",
             ) from None
         return record
 
@@ -192,12 +192,12 @@ def read_about(folder: Path) -> SegmentInfo:
     """
     content = read_json(folder / _ABOUT) or {}
     if content.pop("version", None) != VERSION:
-        raise StorageError(f"{folder.name} is no segment of this version.")
+        raise StorageError(f"{folder.name} is not a segment of this version.")
     crc = content.pop("crc", None)
     try:
         about = SegmentInfo(**content)
     except TypeError as error:
-        raise StorageError(f"{folder.name} does not say what is in it: {error}.") from error
+        raise StorageError(f"{folder.name} does not describe its content: {error}.") from error
     if crc != _crc(about):
         raise StorageError(f"What {folder.name} says of itself is damaged.")
     return about
@@ -389,7 +389,7 @@ def open_chain(folder: Path, kind: str) -> Chain:
     """
     names = [str(name) for name in read_listing(folder)[0]]
     if any(not _is_inside(folder, name) for name in names):
-        raise StorageError(f"{SEGMENTS} of {folder.name} lists what is not a folder beside it.")
+        raise StorageError(f"{SEGMENTS} of {folder.name} lists something that is not a folder next to it.")
     segments = [Segment(folder / name) for name in names]
     if any(segment.about.kind != kind for segment in segments):
         raise StorageError(f"The segments in {folder.name} are not of the kind {kind}.")

@@ -62,7 +62,7 @@ class PieceVectors:
         self.kept: NDArray[Any] = columns[_KEPT if _KEPT in columns else _HALVES]
         self.codes: NDArray[np.uint64] = columns["codes"]
         if self.codes.shape != (_words(self.dimension), len(self.kept)):
-            raise StorageError(f"{folder.name} of an index does not hold what it should.")
+            raise StorageError(f"{folder.name} of an index has unexpected content.")
 
     def __len__(self) -> int:
         return len(self.kept)

@@ -293,9 +293,9 @@ def build_gone_error(path: Path) -> StorageError:
     """
     return StorageError(
         f"{path.name} of {path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
-        "deleted while this session was using it. Nothing was written, and no new memory was begun.",
+        "deleted while this session was using it. Nothing was written, and no new memory was created.",
         code="gone",
-        recovery="Put it back and go on, or start a new session, which looks where the settings say.",
+        recovery="Put it back, or start a new session, which uses the folder in the settings.",
     )
 
 

@@ -152,7 +152,7 @@ def _not_encrypted(path: Path) -> StorageError:
     return StorageError(
         f"{path.name} of {path.parent.name} is not encrypted, although the memory is. Nothing was read or changed.",
         code="not_encrypted",
-        recovery="Bring back the encrypted file: this one was put in its place.",
+        recovery="Restore the encrypted file; this one replaced it.",
         path=path,
     )
 
@@ -188,8 +188,8 @@ def _decode_change(codec: Codec, seq: int, change: Change) -> Change:
         data = json.loads(codec.decode(FieldLocation(change.kind, change.id, change.op, seq), change.data[ENCRYPTED]))
     except (ValueError, RecursionError):
         raise MalformedLineError(
-            "its fields cannot be decrypted: something has changed them, or they are from elsewhere"
+            "its fields cannot be decrypted: they were changed, or are of another journal"
         ) from None
     if not isinstance(data, dict):
-        raise MalformedLineError("its decrypted fields are no mapping")
+        raise MalformedLineError("its decrypted fields are not a mapping")
     return replace(change, data=data)

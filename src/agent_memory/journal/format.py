@@ -224,7 +224,7 @@ def _decode(line: bytes) -> tuple[dict[str, Any], bool]:
     """Return a line's mapping, and True if it has a checksum."""
     seal = _find_checksum(line)
     if seal and zlib.crc32(line[: seal.start()]) != int(seal[1], 16):
-        raise MalformedLineError("its checksum does not match: something has changed it")
+        raise MalformedLineError("its checksum does not match: it was changed")
     if not line.startswith(PREFIX):
         raise MalformedLineError("it does not begin with '--- '")
     try:
@@ -299,7 +299,7 @@ def decode_header(line: bytes) -> Header:
     if numbers["format"] == (FORMAT if key is None else ENCRYPTED_FORMAT) and not _find_checksum(line):
         raise MalformedLineError("it has no checksum")
     if key is not None and not isinstance(key, str):
-        raise MalformedLineError("the header's key is no name")
+        raise MalformedLineError("the header's key is not a name")
     return Header(
         generation=generation,
         parent=parent if isinstance(parent, str) else None,

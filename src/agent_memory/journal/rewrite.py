@@ -88,7 +88,7 @@ class RewritePlan:
         purged = reader.last_seq if is_cut else max(purged_before, folded.purged_seq)
         if before is None and reader.codec is AS_IT_STANDS:
             raise StorageError(
-                f"{reader.path.name} has no header that can be read; who has no key makes none. Nothing was changed."
+                f"{reader.path.name} has no readable header, and none can be made without a key. Nothing was changed."
             )
         parent, key = (before.generation, before.key) if before else (None, reader.codec.key)
         key = key if self.into is None else self.into.key

@@ -173,7 +173,7 @@ def build_changed_error(path: Path) -> BusyError:
     """Build the error for a file that another program changed."""
     return BusyError(
         f"{path.name} or its lock was changed by another program while a new version of it was being written. "
-        "The file is as that program left it; nothing was replaced."
+        "Nothing was replaced."
     )
 
 
@@ -321,7 +321,8 @@ class JournalFile:
                 raise StorageError(
                     f"{self._path.name} is in the cloud and not on this machine. Nothing was written.",
                     code="not_downloaded",
-                    recovery="Have the folder downloaded and kept on this machine, or move it out of the cloud folder.",
+                    recovery="Let the cloud program keep the folder on this machine, or move it out of the "
+                    "cloud folder.",
                 ) from None
             check_present(self._path)
             return open_private(self._path, flags | os.O_CREAT)

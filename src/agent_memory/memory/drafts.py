@@ -114,7 +114,7 @@ def check_expiry(expires_at: object, now: datetime, aim: Aim) -> None:
     if moment <= now:
         raise ValidationError(
             f"Nothing was {aim}: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so no search would find it.",
-            recovery="Name a date to come, or leave it out; to take a memory away, forget it.",
+            recovery="Give a future date, or leave it out. To remove a memory, forget it.",
         )
 
 
@@ -190,7 +190,7 @@ def _check_relations(links: Sequence[Any], before: Sequence[Link], aim: Aim) -> 
         rel = _get_text(link, "rel")
         if rel and not is_told(rel) and (rel, _get_text(link, "id")) not in existing:
             raise ValidationError(
-                f"No link can be called {quoted(rel)}: such names tell what is suspect or decided; nothing was {aim}.",
+                f"No link can be called {quoted(rel)}: such names are reserved; nothing was {aim}.",
                 code="reserved_link",
                 recovery="Name the link without a leading `_`.",
             )

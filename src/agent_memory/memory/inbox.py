@@ -82,7 +82,7 @@ class Inbox:
         settings = service.settings
         if settings.backend == "server":
             raise ConfigurationError(
-                "A server keeps no inbox; nothing was kept.",
+                "A server has no inbox; nothing was stored.",
                 code="inbox_needs_files",
                 recovery="Set memory.mode to manual or autonomous, or backend to auto, file or vector.",
             )
@@ -131,7 +131,7 @@ class Inbox:
                 return candidate
         raise UnknownIdError(
             f"{quoted(candidate_id)} does not wait in the inbox; nothing was changed.",
-            recovery="Run `agent-memory inbox` to list what waits.",
+            recovery="Run `agent-memory inbox` to list waiting notes.",
         )
 
     async def find_matches(self, words: str) -> list[Candidate]:

@@ -208,7 +208,7 @@ class AgentScratchpad:
         """
         if memory.is_item:
             raise ValidationError(
-                f"{memory.id} was drawn from a document or a talk and is never put into the scratchpad.",
+                f"{memory.id} was extracted from a document or conversation and is never put into the scratchpad.",
                 code="is_item",
                 recovery="If the agent should always know it, store it in its own words.",
             )
@@ -417,7 +417,7 @@ class AgentScratchpad:
             except ValidationError as error:
                 refused.append(error)
         refused += [
-            ValidationError(f"No more than {MAX_EDITS} edits are taken over at once.", code="too_many")
+            ValidationError(f"No more than {MAX_EDITS} edits are applied at once.", code="too_many")
             for _ in steps[MAX_EDITS:]
         ]
         if redacted:
@@ -454,7 +454,7 @@ class AgentScratchpad:
 
     async def _evict_by_edit(self, memory_id: str, writer: Caller) -> None:
         if writer.trust == "low":
-            raise ValidationError("A model that has read a stranger's text takes nothing out of the scratchpad.")
+            raise ValidationError("A model that has read untrusted text removes nothing from the scratchpad.")
         await self.evict(memory_id)
 
 

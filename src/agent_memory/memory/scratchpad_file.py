@@ -180,13 +180,13 @@ def parse_entries(text: str) -> list[dict[str, Any]]:
         # The error's own message may quote the file, and this one goes into an event.
         mark = getattr(error, "problem_mark", None)
         where = f"; see line {mark.line + 1}" if mark else ""
-        raise ValidationError(f"scratchpad.yaml is no YAML any more{where}.") from None
+        raise ValidationError(f"scratchpad.yaml is no longer YAML{where}.") from None
     items = items or []
     if not isinstance(items, list) or not all(isinstance(item, dict) and "content" in item for item in items):
-        raise ValidationError("scratchpad.yaml is no list of entries with a content any more.")
+        raise ValidationError("scratchpad.yaml is no longer a list of entries with a content.")
     for number, item in enumerate(items, start=1):
         if item.get("id") is not None and not is_memory_id(item["id"]):
-            raise ValidationError(f"scratchpad.yaml has something that is no id as the id of entry {number}.")
+            raise ValidationError(f"The ID of entry {number} in scratchpad.yaml is not valid.")
     return items
 
 

@@ -109,14 +109,14 @@ class ScratchpadManager:
         """
         async with self.lock.taken(_PATIENCE) as is_mine:
             if not is_mine:
-                raise BusyError("Another process is at scratchpad.yaml, so it was not rendered.")
+                raise BusyError("Another process uses scratchpad.yaml, so it was not rendered.")
             look = await asyncio.to_thread(self.pad_file.look, remove=True)
             is_rendered = not look.saves and await self.render_over(scratchpad, look.content)
         if not is_rendered:
             raise StorageError(
-                "scratchpad.yaml has edits that were not taken over yet, so it was not rendered.",
+                "scratchpad.yaml has edits that were not applied yet, so it was not rendered.",
                 code="edited",
-                recovery="Look at the scratchpad through the service, which takes them over.",
+                recovery="Read the scratchpad through the service, which applies them.",
             )
 
     async def render_over(self, scratchpad: Scratchpad, absorbed: bytes | None) -> bool:

@@ -101,7 +101,7 @@ class Kind(Generic[R]):
         """
         value = pkgutil.resolve_name(place)
         if not isinstance(value, Kind):
-            raise TypeError(f"There is no kind of record at {place}.")
+            raise TypeError(f"No kind of record at {place}.")
         return value
 
     def load(self, agent_id: str, record_id: str, record: dict[str, Any]) -> R:

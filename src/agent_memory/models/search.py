@@ -83,7 +83,7 @@ class DateRange(BaseModel):
     @model_validator(mode="after")
     def _check_order(self) -> DateRange:
         if self.start and self.end and self.start > self.end:
-            raise ValueError("date_range.start lies after date_range.end")
+            raise ValueError("date_range.start is after date_range.end")
         return self
 
     def covers(self, moment: datetime) -> bool:
@@ -202,7 +202,7 @@ def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilte
         return filters
     if filters is not None and not isinstance(filters, Mapping):
         raise ValidationError(
-            f"The filters are wrong: they are of type {type(filters).__name__}, not a mapping.",
+            f"The filters are invalid: they are of type {type(filters).__name__}, not a mapping.",
             code="invalid_filter",
             recovery="Give them as in {'category': 'decision', 'tags': ['db']}.",
         )
@@ -210,7 +210,7 @@ def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilte
         return SearchFilters.model_validate(dict(filters or {}))
     except (pydantic.ValidationError, TypeError, ValueError) as error:
         reason = describe(error) if isinstance(error, pydantic.ValidationError) else str(error)
-        raise ValidationError(f"The filters are wrong: {reason}.", code="invalid_filter") from None
+        raise ValidationError(f"The filters are invalid: {reason}.", code="invalid_filter") from None
 
 
 def check_limit(limit: object) -> None:
@@ -256,10 +256,10 @@ class SearchRequest:
             raise ValidationError(f"The query must be text, got {type(self.text).__name__}; '' asks for the latest.")
         check_limit(self.limit)
         if not 1 <= self.limit <= MAX_RESULTS:
-            raise ValidationError(f"limit must lie between 1 and {MAX_RESULTS}, got {self.limit}.")
+            raise ValidationError(f"limit must be between 1 and {MAX_RESULTS}, got {self.limit}.")
         floor = self.min_answer_confidence
         if floor is not None and (isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1):
-            raise ValidationError(f"min_answer_confidence must lie between 0 and 1, got {floor!r}.")
+            raise ValidationError(f"min_answer_confidence must be between 0 and 1, got {floor!r}.")
 
 
 class MemorySearchResult(BaseModel):

@@ -67,7 +67,7 @@ class EncryptionSettings(Settings):
     def _check_places(self) -> Self:
         places = [key for key in _KEY_PLACES if getattr(self, key) is not None]
         if len(places) > 1:
-            raise ValueError(f"'{places[0]}' and '{places[1]}' both say where the key is; remove one of the two")
+            raise ValueError(f"'{places[0]}' and '{places[1]}' both set the place of the key; remove one")
         return self
 
 
@@ -338,7 +338,7 @@ def tools_among(names: tuple[str, ...]) -> AfterValidator:
     def check(tools: tuple[str, ...]) -> tuple[str, ...]:
         for name in tools:
             if name not in names:
-                raise ValueError(f"there is no tool {name!r}{did_you_mean(name, names)}")
+                raise ValueError(f"no tool {name!r}{did_you_mean(name, names)}")
         return tuple(dict.fromkeys(tools))
 
     return AfterValidator(check)

@@ -497,7 +497,7 @@ def detect_storage(
         backend = _load("vector" if migrated else "migratable")
         return backend(agent_id, storage_root, settings=settings, clock=clock, wanted=False)
     if migrated:
-        log.warning("vector_backend_not_available", agent_id=agent_id, recovery="Search goes on from the files.")
+        log.warning("vector_backend_not_available", agent_id=agent_id, recovery="Search continues from the files.")
     return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
 
 

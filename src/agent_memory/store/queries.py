@@ -255,8 +255,8 @@ def load_forgotten_with(
     removed = load_removed_with(state, record_id, naming).gone if record_id not in state.records else ()
     if not any(record.id == record_id for record in removed):
         raise UnknownIdError(
-            f"{quoted(record_id)} is no {state.kind.name} that was forgotten and can be brought back.",
-            recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
+            f"{quoted(record_id)} is not a forgotten {state.kind.name} that can be restored.",
+            recovery="A forgotten text can be restored for a limited time; later it is deleted.",
         )
     return list(removed)
 

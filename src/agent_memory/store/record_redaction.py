@@ -124,7 +124,7 @@ def redact_fields(
     """
     if not isinstance(values, Mapping):
         raise ValidationError(
-            f"Nothing was changed: what a {kind.name} is to have is a mapping, got {type(values).__name__}.",
+            f"Nothing was changed: the new fields of a {kind.name} are a mapping, got {type(values).__name__}.",
             recovery=f"Give the fields and their values, as in {{'{kind.text}': '…'}}.",
         )
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
@@ -235,7 +235,7 @@ def _remove_secrets(
             cleaned[name], secret_kinds = redact_label(value, redactor, allowed)
         if name == kind.text and secret_kinds and _is_only_secret(str(cleaned[name])):
             raise ValidationError(
-                f"That is nothing but a secret ({', '.join(secret_kinds)}); secrets are never stored.",
+                f"The text is only a secret ({', '.join(secret_kinds)}); secrets are never stored.",
                 code="only_secret",
                 recovery="Store what the secret is for and where it is kept, without its value.",
             )

@@ -129,7 +129,7 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
                 if not isinstance(error, FileNotFoundError) and not isinstance(error.__cause__, FileNotFoundError):
                     raise
                 log.info("sealing_begun_again", error=str(error))  # a purge removed all segments
-        raise StorageError(f"What is being sealed in {place.name} was removed again and again.")
+        raise StorageError(f"Files being written in {place.name} were removed again and again.")
     return False
 
 

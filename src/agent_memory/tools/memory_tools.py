@@ -275,7 +275,7 @@ class UpdateTool(AgentTool[UpdateInput]):
         if older := changes.get("supersedes"):
             _check_replaces_none(memory, older)
         if not changes:
-            raise ValidationError("memory_update was given nothing to change.", recovery="Name at least one field.")
+            raise ValidationError("memory_update was called without a change.", recovery="Name at least one field.")
         updated = await service.update(args.memory_id, changes, self.session.caller)
         self.session.turn.stored.append(updated.memory.content)
         output = {"memory_id": updated.memory.id, "updated_at": to_text(updated.at), "fields": list(updated.fields)}

@@ -71,7 +71,7 @@ def test_import_names_bad_lines_and_takes_the_rest(bob: Run, tmp_path: Path) -> 
     result = bob("import", str(tmp_path / "in.jsonl"), code=1)
     assert result.stdout == "Imported 2 memories, refused 2.\n"
     assert "line 2: not JSON" in result.stderr
-    assert "line 3: That is nothing but a secret" in result.stderr
+    assert "line 3: The text is only a secret" in result.stderr
     assert "unknown to this version: odd" in result.stderr
     assert secret not in result.output
 

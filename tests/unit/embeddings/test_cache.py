@@ -177,7 +177,7 @@ def test_a_file_of_a_newer_version_is_left_to_it(path: Path) -> None:
     cache = VectorCache(path)
     assert not cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
     assert cache.get_many(ONE, [KEY]) == {}
-    assert cache.problem == "vector cache not in use: it is of a newer version of agent-memory (schema 99)"
+    assert cache.problem == "vector cache not in use: it was written by a newer version of agent-memory (schema 99)"
     cache.close()
     assert path.read_bytes() == before
 

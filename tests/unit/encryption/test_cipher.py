@@ -70,7 +70,7 @@ def test_another_key_and_another_agent_read_nothing() -> None:
 
 
 def test_what_is_no_base64_is_refused() -> None:
-    with pytest.raises(ValueError, match="no base64"):
+    with pytest.raises(ValueError, match="not base64"):
         key().decode(WHERE, "?!")
 
 

@@ -280,5 +280,5 @@ def test_what_is_no_command_is_an_error(command: str) -> None:
 
 
 def test_two_places_for_the_key_are_an_error() -> None:
-    with pytest.raises(ValueError, match="both say where the key is"):
+    with pytest.raises(ValueError, match="both set the place of the key"):
         EncryptionSettings(key_file="a", key_command="b")

@@ -240,7 +240,7 @@ def test_a_compaction_that_others_got_in_beside_changes_nothing(
     with journal.prepare_compaction() as new:
         store(Journal(path, {"memory"}), "b")
         monkeypatch.setattr(os, "fsync", meanwhile)
-        with pytest.raises(BusyError, match="nothing was replaced"):
+        with pytest.raises(BusyError, match="Nothing was replaced"):
             journal.put_in_place(new)
     monkeypatch.setattr(os, "fsync", real)
     assert ids_in(path) == (["a", "b"] if what == "lock" else ["a", "b", "c"])

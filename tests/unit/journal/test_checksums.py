@@ -119,7 +119,7 @@ def test_a_changed_letter_is_reported_and_set_aside_by_the_next_compaction(tmp_p
     journal = Journal(path, KINDS)
     assert [entry.seq for entry in journal.poll().entries] == [1, 3]
     (problem,) = journal.reader.problems
-    assert (problem.line, problem.reason) == (3, "its checksum does not match: something has changed it")
+    assert (problem.line, problem.reason) == (3, "its checksum does not match: it was changed")
     journal.compact()
     assert journal.reader.problems == []
     assert ids_in(path) == ["a", "c"]

@@ -167,7 +167,7 @@ def test_a_file_that_is_not_the_one_that_was_folded_is_left_alone(journal: Journ
     with journal.prepare_compaction() as new:
         path.with_name("saved").write_bytes(content)
         path.with_name("saved").replace(path)
-        with pytest.raises(BusyError, match="nothing was replaced"):
+        with pytest.raises(BusyError, match="Nothing was replaced"):
             journal.put_in_place(new)
     assert path.read_bytes() == content
 

@@ -81,7 +81,7 @@ async def test_a_storage_names_what_it_keeps(service: MemoryService) -> None:
         await service.storage.store({"content": "x"})  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="query must be text"):
         await service.storage.search(None)  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match="is a mapping, got NoneType"):
+    with pytest.raises(ValidationError, match="are a mapping, got NoneType"):
         await service.storage.update("mem-000000000000", None)  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="are a list, got NoneType"):
         await service.storage.store_many(None)  # type: ignore[arg-type]

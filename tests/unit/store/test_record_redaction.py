@@ -127,7 +127,7 @@ def test_what_looks_like_an_id_is_text_unless_it_is_declared_to_be_one() -> None
 
 
 def test_nothing_but_a_secret_is_refused() -> None:
-    with pytest.raises(ValidationError, match="nothing but a secret"):
+    with pytest.raises(ValidationError, match="only a secret"):
         clean_record(MEMORY, memory_of(SECRET))
 
 
@@ -165,7 +165,7 @@ def test_only_fields_without_text_may_change_behind_the_redactor() -> None:
     ],
 )
 def test_text_of_a_label_and_its_secret_is_refused(text: str) -> None:
-    with pytest.raises(ValidationError, match="nothing but a secret"):
+    with pytest.raises(ValidationError, match="only a secret"):
         redact_record(MEMORY, memory_of(text))
 
 

@@ -117,10 +117,10 @@ def opened_backup(path: Path) -> Iterator[BackupArchive]:
     kind = get_path_type(path, follow=True)
     if kind in {"missing", "link"}:
         raise ValidationError(
-            f"There is no file {path}.", code="no_file", recovery="`agent-memory backup list` shows backups."
+            f"There is not a file {path}.", code="no_file", recovery="`agent-memory backup list` shows backups."
         )
     if kind not in {"file", "hidden"}:
-        raise build_foreign_error(path, "it is no file")
+        raise build_foreign_error(path, "it is not a file")
     with contextlib.ExitStack() as ending:
         with translated(path, "read"):
             file = ending.enter_context(path.open("rb"))
@@ -231,7 +231,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
         if member.filename in members:
             raise build_foreign_error(path, f"it has {member.filename[:60]!r} twice")
         if member.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
-            raise build_foreign_error(path, f"{member.filename[:60]!r} in it is no file")
+            raise build_foreign_error(path, f"{member.filename[:60]!r} in it is not a file")
         if member.flag_bits & 0x1:
             raise build_foreign_error(path, "it is encrypted")
         if member.header_offset < end:

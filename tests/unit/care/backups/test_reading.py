@@ -157,7 +157,7 @@ def test_links_folders_and_overlaps_are_refused(made: Backup, tmp_path: Path) ->
                 copy = zipfile.ZipInfo(member.filename)
                 copy.external_attr = (mode | 0o777) << 16 if member.filename == "memories.yaml" else 0
                 target.writestr(copy, source.read(member))
-        with raises(ValidationError, "not_a_backup", match="no file"):
+        with raises(ValidationError, "not_a_backup", match="not a file"):
             verify_backup(place)
 
 

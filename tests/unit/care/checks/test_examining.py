@@ -376,4 +376,4 @@ def test_check_of_an_absent_package_is_reported(bob: Path, root: Path, monkeypat
     findings = examine(root, now=NOON).agents[0].findings
     (finding,) = (finding for finding in findings if finding.code == "not_examined")
     assert "agent_memory.no_such_package is absent" in finding.sentence
-    assert finding.advice == "Install this package again, whole."
+    assert finding.advice == "Reinstall this package completely."

@@ -265,5 +265,5 @@ def test_without_libyaml_the_same_files_are_written_and_read(monkeypatch: pytest
 
 
 def test_a_file_nested_beyond_any_stack_is_refused_and_ends_no_process() -> None:
-    with pytest.raises(ValidationError, match="no YAML any more"):
+    with pytest.raises(ValidationError, match="no longer YAML"):
         read_edits("- " * 100_000 + "x")

@@ -100,7 +100,7 @@ async def test_saving_does_not_overwrite_what_a_person_saved(manager: Scratchpad
     path = root / "bob" / "scratchpad.yaml"
     edited = path.read_text().replace("# rendered", "- content: milk\n# rendered")
     path.write_text(edited)
-    with raises(StorageError, "edited", match="not taken over"):
+    with raises(StorageError, "edited", match="not applied"):
         await manager.save(await manager.load())
     assert path.read_text() == edited
 
