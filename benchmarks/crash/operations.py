@@ -229,13 +229,17 @@ class MemoryVictim:
         self._settled()
 
     async def _seal(self, service: MemoryService) -> None:
-        """Seal what was changed, or change something: whoever opens next reads it from segments and the journal."""
-        change = (None, self._store, self._update, self._forget)[self._number % 4]
-        if change is not None:
+        """Change something, seal it, or compact it: the next process reads segments and the journal."""
+        turn = self._number % 4
+        if turn in {1, 2}:
+            change = self._forget if turn == 2 else self._choose.choice((self._store, self._update))
             await change(service)
             return
         self._begin(PendingOperation("seal"))
-        await asyncio.to_thread(seal_up, folder_of(AGENT, self._job.root), MEMORY, EMBEDDER.identity, 1)
+        if turn == 0:
+            await asyncio.to_thread(seal_up, folder_of(AGENT, self._job.root), MEMORY, EMBEDDER.identity, 1)
+        else:
+            await service.writer.compact(timedelta())  # segments lose what was forgotten
         self._done({})
         self._settled()
 
