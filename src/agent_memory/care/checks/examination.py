@@ -134,14 +134,9 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
         return
     agents = {name.lower() for name in agent_names(root)}
     notes = [name for name in names_in(folder) if name.endswith(".json")]
-    broken, dangling = [], Counter[str]()
-    for name in notes:
-        agent = read_noted_agent(folder / name)
-        if agent is None:
-            broken.append(name)
-        elif agent and agent.lower() not in agents:
-            dangling[agent] += 1
-    if broken:
+    noted = {name: read_noted_agent(folder / name) for name in notes}
+    dangling = Counter(agent for agent in noted.values() if agent and agent.lower() not in agents)
+    if broken := [name for name, agent in noted.items() if agent is None]:
         yield Concern(
             "session_broken",
             f"{counted(len(broken), 'session note')} cannot be read; such a session, resumed, asks for its agent "
@@ -300,9 +295,8 @@ def examine_agent(
         list(folder.path.iterdir())
         cases = list_cases(folder, settings, now, kinds, None if progress is None else partial(progress, agent_id))
     except _ERRORS as error:
-        finding = Finding(
-            "folder_unusable", f"The folder cannot be read: {_describe(error)}.", "Check its permissions."
-        )
+        sentence = f"The folder cannot be read: {_describe(error)}."
+        finding = Finding("folder_unusable", sentence, "Check its permissions.")
         return AgentReport(folder.agent_id, folder.path, 0, None, (finding,))
     findings = [finding for case in cases for finding in examine_case(case)]
     memories = None if cases[0].journal.file.trouble else cases[0].survey.count
@@ -327,11 +321,8 @@ def _find_registered(case: JournalCase) -> dict[str, FileCheck]:
     files = {case.path.name}
     if case.is_first:
         files |= {TOPICS} & set(names_in(case.folder.path))
-    return {
-        name: lambda case, check=check: load_handler(check.place)(case)
-        for name, check in CHECKS.items()
-        if check.file in files
-    }
+    checks = {name: check.place for name, check in CHECKS.items() if check.file in files}
+    return {name: lambda case, place=place: load_handler(place)(case) for name, place in checks.items()}
 
 
 def _run(checks: Mapping[str, FileCheck], subject: object) -> Iterator[Finding]:

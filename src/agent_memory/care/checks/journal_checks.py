@@ -62,15 +62,10 @@ def examine_journal(case: JournalCase) -> Iterator[Concern]:
     yield from _check_damage(case)
     yield from _check_order(case)
     yield from _check_records(case)
-    sound = (
-        file.reader.header
-        and not file.reader.problems
-        and not file.tail
-        and not case.survey.invalid
-        and not file.reader.too_new
-    )
+    has_problem = file.reader.problems or file.tail or case.survey.invalid or file.reader.too_new
+    is_sound = file.reader.header and not has_problem
     summary = _summarize(case)
-    sentence = summary if sound else f"What can be read: {summary[0].lower()}{summary[1:]}"
+    sentence = summary if is_sound else f"What can be read: {summary[0].lower()}{summary[1:]}"
     yield Concern("journal", sentence, size=file.size)
 
 
@@ -102,11 +97,8 @@ def _check_damage(case: JournalCase) -> Iterator[Concern]:
             few([f"line {problem.line}: {problem.reason}" for problem in bad]),
         )
     # A process may have been writing when the journal was read: with a free lock it has finished by now.
-    if (
-        not file.tail
-        or get_lock_state(case.folder.lock).state == "held"
-        or inspect_journal(case.path).tail != file.tail
-    ):
+    is_held = bool(file.tail) and get_lock_state(case.folder.lock).state == "held"
+    if not file.tail or is_held or inspect_journal(case.path).tail != file.tail:
         return
     if file.tail_is_whole:
         sentence = f"The last line of {case.name} is whole but for its line end, which the next writer adds."
@@ -315,11 +307,9 @@ def examine_tasks(case: JournalCase) -> Iterator[Concern]:
 
 def _find_title(case: JournalCase, record_id: str) -> str:
     """Return the title of a record, empty if unknown."""
-    journals = {kind.journal for kind in KINDS if record_id.startswith(kind.prefix)}
-    for name in journals:
-        kinds = tuple(kind for kind in KINDS if kind.journal == name)
-        record = JournalReading(case.folder.path / name, case.folder.agent_id, kinds).load().get(record_id)
-        if record is not None:
+    for kind in (kind for kind in KINDS if record_id.startswith(kind.prefix)):
+        reading = JournalReading(case.folder.path / kind.journal, case.folder.agent_id, (kind,))
+        if (record := reading.load([record_id]).get(record_id)) is not None:
             return get_title(record)
     return ""
 
@@ -354,16 +344,10 @@ def examine_presence(case: JournalCase) -> Iterator[Concern]:
 
 def examine_conflicts(case: JournalCase) -> Iterator[Concern]:
     """Count undecided pairs of valid memories that do not conflict."""
-    replaced = case.survey.replaced
-    pairs = [
-        (newer_id, older_id)
-        for newer_id, older_ids in case.survey.undecided.items()
-        for older_id in older_ids
-        if newer_id not in replaced and older_id not in replaced
-    ]
-    if not pairs:
-        return
-    memories = case.journal.load({memory_id for pair in pairs for memory_id in pair})
+    undecided = case.survey.undecided
+    pairs = [(newer_id, older_id) for newer_id, older_ids in undecided.items() for older_id in older_ids]
+    pairs = [pair for pair in pairs if case.survey.replaced.isdisjoint(pair)]
+    memories = case.journal.load({memory_id for pair in pairs for memory_id in pair}) if pairs else {}
     hidden = 0
     for newer, older in ((memories.get(newer_id), memories.get(older_id)) for newer_id, older_id in pairs):
         if newer is not None and older is not None:

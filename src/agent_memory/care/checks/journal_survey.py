@@ -372,19 +372,12 @@ def list_cases(
 ) -> list[JournalCase]:
     """Return a case for each journal, the one with memories first."""
     names = sorted(dict.fromkeys(kind.journal for kind in kinds), key=lambda name: name != folder.journal.name)
-    return [
-        JournalCase(
-            folder,
-            settings,
-            now,
-            folder.path / name,
-            tuple(kind for kind in kinds if kind.journal == name),
-            not number,
-            progress,
-        )
-        for number, name in enumerate(names)
-        if not number or (folder.path / name).exists()
-    ]
+    cases: list[JournalCase] = []
+    for name in names:
+        path, of_journal = folder.path / name, tuple(kind for kind in kinds if kind.journal == name)
+        if not cases or path.exists():
+            cases.append(JournalCase(folder, settings, now, path, of_journal, not cases, progress))
+    return cases
 
 
 def find_salvageable(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> Iterator[Any]:
