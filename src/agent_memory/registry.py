@@ -149,7 +149,11 @@ KNOWLEDGE: Final = FeaturePackage(
 )
 ARCHIVE: Final = FeaturePackage(
     _ARCHIVE,
-    {"watcher": "memory_archive:ArchiveWatcher", "retention": "memory_archive:archive_expired"},
+    {
+        "watcher": "memory_archive:ArchiveWatcher",
+        "retention": "memory_archive:archive_expired",
+        "recall": "memory_archive:recall_archived",
+    },
     "archive",
 )
 ENGINES: Final = FeaturePackage(

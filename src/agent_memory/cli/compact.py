@@ -13,6 +13,7 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS, classify_name
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.pages.page_stage import PageStage
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.page_files import NO_PAGE
@@ -58,6 +59,16 @@ async def _compact_knowledge(run: AgentContext, grace: timedelta | None) -> None
         await knowledge.close()
 
 
+async def _finish_withdrawals(run: AgentContext) -> None:
+    """Withdraw what a killed session left, while its words are known."""
+    if run.service.settings.backend != "server" and _has_knowledge(run):
+        knowledge = Knowledge(run.service.agent_id, run.service.settings)
+        try:
+            await PageStage(knowledge, run.service, Pages(knowledge, run.service), run.caller).finish_withdrawals()
+        finally:
+            await knowledge.close()
+
+
 def _has_knowledge(run: AgentContext) -> bool:
     """Return True if the agent has a journal or long texts of knowledge."""
     folder = folder_of(run.service.agent_id, run.root)
@@ -67,6 +78,7 @@ def _has_knowledge(run: AgentContext) -> bool:
 async def compact_all(run: AgentContext) -> None:
     """Compact all journals without grace; print unchecked files."""
     await run.service.settle()
+    await _finish_withdrawals(run)
     await run.service.writer.compact(timedelta(0))
     await compact_archive(run, timedelta(0))
     await _compact_knowledge(run, timedelta(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
@@ -10,7 +11,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.memory.inbox_access import inbox_exists, keep_inbox
 from agent_memory.memory.search_sources import SearchSource, build_hit
 from agent_memory.models import HitOrigin, sees, utc_now
-from agent_memory.registry import FEATURES
+from agent_memory.registry import ARCHIVE, FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -37,8 +38,20 @@ def attach_features(service: MemoryService) -> MemoryService:
                 service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
             if "source" in feature.handlers:
                 service.search_sources.append(LateFeature(feature, "source", service))
+        service.monitor.recall = partial(_recall_archived, service)
     service.search_sources.append(WaitingNotes(service))
     return keep_inbox(service)
+
+
+async def _recall_archived(
+    service: MemoryService, memory_ids: Collection[str], sources: Collection[str], caller: Caller
+) -> list[str]:
+    """Restore archived memories by ID or source; see the package `care.archive`."""
+    folder = folder_of(service.agent_id, service.settings.storage_root).path
+    if not (ARCHIVE.has_files(folder) and ARCHIVE.is_installed):
+        return []
+    restored: list[str] = await ARCHIVE.load("recall")(service, memory_ids, sources, caller)
+    return restored
 
 
 class LateFeature(SearchSource):

@@ -84,7 +84,11 @@ class ForgetService:
         await check_seen(self._storage, caller, memory_ids, "; nothing was forgotten")
         await self._scratchpad.notice(caller)
         memories = await self._load(memory_ids)
-        if unknown := [memory_id for memory_id in memory_ids if memory_id not in memories]:
+        unknown = [memory_id for memory_id in memory_ids if memory_id not in memories]
+        if unknown and await self._monitor.recall_archived(unknown, caller):
+            memories = await self._load(memory_ids)
+            unknown = [memory_id for memory_id in memory_ids if memory_id not in memories]
+        if unknown:
             check_transition("forget", None, quoted(unknown[0]))
         older = await self._load_older(memories.values())
         named = [memory for memory in memories.values() if memory not in older]

@@ -45,15 +45,15 @@ class RestoreResult:
     """Outcome of a restore or an undo.
 
     Attributes:
-        what: `forgotten`: memories were restored; `replaced`: a memory counts again, as does the one that had replaced
-            it; `changed`: a memory is as before a change; `stored`: a memory was deleted again; `decided`: the decision
-            about a conflict was taken back.
+        what: `archived`: memories left the archive; `forgotten`: memories were restored; `replaced`: a memory counts
+            again, as does the one that had replaced it; `changed`: a memory is as before a change; `stored`: a memory
+            was deleted again; `decided`: the decision about a conflict was taken back.
         memories: Memories as they are now, or were before the deletion; the named one first.
         fields: Names of changed fields.
         replaced_by: ID of the memory that had replaced it.
     """
 
-    what: Literal["forgotten", "replaced", "changed", "stored", "decided"]
+    what: Literal["archived", "forgotten", "replaced", "changed", "stored", "decided"]
     memories: tuple[Memory, ...]
     fields: tuple[str, ...] = ()
     replaced_by: str | None = None
@@ -163,6 +163,9 @@ class History:
         if self._is_purged(memory_id):
             check_transition("restore", DeletionState.PURGED, memory_id)
         memory = await self._storage.get(memory_id)
+        if memory is None and (recalled := await self._monitor.recall_archived([memory_id], caller)):
+            restored = await self._storage.get_many(recalled)
+            return RestoreResult("archived", tuple(restored[recalled_id] for recalled_id in recalled))
         if memory is None:
             await self._storage.forgotten_with(memory_id)  # raises if there is nothing
             return await self._restore_request(memory_id, await self._storage.taken_with(memory_id), caller)

@@ -76,6 +76,7 @@ class Monitor:
         self._watchers: dict[str, Watcher] = {}
         self._closers: list[Callable[[], Awaitable[object]]] = []
         self._migration: Any = None
+        self.recall: Callable[[Collection[str], Collection[str], Caller], Awaitable[list[str]]] | None = None
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -257,6 +258,23 @@ class Monitor:
         if is_added and close is not None:
             self._closers.append(close)
         return is_added
+
+    async def recall_archived(
+        self, memory_ids: Collection[str], caller: Caller, *, sources: Collection[str] = ()
+    ) -> list[str]:
+        """Restore archived memories for a person's act; return their IDs.
+
+        Args:
+            memory_ids: IDs to restore; unknown ones are ignored.
+            caller: Session that asks; a model's restores nothing.
+            sources: IDs of records; memories that link to one are restored, too.
+
+        Raises:
+            StorageError: Not all were restored; none is lost.
+        """
+        if self.recall is None or caller.trust != "high":
+            return []
+        return await self.recall(memory_ids, sources, caller)
 
     def remove_watcher(self, name: str) -> None:
         """Remove the watcher with this name."""

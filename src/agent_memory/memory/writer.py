@@ -380,6 +380,7 @@ class Writer:
             fields = {"memory_id": memory_id, "rule": (rules or {}).get(memory_id, ""), "run_id": run}
             await self._monitor.report("memory:archived", caller, **fields)
         self._scratchpad.schedule(caller, is_urgent=True)
+        await self._monitor.notify_watchers(moved, caller)
         return moved
 
     async def put_back(

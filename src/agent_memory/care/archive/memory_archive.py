@@ -3,7 +3,8 @@
 A memory is archived in two steps: it is stored whole in the archive and synced, then it is moved out of
 `memories.yaml`. It is restored in the opposite order, so it is in one of both files at any moment. After a crash it may
 be in both: then it counts as live, and the next change of the archive deletes it there. Changes of an archive wait for
-each other.
+each other. After a crash it may also be in the archive and forgotten, and its text may be stored and forgotten again:
+what was forgotten after it was archived is in no archive any more.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +43,6 @@ from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
@@ -53,6 +53,7 @@ _MATCHES: Final = 20
 """Archived memories that are compared with a request to forget."""
 _BATCH: Final = 100
 """Memories that move as one change: a line of at most some megabytes."""
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 ASKED: Final = "asked"
 """Rule of memories that were archived on request."""
 
@@ -191,23 +192,21 @@ class Archive:
             StorageError: The archive cannot be read.
         """
         results = await self._archived.search(query, limit, filters_of(filters).within(caller.group))
-        live_ids = await self._find_live(hit.memory.id for hit in results)
-        for hit in [hit for hit in results if hit.memory.id in live_ids]:
+        hidden_ids = await self._find_hidden([hit.memory for hit in results])
+        for hit in [hit for hit in results if hit.memory.id in hidden_ids]:
             results.remove(hit)
         return results
 
     async def get(self, memory_id: str) -> ArchivedMemory | None:
-        """Return the archived memory of an ID; None if live."""
-        if not self.exists() or await self._find_live([memory_id]):
-            return None
-        memory = await self._archived.get(memory_id)
-        return memory if isinstance(memory, ArchivedMemory) else None
+        """Return the archived memory of an ID; None if live or forgotten."""
+        memory = await self._archived.get(memory_id) if self.exists() else None
+        return memory if isinstance(memory, ArchivedMemory) and not await self._find_hidden([memory]) else None
 
     async def everything(self) -> list[ArchivedMemory]:
-        """Return all archived memories that are not live, oldest entry first."""
+        """Return archived memories, oldest entry first; no live or forgotten ones."""
         archived = await self._list_file()
-        live_ids = await self._find_live(memory.id for memory in archived)
-        return [memory for memory in archived if memory.id not in live_ids]
+        hidden_ids = await self._find_hidden(archived)
+        return [memory for memory in archived if memory.id not in hidden_ids]
 
     async def browse(self, offset: int = 0, limit: int | None = None) -> list[ArchivedMemory]:
         """Return a page of archived memories, the last archived first."""
@@ -221,9 +220,9 @@ class Archive:
         if not self.exists():
             return []
         listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=beginning)
-        ids = [memory.id for memory in (await self._archived.browse(listing)).records]
-        live_ids = await self._find_live(ids)
-        return [memory_id for memory_id in ids if memory_id not in live_ids]
+        archived = (await self._archived.browse(listing)).records
+        hidden_ids = await self._find_hidden(archived)
+        return [memory.id for memory in archived if memory.id not in hidden_ids]
 
     async def stats(self) -> ArchiveStats:
         """Return counts of the archive."""
@@ -244,8 +243,27 @@ class Archive:
             return []
         return [memory async for memory in self._archived.iter_all() if isinstance(memory, ArchivedMemory)]
 
-    async def _find_live(self, memory_ids: Iterable[str]) -> Collection[str]:
-        return (await self.service.storage.texts_of(list(memory_ids))).keys()
+    async def _find_hidden(self, archived: Sequence[Memory]) -> Collection[str]:
+        """Return IDs of archived memories that are live, or were forgotten since."""
+        live_ids = await self._find_live(memory.id for memory in archived)
+        return live_ids | {memory.id for memory in await self._find_forgotten(archived) if memory.id not in live_ids}
+
+    async def _find_forgotten(self, archived: Sequence[Memory]) -> list[ArchivedMemory]:
+        """Return archived memories whose text was forgotten since."""
+        texts = await self.service.storage.forgotten_among([memory.content for memory in archived])
+        if not texts:
+            return []
+        forgotten_at: dict[str, datetime] = {}
+        for memory, at in await self.service.storage.forgotten():
+            forgotten_at[memory.content] = max(at, forgotten_at.get(memory.content, at))
+        return [
+            memory
+            for memory in archived
+            if isinstance(memory, ArchivedMemory) and forgotten_at.get(memory.content, _NEVER) > memory.archived_at
+        ]
+
+    async def _find_live(self, memory_ids: Iterable[str]) -> set[str]:
+        return set(await self.service.storage.texts_of(list(memory_ids)))
 
     # -- archiving ----------------------------------------------------------------------------------------------------
 
@@ -289,7 +307,7 @@ class Archive:
             StorageError: Memories that were archived before it stay archived; none is lost.
         """
         async with self._alone():
-            await self._delete_live()
+            await self._delete_hidden()
             live_ids = await self._find_live(record.id for record in records)
             archived: list[ArchivedMemory] = []
             for batch in _split_chains([record for record in records if record.id in live_ids]):
@@ -308,20 +326,22 @@ class Archive:
             return archived
 
     async def mend(self) -> list[str]:
-        """Delete live memories from the archive after a crash; return their IDs.
+        """Delete live and forgotten memories from the archive; return their IDs.
 
         Raises:
             StorageError: None was deleted.
         """
         async with self._alone():
-            return await self._delete_live()
+            return await self._delete_hidden()
 
-    async def _delete_live(self) -> list[str]:
-        if not self.exists():
-            return []
+    async def _delete_hidden(self) -> list[str]:
         archived = await self._list_file()
         live_ids = await self._find_live(memory.id for memory in archived)
-        return await self._drop(memory.id for memory in archived if memory.id in live_ids)
+        dropped = await self._drop(memory.id for memory in archived if memory.id in live_ids)
+        forgotten_ids = [memory.id for memory in await self._find_forgotten(archived) if memory.id not in live_ids]
+        if forgotten_ids:
+            await self._archived.forget_many(forgotten_ids)
+        return [*dropped, *forgotten_ids]
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
@@ -338,7 +358,9 @@ class Archive:
         """
         wanted = list(dict.fromkeys(memory_ids))
         async with self._alone():
-            archived = {memory.id: memory for memory in await self._list_file()}
+            listed = await self._list_file()
+            forgotten_ids = {memory.id for memory in await self._find_forgotten(listed)}
+            archived = {memory.id: memory for memory in listed if memory.id not in forgotten_ids}
             for memory_id in wanted:
                 state = DeletionState.ARCHIVED if memory_id in archived else None
                 check_transition("unarchive", state, quoted(memory_id))
@@ -379,7 +401,7 @@ class Archive:
             StorageError: None was imported.
         """
         async with self._alone():
-            await self._delete_live()
+            await self._delete_hidden()
             known_ids = {memory.id for memory in await self._list_file()}
             known_ids |= set(await self._find_live(record.id for record in records))
             forgotten = await self.service.storage.forgotten_among([record.content for record in records])
@@ -401,7 +423,7 @@ class Archive:
             StorageError: None was deleted.
         """
         async with self._alone():
-            await self._delete_live()
+            await self._delete_hidden()
             archived_ids = [
                 memory_id for memory_id in dict.fromkeys(memory_ids) if await self._archived.get(memory_id) is not None
             ]
@@ -521,7 +543,7 @@ async def archive_expired(
 
 
 class ArchiveWatcher:
-    """Deletes archived memories that were merged into a forgotten one.
+    """Deletes archived memories that were forgotten or merged into such.
 
     Args:
         service: Service of the agent's memory.
@@ -531,16 +553,44 @@ class ArchiveWatcher:
         self._service = service
 
     async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
-        """Delete archived memories that were merged into forgotten ones."""
+        """Delete archived memories that were forgotten or merged into such."""
         if not archive_exists(self._service.agent_id, self._service.settings):
             return
-        forgotten = set(memory_ids) - (await self._service.storage.texts_of(memory_ids)).keys()
+        forgotten = {memory.id for memory, _ in await self._service.storage.forgotten()}.intersection(memory_ids)
+        if not forgotten:
+            return
         archive = Archive(self._service)
         try:
             merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
-            await archive.delete(merged)
+            await archive.delete(merged)  # and what was forgotten itself
         finally:
             await archive.close()
 
     async def close(self) -> None:
         """Close nothing: the archive is open only while memories are deleted."""
+
+
+async def recall_archived(
+    service: MemoryService, memory_ids: Collection[str], sources: Collection[str], caller: Caller
+) -> list[str]:
+    """Restore archived memories to be changed like live ones; return IDs.
+
+    Args:
+        service: Service of the agent's memory.
+        memory_ids: IDs to restore; unknown ones are ignored.
+        sources: IDs of records; memories that link to one are restored, too.
+        caller: Session that gets events.
+
+    Raises:
+        StorageError: Memories that were restored before it stay restored; none is lost.
+    """
+    archive = Archive(service)
+    try:
+        wanted = [
+            memory.id
+            for memory in await archive.everything()
+            if memory.id in memory_ids or any(link.id in sources for link in memory.links)
+        ]
+        return [memory.id for memory in await archive.restore(wanted, caller)] if wanted else []
+    finally:
+        await archive.close()

@@ -40,7 +40,7 @@ from agent_memory.journal import PurgeList
 from agent_memory.journal.agent_file import note_unnamed
 from agent_memory.journal.compaction import remove_records
 from agent_memory.journal.format import MalformedLineError, decode_entry
-from agent_memory.journal.purged_spans import is_distinctive
+from agent_memory.journal.purged_spans import PurgedSpans, is_distinctive
 from agent_memory.memory import NOBODY
 from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.models import MEMORY, Clock, to_text, utc_now
@@ -221,7 +221,7 @@ class Purging:
     def _plan(self, wanted: list[str], older: list[str]) -> PurgePlan:
         survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
         for record_id in wanted:
-            if record_id not in survey and not self.list.names(record_id):
+            if record_id not in survey and not self.list.names(record_id) and not self._find_elsewhere(record_id):
                 check_transition("purge", None, quoted(record_id), self._folder.agent_id)
         same: dict[str, None] = {}
         while True:
@@ -231,6 +231,10 @@ class Purging:
             if not (more := survey.saying(texts, ids)):
                 return PurgePlan(ids, texts, tuple(same), tuple(sorted(resting)))
             same |= dict.fromkeys(sorted(more))
+
+    def _find_elsewhere(self, record_id: str) -> list[FileWithWords]:
+        """Return the files, such as backups, that alone have a record still."""
+        return search(self._folder, (), [record_id], PurgedSpans())
 
     def _begin(self, plan: PurgePlan) -> Purge:
         with folder_lock(self._folder.path, PERSON_SECONDS):

@@ -240,6 +240,7 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
     Raises:
         StorageError: Some may have lost a source; doing it again does the rest.
     """
+    await service.monitor.recall_archived((), caller.as_person(), sources=sources)
     items = [item for source in sources for item in reversed(await service.storage.linked_to(source)) if item.is_item]
     alone: list[Memory] = []
     changed: list[str] = []

@@ -89,6 +89,15 @@ class PageStage:
         is_older = mark.version < self.version
         return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
 
+    async def finish_withdrawals(self) -> None:
+        """Withdraw what retells memories that a killed session forgot.
+
+        Raises:
+            StorageError: Some may be there still; doing it again does the rest.
+        """
+        for made in await self._withdraw_retold((await self._waiting())[1]):
+            await report_page(self._service, made, self._caller)
+
     async def _withdraw_retold(self, last: int) -> list[BuiltPage]:
         """Withdraw what retells forgotten memories; return changed pages.
 

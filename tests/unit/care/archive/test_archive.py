@@ -14,6 +14,7 @@ from agent_memory.care.archive import Archive, archive_exists
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.events import COMMON, EVENTS
+from agent_memory.memory.features import attach_features
 from agent_memory.models import Link, Memory
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
@@ -207,6 +208,73 @@ async def test_a_restore_that_is_killed_between_its_two_writes_has_brought_it_ba
     assert await house.put_away() == set()
     assert await house.archive.mend() == [memory.id]
     assert await house.archive.mend() == []
+
+
+@pytest.mark.parametrize("step", ["archive", "restore"])
+async def test_memory_left_in_both_by_a_kill_and_then_forgotten_is_in_no_archive(
+    house: House, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    memory = await house.keep("Maria likes tea.")
+    if step == "restore":
+        await house.archive.add([memory.id])
+    moving = house.service.writer.put_back
+
+    async def killed(*arguments: Any, **named: Any) -> list[str]:
+        if step == "restore":
+            await moving(*arguments, **named)
+        raise StorageError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.service.writer, "move_out" if step == "archive" else "put_back", killed)
+        with pytest.raises(StorageError):
+            await (house.archive.add([memory.id]) if step == "archive" else house.archive.restore([memory.id]))
+    house.clock.advance(seconds=1)
+    await house.service.forget(memory.id)
+    assert await house.put_away() == set()
+    assert await house.archive.get(memory.id) is None
+    assert list(await house.archive.search("tea")) == []
+    with pytest.raises(UnknownIdError):
+        await house.archive.restore([memory.id])
+    assert await house.archive.mend() == [memory.id]
+    await house.service.history.restore(memory.id)
+    assert set(await house.live()) == {memory.id}
+
+
+async def test_archived_text_stored_again_and_forgotten_does_not_return(house: House) -> None:
+    memory = await house.keep("Maria likes tea.")
+    await house.archive.add([memory.id])
+    house.clock.advance(seconds=1)
+    again = (await house.service.store("Maria likes tea.")).memory
+    assert again.id != memory.id
+    assert await house.put_away() == {memory.id}
+    house.clock.advance(seconds=1)
+    await house.service.forget(again.id)
+    assert await house.put_away() == set()
+
+
+async def test_text_forgotten_before_it_was_archived_stays_in_the_archive(house: House) -> None:
+    forgotten = await house.keep("Maria likes tea.")
+    await house.service.forget(forgotten.id)
+    house.clock.advance(seconds=1)
+    memory = (await house.service.store("Maria likes tea.")).memory
+    house.clock.advance(seconds=1)
+    await house.archive.add([memory.id])
+    assert await house.put_away() == {memory.id}
+
+
+async def test_person_forgets_and_restores_an_archived_memory_by_the_service_alone(house: House) -> None:
+    attach_features(house.service)
+    memory = await house.keep("Maria likes tea.")
+    await house.archive.add([memory.id])
+    with pytest.raises(UnknownIdError):
+        await house.service.forget(memory.id, Caller("model", trust="medium"))
+    assert await house.put_away() == {memory.id}
+    assert (await house.service.history.restore(memory.id)).what == "archived"
+    assert set(await house.live()) == {memory.id}
+    await house.archive.add([memory.id])
+    house.clock.advance(seconds=1)
+    await house.service.forget(memory.id)
+    assert (await house.live(), await house.put_away()) == ({}, set())
 
 
 async def test_forgetting_it_is_forgetting(house: House) -> None:
