@@ -7,6 +7,8 @@ import json
 import sqlite3
 import subprocess
 import sys
+import zipfile
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,6 +124,22 @@ async def test_backups_are_made_anew_without_it_and_stay_whole(bobs: House) -> N
     restore_backup(made.path, bobs.root, clock=bobs.clock)
     await bobs.again()
     assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
+
+
+async def test_record_that_only_a_backup_holds_is_purged_from_it(bobs: House) -> None:
+    def read_backup() -> bytes:
+        with zipfile.ZipFile(made.path) as archive:
+            return b"".join(archive.read(name) for name in archive.namelist())
+
+    secret = await bobs.keep(SECRET)
+    made = create_backup(bobs.service.folder, clock=bobs.clock)
+    await bobs.service.forget(secret)
+    await bobs.service.writer.compact(timedelta(0))
+    assert SECRET.encode() in read_backup()
+    assert (await bobs.purge(secret)).is_clean
+    assert SECRET.encode() not in read_backup()
+    with pytest.raises(UnknownIdError):
+        await bobs.purge("mem-ffffffffffff")
 
 
 async def test_a_copy_of_an_older_backup_does_not_bring_it_back(bobs: House, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,9 @@ from agent_memory.compat.focal import view_episode, view_summary
 from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngestor, SummarizationError, Turn
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.withdrawal import undo
+from agent_memory.knowledge.pages.page_stage import PageStage
 from agent_memory.knowledge.pages.page_watcher import keep_pages
+from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.pipeline.ingestion_config import MetaConfig, SummarizationConfig, WindowConfig
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints
@@ -155,8 +157,17 @@ async def test_a_summary_goes_with_an_item_of_its_turns_and_comes_again_without_
     assert not [each for each in await knowledge.summaries.valid() if said[0].id in each.covers]
 
 
-async def test_forget_killed_before_withdrawal_ends_with_background_work(
-    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+async def run_background(knowledge: Knowledge, service: MemoryService) -> None:
+    await runner_of(knowledge, service).run()
+
+
+async def prepare_compaction(knowledge: Knowledge, service: MemoryService) -> None:
+    await PageStage(knowledge, service, Pages(knowledge, service), NOBODY).finish_withdrawals()
+
+
+@pytest.mark.parametrize("finish", [run_background, prepare_compaction])
+async def test_forget_killed_before_withdrawal_ends_with_background_work_and_before_a_compaction(
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService, finish: Any
 ) -> None:
     said = await talk(ingestor, 12)
     summarizer = ConversationSummarizer(knowledge, SMALL)
@@ -164,7 +175,7 @@ async def test_forget_killed_before_withdrawal_ends_with_background_work(
     items = [item for item in await service.searcher.list_all() if said[0].id in {link.id for link in item.links}]
     await service.writer.deletion.forget_many([item.id for item in items], NOBODY)  # no watcher: killed before that
     assert [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
-    await runner_of(knowledge, service).run()
+    await finish(knowledge, service)
     assert not [summary for summary in await knowledge.summaries.valid() if said[0].id in summary.covers]
     mark = await StageCheckpoints(knowledge.marks).of_name("withdrawal", "item")
     assert await service.storage.gone_after(mark.through) == set()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.care.archive import Archive
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge import MemoryManager
@@ -19,6 +20,7 @@ from agent_memory.knowledge.passages.items import MOST_LINKS
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memory import NOBODY, open_service
+from agent_memory.memory.features import attach_features
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -191,3 +193,25 @@ async def test_a_title_with_words_of_what_was_forgotten_goes_with_them(tmp_path:
     assert ("allergy" in page, "conversation 2026-01-02 09:30" in page, "Moving to Lyon" in page) == (False, True, True)
     await knowledge.close()
     await service.close()
+
+
+async def test_archived_passage_leaves_its_page_and_goes_with_its_document(tmp_path: Path) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = attach_features(open_service("bob", settings)), Knowledge("bob", settings)
+    file = tmp_path / "harbor.md"
+    file.write_text("# Crane\n\nThe crane is red and was built in Lyon.\n\n# Pump\n\nThe pump of the harbor is blue.\n")
+    await Ingest(knowledge).file(file)
+    await runner_of(knowledge, service, at_once=True).run()
+    crane, archive = (
+        next(item for item in await service.searcher.list_all() if "crane" in item.content),
+        Archive(service),
+    )
+    assert any("crane" in page.read_text() for page in knowledge.folder.topics.glob("*.md"))
+    await archive.add([crane.id])
+    assert not any("crane" in page.read_text() for page in knowledge.folder.topics.glob("*.md"))
+    [resource] = await find_ingested(knowledge, file.name)
+    await undo(knowledge, service, [resource.id], NOBODY)
+    assert await archive.everything() == []
+    assert await service.searcher.list_all() == []
+    for opened in (archive, knowledge, service):
+        await opened.close()
