@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.backups import list_backups
-from agent_memory.files.atomic import iter_blocks, opened
+from agent_memory.files.atomic import opened
 from agent_memory.files.entries import get_disk_size
 from agent_memory.files.names import (
     AGENT,
@@ -113,19 +113,20 @@ async def describe_account(service: MemoryService, folder: AgentFolder, root: Pa
 
 def _list_files(folder: Path) -> list[dict[str, Any]]:
     """Return each file of an agent's folder; a folder in it counts as one."""
-    return [_describe_file(path) for path in sorted(folder.iterdir())]
+    return [
+        {
+            **_describe_file(path, path.name, _CONTENTS.get(path.name) or _describe_sort(path.name)),
+            "sha256": _hash_file(path) if is_journal_name(path.name) else "",
+        }
+        for path in sorted(folder.iterdir())
+    ]
 
 
-def _describe_file(path: Path) -> dict[str, Any]:
+def _describe_file(path: Path, name: str, content: str) -> dict[str, Any]:
     status = path.lstat()
-    return {
-        "name": path.name,
-        "content": _CONTENTS.get(path.name) or _describe_sort(path.name),
-        "bytes": get_disk_size(path),
-        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
-        "user": status.st_uid,
-        "sha256": _hash_file(path) if is_journal_name(path.name) else "",
-    }
+    mode = f"{stat.S_IMODE(status.st_mode):04o}"
+    size = get_disk_size(path)
+    return {"name": name, "content": content, "bytes": size, "mode": mode, "user": status.st_uid, "sha256": ""}
 
 
 def _describe_sort(name: str) -> str:
@@ -133,23 +134,13 @@ def _describe_sort(name: str) -> str:
 
 
 def _hash_file(path: Path) -> str:
-    with opened(path, os.O_RDONLY) as descriptor:
-        digest = hashlib.sha256()
-        for block in iter_blocks(descriptor, 0, os.fstat(descriptor).st_size):
-            digest.update(block)
-    return digest.hexdigest()
+    with opened(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _list_backups(root: Path, agent_id: str) -> list[dict[str, Any]]:
     return [
-        {
-            "name": str(backup.path.relative_to(root)),
-            "content": f"backup of {to_text(backup.made_at)}",
-            "bytes": backup.size,
-            "mode": f"{stat.S_IMODE(backup.path.lstat().st_mode):04o}",
-            "user": backup.path.lstat().st_uid,
-            "sha256": "",
-        }
+        _describe_file(backup.path, str(backup.path.relative_to(root)), f"backup of {to_text(backup.made_at)}")
         for backup in list_backups(root, agent_id)
     ]
 
