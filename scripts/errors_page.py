@@ -99,6 +99,7 @@ _MEANINGS: Final = {
     "no_file": "no such file",
     "no_locks": "locks do not work on this file system; nothing is written",
     "no_such_pair": "these two memories do not conflict",
+    "not_installed": "a package that the command needs is missing",
     "no_workspace": "no workspace here",
     "not_a_backup": "not one of our backups",
     "not_a_file": "a folder, pipe or link is in place of a file",

@@ -66,8 +66,8 @@ async def conflicts(
 ) -> None:
     """Decide about pairs of memories that conflict.
 
-    Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
-    it back. A decision about all pairs is confirmed once. Without a terminal the pairs are listed.
+    Their texts differ in one value or by a negation. A decision is carried out with the next key; [u]ndo cancels it.
+    With --all, the question comes once; without a terminal, the pairs are listed.
     """
     chosen, is_for_all = run.get_options(DecisionOptions).decisions, run.get_options(DecisionOptions).is_for_all
     ids = [named for named in (memory_id, other_id) if named is not None]

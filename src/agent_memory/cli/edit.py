@@ -105,7 +105,7 @@ async def offer_keeping(run: AgentContext, memory_id: str, text: str) -> None:
     if not guesses:
         return
     if not (is_terminal() and run.screen.form == "text"):
-        run.screen.hint("If it is no secret, repeat the command with --not-secret.")
+        run.screen.hint("If it is not a secret, repeat the command with --not-secret.")
         return
     what = ", ".join(f'"{guess}"' for guess in guesses)
     if read_key(run, f"Is {one_line(what)} a secret? n: no, store it as it is; any other key: yes ") == "n":

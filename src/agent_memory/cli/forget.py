@@ -52,10 +52,9 @@ async def forget(
 ) -> None:
     """Forget memories and the older versions they replaced.
 
-    Searches no longer find them. The text stays in the journal for 30 days at least, so that `restore` can bring it
-    back; `--now`, or `archive compact --now` later, ends that. Words list candidates; on a terminal, type the numbers
-    of those to forget. Without one, `--yes` forgets only a single strong match whose owner is the one named. With
-    `--reason`, a trace stays: storing the same text again warns.
+    They can be restored for at least 30 days; `--now`, or `archive compact --now` later, deletes the text at once.
+    Words list candidates to choose from. Without a terminal, `--yes` forgets only a single strong match whose owner is
+    the one named. With `--reason`, storing the same text again warns.
     """
     if [bool(memory_id), matching is not None, everything].count(True) != 1:
         raise typer.BadParameter("name one of: an ID, --matching WORDS without an ID, WORDS, or --all", param_hint="ID")

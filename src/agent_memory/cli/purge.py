@@ -43,9 +43,8 @@ async def purge(
 ) -> None:
     """Delete records from all files and backups; list purges.
 
-    Covers journals, backups, the scratchpad, pages, quarantined files, vectors and indexes; afterwards every byte is
-    searched. A purged text cannot be restored, imported or captured again. The same words in other records are made
-    unreadable. Without an ID, past purges are listed.
+    Afterwards every byte is searched, and the same words in other records are made unreadable. A purged text cannot be
+    restored, imported or captured again. Without an ID, past purges are listed.
     """
     if ((verify or stored_secrets) and record_ids) or (verify and stored_secrets) or (text and not verify):
         raise ValidationError(

@@ -31,8 +31,8 @@ async def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation), "
-            "its first characters, or the name of a topic.",
+            help="ID of any record (memory, item, document, turn, topic, summary, entity, relation) "
+            "or its beginning, or a topic.",
             show_default=False,
         ),
     ],

@@ -45,22 +45,23 @@ class EncryptionSettings(Settings):
 
     new_agents: bool = Field(
         default=False,
-        description="Encrypt agents that have stored nothing yet, from their first line on; others stay as they are.",
+        description="Encrypt new agents from their first line on; existing agents stay as they are.",
     )
     key_variable: str = Field(
         default="AGENT_MEMORY_KEY",
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="The environment variable that holds the key, unless one of the others is set.",
+        description="Environment variable with the key, unless one of the other keys is set.",
     )
-    key_file: str | None = Field(default=None, min_length=1, description="A file that holds it.")
+    key_file: str | None = Field(default=None, min_length=1, description="File with the key.")
     key_command: str | None = Field(
-        default=None, min_length=1, description="A command that prints it, such as `pass show agent-memory`; no shell."
+        default=None,
+        min_length=1,
+        description="Command that prints the key, such as `pass show agent-memory`; no shell.",
     )
     key_keyring: str | None = Field(
         default=None,
         min_length=1,
-        description="The service under which the system's keyring has it, for the user `agent-memory`; needs the "
-        "package keyring.",
+        description="Service name in the system's keyring, for the user `agent-memory`; needs the package keyring.",
     )
 
     @pydantic.model_validator(mode="after")
@@ -79,30 +80,30 @@ RISING: Final = ("slow", "backup", "backlog")
 class HealthSettings(Settings):
     """Limits of `agent-memory agents health` and of `memory:alert`."""
 
-    disk_warning_mb: Amount = Field(default=500, description="Free megabytes of the disk below which it is a warning.")
-    disk_critical_mb: Amount = Field(default=100, description="Below which it is critical.")
+    disk_warning_mb: Amount = Field(default=500, description="Free megabytes of the disk; less is a warning.")
+    disk_critical_mb: Amount = Field(default=100, description="Free megabytes of the disk; less is critical.")
     slow_warning_ms: Amount = Field(
-        default=500, description="Milliseconds that 19 of 20 searches or stores take less than, else it is a warning."
+        default=500, description="Milliseconds of the 95th percentile of searches or stores; more is a warning."
     )
-    slow_critical_ms: Amount = Field(default=5000, description="The same for critical.")
+    slow_critical_ms: Amount = Field(default=5000, description="The same; more is critical.")
     backup_warning_days: Amount = Field(
-        default=7, description="Days since the last backup from which on it is a warning, where backups are made."
+        default=7, description="Days since the last backup, if backups exist; more is a warning."
     )
-    backup_critical_days: Amount = Field(default=30, description="The same for critical.")
+    backup_critical_days: Amount = Field(default=30, description="The same; more is critical.")
     backlog_warning_hours: Amount = Field(
-        default=24, description="Hours that background work may wait before it is a warning."
+        default=24, description="Hours that background work waits; more is a warning."
     )
-    backlog_critical_hours: Amount = Field(default=168, description="The same for critical.")
+    backlog_critical_hours: Amount = Field(default=168, description="The same; more is critical.")
     suspects_warning: Positive = Field(
-        default=20, description="Pairs of memories that wait for a decision from which on it is a warning."
+        default=20, description="Pairs of memories that wait for a decision; this many are a warning."
     )
     activity_least: Positive = Field(
         default=50,
-        description="Memories forgotten, or changed, within an hour from which it is a warning; of new ones ten times "
-        "as many.",
+        description="Memories forgotten or changed within an hour, or ten times as many new ones; this many are a "
+        "warning.",
     )
     activity_factor: Amount = Field(
-        default=10, description="And only if it is so many times what a usual day of this agent has."
+        default=10, description="The warning also needs this many times the count of a usual day."
     )
 
     @pydantic.model_validator(mode="after")
@@ -155,8 +156,8 @@ class ServiceSettings(Settings):
 
     agent_id: Annotated[str, AfterValidator(check_agent_id)] | None = Field(
         default=None,
-        description="The agent whose memory is used when nothing else names one. If empty: `me`, and no memory where a "
-        "tenant is set.",
+        description="Agent whose memory is used if nothing else names one. If empty: `me`, or no memory if a tenant "
+        "is set.",
     )
     storage_root: str = Field(default=DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
     timezone: Annotated[str, AfterValidator(_check_zone)] | None = Field(
@@ -165,9 +166,9 @@ class ServiceSettings(Settings):
         "empty: UTC stays UTC, and a time without an offset is the computer's.",
     )
     backend: Literal["auto", "file", "vector", "server"] = Field(
-        default="auto", description="Where searches run; `auto` begins with files."
+        default="auto", description="Where searches run; `auto` starts with files."
     )
-    default_search_limit: int = Field(default=5, ge=1, le=100, description="Results when a search names no limit.")
+    default_search_limit: int = Field(default=5, ge=1, le=100, description="Results of a search without a limit.")
     similarity_threshold: Fraction | None = Field(
         default=None, description="Least cosine of a hit found by meaning alone; empty: the embedder's measured floor."
     )
@@ -177,7 +178,7 @@ class ServiceSettings(Settings):
     )
     suspects: bool = Field(
         default=True,
-        description="Compare what is stored with existing memories, and list pairs that conflict.",
+        description="Compare new memories with existing ones, and list pairs that conflict.",
     )
     embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",
@@ -213,24 +214,22 @@ class ServiceSettings(Settings):
         default=None, description="Copies of a collection that is created; empty: the server's default."
     )
     migration_threshold: Positive = Field(
-        default=PAYS_FROM, description=f"From so many memories on, an index is suggested: {ENGINE_PAYS}."
+        default=PAYS_FROM, description=f"Memories from which an index is suggested: {ENGINE_PAYS}."
     )
-    auto_migrate: bool = Field(default=False, description="Move to it without asking.")
+    auto_migrate: bool = Field(default=False, description="Create the index without asking.")
     migration_batch_size: Positive = Field(default=100, description="Memories moved at a time.")
     enable_caching: bool = Field(
         default=True,
-        description="Keep vectors in a file, so that no text is embedded twice; without it each process embeds what it "
-        "searches, no file of vectors is used, and no index is built.",
+        description="Keep vectors in a file, so that no text is embedded twice. Without it, each process embeds what "
+        "it searches, and no index is built.",
     )
-    freshness_decay_rate: Rate = Field(
-        default=0.1, description="How fast the part of a score that ages does so, a day."
-    )
+    freshness_decay_rate: Rate = Field(default=0.1, description="Daily rate at which the aging part of a score falls.")
     freshness_floor: Fraction | None = Field(
-        default=None, description="Share of a score that age cannot take; empty: the measured default."
+        default=None, description="Share of a score that does not fall with age; empty: the measured default."
     )
-    access_boost_rate: Rate = Field(default=0.05, description="What each access adds to a score.")
+    access_boost_rate: Rate = Field(default=0.05, description="Amount that each access adds to a score.")
     promotion_access_threshold: Positive = Field(
-        default=3, description="After so many accesses a memory comes into the scratchpad."
+        default=3, description="Accesses after which a memory is shown in the scratchpad."
     )
     lock_timeout: float = Field(
         default=30.0,
@@ -240,7 +239,7 @@ class ServiceSettings(Settings):
     )
     projects: bool = Field(
         default=True,
-        description="Note with each memory to which project it belongs, and prefer those of the session's own.",
+        description="Store the project with each memory, and prefer memories of the session's project.",
     )
     project: str | None = Field(
         default=None,
@@ -250,18 +249,16 @@ class ServiceSettings(Settings):
     )
     inbox_days: Positive = Field(
         default=28,
-        description="Days in the inbox: then waiting notes are archived, and what waits for a yes is dropped.",
+        description="Days in the inbox; then waiting notes are archived, and those that need a yes are deleted.",
     )
     show_changes: bool = Field(
         default=True, description="Show the user one line for each change that capture, the model or upkeep made."
     )
-    max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
-    health: HealthSettings = Field(
-        default=HealthSettings(), description="A mapping of [limits](#health): from where on what is a warning."
-    )
+    max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Most entries in the scratchpad.")
+    health: HealthSettings = Field(default=HealthSettings(), description="Mapping of [limits](#health) for warnings.")
     encryption: EncryptionSettings = Field(
         default=EncryptionSettings(),
-        description="A mapping: [where the key](#encryption) of [encrypted memories](../how-to/encrypt.md) comes from.",
+        description="Mapping: [source of the key](#encryption) of [encrypted memories](../how-to/encrypt.md).",
     )
 
     @pydantic.model_validator(mode="before")
@@ -348,7 +345,7 @@ class ToolSettings(Settings):
     """Settings of `tool-memory-semantic`."""
 
     tools: Annotated[tuple[str, ...], tools_among(TOOL_NAMES)] = Field(
-        default=OFFERED_TOOLS, description="Allow-list: the tools to offer."
+        default=OFFERED_TOOLS, description="Tools to offer."
     )
     low_trust_tools: tuple[str, ...] = Field(
         default=(
@@ -365,7 +362,7 @@ class ToolSettings(Settings):
         ),
         description="Patterns of tool names whose output is untrusted and "
         "[taints](../explanation/trust.md#tainted-sessions) a session. "
-        "The output of a shell that calls the network counts, too.",
+        "So does the output of a shell that calls the network.",
     )
     trusted_tools: tuple[str, ...] = Field(
         default=(
@@ -374,14 +371,16 @@ class ToolSettings(Settings):
             *("search_symbols", "search_replace", "search_and_replace", "tool_search", "search_tools"),
             *("skill_search", "search_skills"),
         ),
-        description="Patterns of names that are exempt, although one of the others fits: tools that read local files.",
+        description="Patterns of tools that are exempt although a pattern above fits: they read local files.",
     )
 
 
 class ScratchpadSettings(Settings):
     """Settings of `context-memory-scratchpad`."""
 
-    token_budget: int = Field(default=DEFAULT_TOKEN_BUDGET, ge=1, le=100_000, description="Tokens it takes at most.")
+    token_budget: int = Field(
+        default=DEFAULT_TOKEN_BUDGET, ge=1, le=100_000, description="Most tokens of the scratchpad."
+    )
     include_timestamps: bool = Field(default=True, description="Show the day a memory was stored.")
     include_categories: bool = Field(default=True, description="Show its category.")
     include_tags: bool = Field(default=True, description="Show its tags.")
@@ -390,7 +389,7 @@ class ScratchpadSettings(Settings):
         default=False, description="Also show it to sub-agents; the memory-assistant always sees it."
     )
     briefing: bool = Field(default=True, description="Show once what is relevant to the first prompt of a session.")
-    briefing_tokens: int = Field(default=500, ge=100, le=10_000, description="Tokens the briefing takes at most.")
+    briefing_tokens: int = Field(default=500, ge=100, le=10_000, description="Most tokens of the briefing.")
 
 
 class CapturePattern(Settings):
@@ -435,8 +434,8 @@ class CaptureSettings(Settings):
     observe_session_end: bool = Field(default=False, description="Capture again at the end of a session.")
     min_content_length: Positive = Field(
         default=10,
-        description="Characters a captured text has at least; Chinese, Japanese and Korean ones count twice.",
+        description="Fewest characters of a captured text; Chinese, Japanese and Korean ones count twice.",
     )
-    max_content_length: int = Field(default=10_000, ge=1, le=10_000, description="Characters it has at most.")
-    max_captures_per_session: int = Field(default=100, ge=0, description="Captures in one session at most.")
+    max_content_length: int = Field(default=10_000, ge=1, le=10_000, description="Most characters of a captured text.")
+    max_captures_per_session: int = Field(default=100, ge=0, description="Most captures in one session.")
     async_capture: bool = Field(default=True, description="Capture in the background.")

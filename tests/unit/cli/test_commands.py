@@ -407,7 +407,7 @@ def test_who_breaks_the_scratchpad_file_is_told_where_the_edit_is(bob: Run, root
     pad.write_text("content: [one\n")
     said = bob("list").stderr
     (kept,) = pad.parent.glob("scratchpad.broken-*.yaml")
-    assert "no YAML" in said
+    assert "no longer YAML" in said
     assert said.replace("\n", " ").count(kept.name) == 1
     health = json.loads(bob("status", "--json").stdout)["health"]
     assert health["status"] == "attention"

@@ -77,7 +77,7 @@ def test_without_the_key_the_doctor_tells_so_and_repairs_nothing(
     forget_keys()
     monkeypatch.delenv("AGENT_MEMORY_KEY")
     before = {path.name: path.read_bytes() for path in (root / "bob").rglob("*") if path.is_file()}
-    assert "there is no key" in bob("doctor", code=1).stdout
+    assert "needs a key" in bob("doctor", code=1).stdout
     bob("doctor", "--repair", code=1)
     assert "[encrypted]" in bob("encryption", "on", "--yes", "-a", "bob", code=1).stderr
     after = {path.name: path.read_bytes() for path in (root / "bob").rglob("*") if path.is_file()}

@@ -97,7 +97,7 @@ async def next_(
 
 def _note_empty(place: CommandContext, tables: Sequence[str], phases: Sequence[str]) -> None:
     if tables:
-        place.screen.note(f"No rows yet in {', '.join(tables)}, so there are no steps in {', '.join(phases)}.")
+        place.screen.note(f"No rows yet in {', '.join(tables)}, so no steps in {', '.join(phases)}.")
 
 
 def _phases(place: CommandContext, steps: Sequence[Step]) -> None:

@@ -236,9 +236,9 @@ def test_a_table_without_rows_is_told_where_phases_work_on_it(cli: Run, declarat
     assert "No rows yet in chapters: analyse, write" in " ".join(begun.split())
     assert "Run `agent-memory workspace save chapters` to add rows." in " ".join(begun.split())
     board = cli("workspace", "status", "--at", str(tmp_path / "new")).stderr
-    assert "No rows yet in chapters, so there are no steps in analyse, write" in " ".join(board.split())
+    assert "No rows yet in chapters, so no steps in analyse, write" in " ".join(board.split())
     following = cli("workspace", "next", "--at", str(tmp_path / "new")).stderr
-    assert "No rows yet in chapters, so there are no steps in analyse, write" in " ".join(following.split())
+    assert "No rows yet in chapters, so no steps in analyse, write" in " ".join(following.split())
     assert "Everything is done." not in following
 
 
