@@ -126,6 +126,10 @@ def encode_entry(entry: dict[str, Any], form: Format) -> str:
     return to_json(entry) + "\n" if form == "jsonl" else f"---\n{to_yaml(entry)}"
 
 
+_TURN_KEYS: Final = frozenset({"role", "speaker", "messages", "mapping"})
+"""Keys of chats, which no export of memories has."""
+
+
 def decode(content: bytes, form: Format, agent_id: str) -> Iterator[ImportedLine]:
     """Yield the memories of a file, in order, for `agent_id`.
 
@@ -160,6 +164,12 @@ def _parse_line(line: int, item: Any, agent_id: str) -> ImportedLine:
         message = "This is a journal, not an export; nothing was imported."
         recovery = "Make a file with `agent-memory export`, or copy the agent's whole folder."
         raise ValidationError(message, code="not_an_export", recovery=recovery)
+    if "id" not in item and _TURN_KEYS.intersection(item):
+        raise ValidationError(
+            f"Line {line} is a turn of a conversation, not a memory; nothing was imported.",
+            code="not_an_export",
+            recovery="Run `agent-memory ingest FILE`: it keeps who said what.",
+        )
     if item.get("kind") in _GIVEN:
         return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:
@@ -259,6 +269,8 @@ def choose_format(file: str, form: Format | None) -> Format:
     suffix = _SUFFIXES.get(Path(file).suffix.lower())
     if suffix is None:
         raise typer.BadParameter(
-            f"the suffix of {file!r} names no format; use --format yaml or --format jsonl", param_hint="FILE"
+            f"the suffix of {file!r} names no format of an export. For documents and chats run `agent-memory ingest "
+            f"{file}`; for an export add --format yaml or --format jsonl",
+            param_hint="FILE",
         )
     return suffix

@@ -1,5 +1,6 @@
 """`agent-memory store`: store a memory."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from agent_memory.cli.edit import note_memories_to_compare, note_redacted, offer
 from agent_memory.cli.options import NewCategory, NotSecret, Offered, parse_moment, parse_tags, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, describe_end, minute
-from agent_memory.memory.views import view_similar, view_suspects, view_trace
+from agent_memory.memory.views import list_unused, view_similar, view_suspects, view_trace
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:
@@ -53,13 +54,15 @@ async def store(
         "trust": "high" if sys.stdin.isatty() else "medium",
     }
     stored = await run.service.store(values, run.caller)
-    await _show_stored(run, stored)
+    unused = list_unused(values, stored.memory)
+    tags = [("tag", unused_tag) for unused_tag in unused.pop("tags", ())]
+    await _show_stored(run, stored, [*unused.items(), *tags])
     if stored.redacted:
         await offer_keeping(run, stored.memory.id, text)
 
 
-async def _show_stored(run: AgentContext, stored: "Stored") -> None:
-    """Report what was stored, and what to compare it with."""
+async def _show_stored(run: AgentContext, stored: "Stored", unused: list[tuple[str, str]]) -> None:
+    """Report what was stored, what was not used of it, and what to compare it with."""
     memory = stored.memory
     run.screen.document(
         {
@@ -83,6 +86,9 @@ async def _show_stored(run: AgentContext, stored: "Stored") -> None:
         replaced = (await run.service.get(stored.replaced)).content
         run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
+    if stored.duplicate and unused:
+        options = " ".join(f"--{name} {shlex.quote(word)}" for name, word in unused)
+        run.screen.hint(f"It keeps its own category and tags. Change them: agent-memory update {memory.id} {options}")
     if memory.expires_at is not None:
         run.screen.note(f"Found until {describe_end(memory.expires_at)}.")
     note_memories_to_compare(run, stored)

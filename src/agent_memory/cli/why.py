@@ -14,6 +14,7 @@ from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Episode, Resource, Topic, to_text
+from agent_memory.models.clock import FILE_TIME
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ async def _resolve_id(run: AgentContext, sources: SourceLookup, knowledge: "Know
     except UnknownIdError:
         raise UnknownIdError(
             f"Nothing is known about {quoted(word)}.",
-            recovery="`agent-memory list`, `resources`, `topics`, `entities`, `episodes` and `summaries` show IDs.",
+            recovery="Run `agent-memory list`, or `agent-memory knowledge` with resources, topics, entities, "
+            "episodes or summaries: they show IDs.",
         ) from None
 
 
@@ -84,7 +86,7 @@ def _show(run: AgentContext, provenance: Provenance) -> None:
     session = f", session {record.created_by_session}" if record.created_by_session else ""
     row(screen, "written", f"{minute(record.timestamp)}, by {record.source.kind}{detail}{session}")
     if record.observed_at is not None:
-        row(screen, "said", minute(record.observed_at))
+        row(screen, "file of" if FILE_TIME in record.metadata else "said", minute(record.observed_at))
     if isinstance(record, Episode):
         row(screen, "speaker", record.speaker or record.role)
     if record.belongs_to:

@@ -74,6 +74,21 @@ class HitWidth:
     project: str = ""
 
 
+def list_unused(values: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    """Return category and tags of a store that its known text does not take.
+
+    Args:
+        values: Fields that were to be stored.
+        memory: Memory that has the text already.
+    """
+    category, tags = (
+        values.get("category") or "note",
+        [tag for tag in values.get("tags") or () if tag not in memory.tags],
+    )
+    unused = {"category": category} if category not in {"note", memory.category} else {}
+    return {**unused, **({"tags": tags} if tags else {})}
+
+
 def view_whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
     """Return every field of a memory."""
     return {**memory.model_dump(mode="json"), "superseded_by": superseded_by}

@@ -126,6 +126,11 @@ class StoreTool(AgentTool[StoreInput]):
         await drop_stored(service, stored.memory, self.session.caller)
         if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
             self.session.turn.stored.append(stored.memory.content)
+        if stored.duplicate:
+            warnings += [
+                f"{name}: {stored.memory.id} keeps its own; memory_update changes it"
+                for name in views.list_unused(values, stored.memory)
+            ]
         ids = {"older": values.get("supersedes"), "new": stored.memory.id, "proposal": stored.proposal}
         return {
             "memory_id": stored.memory.id,

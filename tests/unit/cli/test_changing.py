@@ -141,6 +141,8 @@ def test_what_is_piped_in_is_not_vouched_for(bob: Run) -> None:
 
 
 def test_store_says_when_it_knew_that_or_removed_a_secret(bob: Run) -> None:
+    told = bob("store", "Maria likes tea.", "-c", "decision", "-t", "hot water", "-t", "maria").stderr
+    assert f"agent-memory update {B} --category decision --tag 'hot water'" in told
     assert bob("store", "Maria  likes tea.").stdout == f"{B} says that already.\n"
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     result = bob("store", f"The build server uploads with {secret}.")

@@ -305,3 +305,22 @@ def test_files_of_unknown_form_are_named_once(cli: Run, tmp_path: Path) -> None:
     assert "3 files are of no known form and were not ingested: a.json, b.json, c.json." in result.stderr
     assert result.stderr.count("Known are") == 1
     assert "this JSON is no chat" in cli("ingest", "-a", "eve", str(folder / "a.json"), code=1).stderr
+
+
+def test_ingest_names_a_chat_of_too_few_turns(cli: Run, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("Ann: We moved the ledger last week.\nBob: Good. Who keeps the backups?\n")
+    assert "It was taken as a document" in cli("ingest", "-a", "eve", str(chat)).stderr
+    chat.write_text("The ledger is in PostgreSQL.\nThe backups are in Bergen.\n")
+    assert "It was taken as a document" not in cli("ingest", "-a", "eve", str(chat)).stderr
+
+
+def test_import_of_a_chat_names_ingest_and_stores_nothing(cli: Run, tmp_path: Path) -> None:
+    for name, content in (
+        ("chat.txt", "Ann: We moved the ledger."),
+        ("chat.jsonl", '{"content": "Tea is green."}\n{"role": "user", "content": "My sister lives in Lyon."}'),
+    ):
+        (tmp_path / name).write_text(content)
+        refused = cli("import", "-a", "eve", str(tmp_path / name), code=2 if name == "chat.txt" else 1)
+        assert "agent-memory ingest" in refused.stderr
+    assert document(cli("list", "--json"))["memories"] == []

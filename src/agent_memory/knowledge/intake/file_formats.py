@@ -129,6 +129,13 @@ def read_transcript(text: str, name: str) -> FileConversation | None:
     return FileConversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
 
 
+def is_short_talk(text: str) -> bool:
+    """Return True if each line is a turn, but they are too few for a conversation."""
+    spoken = [_turn(line) for line in text.splitlines() if line.strip()]
+    people = {turn.speaker.casefold() for turn in spoken if turn is not None}
+    return len(people) >= _LEAST_PEOPLE and None not in spoken and not _is_talk(spoken)
+
+
 def _turn(line: str) -> SpeakerTurn | None:
     turn = parse_turn(f"{line} ") if not line.lstrip().startswith("{") else None
     return turn if turn is not None and turn.words.strip() and turn.speaker.casefold() not in _FIELDS else None
