@@ -58,9 +58,9 @@ def main() -> int:
     parser.add_argument("--chars", type=int, default=1000, help="of what the user says; an answer has half of that")
     parser.add_argument("--pairs", type=int, default=100, help="of blocks of turns with and without signals")
     args = parser.parse_args()
-    found = asyncio.run(_measured(args.turns, args.chars))
-    found["signals"] = asyncio.run(_signalled(args.chars, args.pairs))
-    print_report(found, as_json=args.json)
+    figures = asyncio.run(_measured(args.turns, args.chars))
+    figures["signals"] = asyncio.run(_signalled(args.chars, args.pairs))
+    print_report(figures, as_json=args.json)
     return 0
 
 
@@ -68,7 +68,7 @@ def _said(chars: int, number: int) -> str:
     """Return sentences of ten common words, some with a name."""
     drawn, (common,) = random.Random(number), turns_of(1, chars, number)
     words = [word if drawn.random() > 0.05 else drawn.choice(_NAMES) for word in common.text.split()]
-    return " ".join(f"{word}." if at % 10 == 9 else word for at, word in enumerate(words))[:chars]
+    return " ".join(f"{word}." if position % 10 == 9 else word for position, word in enumerate(words))[:chars]
 
 
 def _turns(count: int, chars: int) -> list[Turn]:
@@ -94,18 +94,18 @@ async def _measured(count: int, chars: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # children seal on
         settings = ServiceSettings(storage_root=folder, embedder="none")
         off = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         async with MemoryIngestor("bench", settings, off) as ingestor:
             turns, before = _turns(count, chars), _private_kb()
-            found["episode"] = await _timed([_call(ingestor.ingest_turn, turn, _SESSION) for turn in turns])
-            found["memory"] = 1000 * (_private_kb() - before) / (2 * count)
+            figures["episode"] = await _timed([_call(ingestor.ingest_turn, turn, _SESSION) for turn in turns])
+            figures["memory"] = 1000 * (_private_kb() - before) / (2 * count)
             texts = [_said(chars, number) for number in range(count // 5)]
-            found["event"] = await _timed([_call(ingestor.ingest_event, "run", text, "acme:bench") for text in texts])
+            figures["event"] = await _timed([_call(ingestor.ingest_event, "run", text, "acme:bench") for text in texts])
         async with MemoryIngestor("bench", settings) as ingestor:
             await ingestor.background.tell()
             await ingestor.background.settle()
-            found |= await _behind(ingestor, count)
-    return found
+            figures |= await _behind(ingestor, count)
+    return figures
 
 
 async def _behind(ingestor: MemoryIngestor, count: int) -> dict[str, Any]:
@@ -173,10 +173,10 @@ async def _signalled(chars: int, pairs: int, seed: int = 0) -> dict[str, dict[st
                     spent[collects].append(1000 * (time.process_time() - began) / _BLOCK)
                     exporter.clear()
     without, within = spent[False][1:], spent[True][1:]  # the first of each loads what it needs
-    more = [some / other - 1 for some, other in zip(within, without, strict=True)]
+    more = [with_signals / plain - 1 for with_signals, plain in zip(within, without, strict=True)]
     drawn = sorted(median(choose.choices(more, k=len(more))) for _ in range(1000))
-    told = {"more": median(more), "low": drawn[25], "high": drawn[974]}
-    return {"nothing": {"ms": median(without)}, "everything": {"ms": median(within), **told}}
+    added = {"more": median(more), "low": drawn[25], "high": drawn[974]}
+    return {"nothing": {"ms": median(without)}, "everything": {"ms": median(within), **added}}
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ async def _retrieving(store: MemoryStore, chance: random.Random, asked: int) -> 
 
 async def _stored_and_found(store: MemoryStore, entry: MemoryEntry) -> None:
     stored = await store.store_entry(entry)
-    found = await store.retrieve_relevant(entry.text, 100, 0.0)
-    if stored not in {each.entry_id for each in found}:
+    entries = await store.retrieve_relevant(entry.text, 100, 0.0)
+    if stored not in {retrieved.entry_id for retrieved in entries}:
         raise AssertionError("what was stored is not found")
 
 

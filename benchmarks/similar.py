@@ -93,20 +93,20 @@ async def measure(
         storage = FileStorage("bench", folder, settings=settings, embedder=embedder)
         try:
             memories = {key: Memory(agent_id="bench", content=text) for key, text in texts.items()}
-            others = [Memory(agent_id="bench", content=text) for text in distractors]
-            await storage.store_many([*memories.values(), *others])
+            more = [Memory(agent_id="bench", content=text) for text in distractors]
+            await storage.store_many([*memories.values(), *more])
             await storage.prepare()
-            found = defaultdict(list)
+            listed = defaultdict(list)
             for pair in pairs:
                 similar = await find_similar(storage, memories[pair.new], NOBODY)
-                found[pair.shape].append(memories[pair.old].id in {memory.id for memory in similar})
-            every = list(memories.values())
-            sample = every[:: max(1, len(every) // _SAMPLE)]
+                listed[pair.shape].append(memories[pair.old].id in {memory.id for memory in similar})
+            notes = list(memories.values())
+            sample = notes[:: max(1, len(notes) // _SAMPLE)]
             counts = [len(await find_similar(storage, memory, NOBODY)) for memory in sample]
         finally:
             await storage.close()
-    shapes = {shape: {"n": len(hits), "found": round(sum(hits) / len(hits), 3)} for shape, hits in found.items()}
-    return {"memories": len(memories) + len(others), "shapes": shapes, "mean_similar": sum(counts) / len(counts)}
+    shapes = {shape: {"n": len(hits), "found": round(sum(hits) / len(hits), 3)} for shape, hits in listed.items()}
+    return {"memories": len(memories) + len(more), "shapes": shapes, "mean_similar": sum(counts) / len(counts)}
 
 
 def render_report(name: str, report: dict[str, Any]) -> str:

@@ -92,19 +92,19 @@ async def _compare(
     last = {entry.id for entry in entries if " ".join(entry.content.split())[:60] in " ".join(text.split())}
     shares.add(f"last fifty, {_PAD:,}", last, gold)
     for name, briefer in briefers.items():
-        told = {memory.id for memory in (await briefer.brief(query.text)).memories}
-        shares.add(name, told, gold)
+        briefed = {memory.id for memory in (await briefer.brief(query.text)).memories}
+        shares.add(name, briefed, gold)
         if name == f"briefing, {TOKENS:,}":
-            beside = {memory.id for memory in (await briefer.brief(query.text, known=last)).memories}
-            shares.add(f"both, {_PAD:,} and {TOKENS:,}", last | beside, gold)
+            briefed_beside_pad = {memory.id for memory in (await briefer.brief(query.text, known=last)).memories}
+            shares.add(f"both, {_PAD:,} and {TOKENS:,}", last | briefed_beside_pad, gold)
 
 
 def _important(memories: list[Memory], now: datetime) -> set[str]:
     """Return the fifty most important memories, as many as fit."""
-    shown, left = set[str](), _PAD
+    shown, remaining = set[str](), _PAD
     for memory in sorted(memories, key=lambda each: (-importance_of(each, now), -each.timestamp.timestamp()))[:_PLACES]:
         cost = estimate_tokens(memory.content) + _LINE
-        if cost <= left:
+        if cost <= remaining:
             shown.add(memory.id)
-            left -= cost
+            remaining -= cost
     return shown

@@ -242,9 +242,9 @@ class CrashCampaign:
             message = {"reopen": [(message or {}).get("crashed", "it hangs")]}
         place.expected.learn(message.get("now", {}))
         for column in COLUMNS:
-            found = message.get(column, [])
-            setattr(row, column, getattr(row, column) + len(found))
-            self.problems += [f"{do} ({heard.struck or 'killed'}): {column}: {what}" for what in found]
+            faults = message.get(column, [])
+            setattr(row, column, getattr(row, column) + len(faults))
+            self.problems += [f"{do} ({heard.struck or 'killed'}): {column}: {what}" for what in faults]
         if any(message.get(column) for column in COLUMNS):
             self._forget_places(place)  # what is wrong now must not be counted again
 
@@ -284,7 +284,7 @@ class CrashCampaign:
         return place
 
     def _forget_places(self, place: CampaignFolder) -> None:
-        self._places = {key: each for key, each in self._places.items() if each is not place}
+        self._places = {key: active for key, active in self._places.items() if active is not place}
         self._end_orphans()
         shutil.rmtree(place.root.parent)
 
@@ -308,16 +308,16 @@ class CrashCampaign:
     def _calibrate(self, do: str, backend: str) -> None:
         """Measure calls and time of an operation without a kill."""
         rounds = 1 if do in MOVES else 4
-        for each in [do] if do not in {"migration", "reindex"} else [do, "build"]:
-            place = self._place(each, self._backend_for(each) if each in MOVES else backend)
+        for operation in [do] if do not in {"migration", "reindex"} else [do, "build"]:
+            place = self._place(operation, self._backend_for(operation) if operation in MOVES else backend)
             heard, most, longest, began = HeardMessages(), 1, 0.01, time.monotonic()
-            for message in self._finish(self._job(each, place, rounds=rounds), place):
+            for message in self._finish(self._job(operation, place, rounds=rounds), place):
                 heard.take(message, place.expected)
                 began = time.monotonic() if "begin" in message else began
                 if "settled" in message:
                     most, longest = max(most, heard.calls), max(longest, time.monotonic() - began)
-            self._calls[each], self._seconds[each] = most, longest
-            if each in MOVES:
+            self._calls[operation], self._seconds[operation] = most, longest
+            if operation in MOVES:
                 self._forget_places(place)
 
     def _finish(self, job: VictimJob, place: CampaignFolder) -> list[dict[str, Any]]:

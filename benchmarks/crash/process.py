@@ -148,8 +148,8 @@ class ForkedProcess:
         """Return the next message; None at its end or after `patience` seconds."""
         deadline = time.monotonic() + patience
         while b"\n" not in self._buffer:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._receive], [], [], left)[0]:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([self._receive], [], [], remaining)[0]:
                 return None
             block = os.read(self._receive, 1 << 16)
             if not block:

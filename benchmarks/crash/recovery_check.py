@@ -175,8 +175,8 @@ async def _read_answers(root: Path, seed: int) -> StoredAnswers:
         await storage.prepare(None)
         texts = sorted(str(record["content"]) for record in records.values())
         texts = random.Random(seed).sample(texts, min(_SEARCHED, len(texts)))
-        found = [await storage.search(query, 1) for text in texts for query in (text, text.split()[0])]
-        return records, [(hits.mode, hits[0].relevance_score if hits else 0.0) for hits in found]
+        answers = [await storage.search(query, 1) for text in texts for query in (text, text.split()[0])]
+        return records, [(hits.mode, hits[0].relevance_score if hits else 0.0) for hits in answers]
     finally:
         await storage.close()
 
@@ -201,9 +201,9 @@ def _import_again(case: RecoveryCase, expected: AcknowledgedState, findings: Rec
     code = run_command(case.root, "import", "--trusted", case.file)
     if code != 0:
         findings.half.append(f"the import done again ended with {code}")
-    whole = {str(each["id"]): {key: value for key, value in each.items() if key != "id"} for each in case.every}
-    expected.learn(whole)
-    findings.now |= whole
+    imported = {str(row["id"]): {key: value for key, value in row.items() if key != "id"} for row in case.every}
+    expected.learn(imported)
+    findings.now |= imported
 
 
 def _move_again(case: RecoveryCase, findings: RecoveryFindings) -> None:
@@ -306,7 +306,7 @@ def _check_shard(service: MemoryService, findings: RecoveryFindings) -> None:
     first = {min(points[memory_id]): memory_id for memory_id in sample if memory_id in points}
     for point, vector in shard.vectors(list(first)).items():
         wanted = EMBEDDER.embed_documents([embedded_texts(memories[first[point]].content)[0]])[0]
-        if sum(float(one) * float(other) for one, other in zip(wanted, vector, strict=True)) < 0.98:
+        if sum(float(first_part) * float(part) for first_part, part in zip(wanted, vector, strict=True)) < 0.98:
             findings.half.append(f"the index has an older version of {first[point]}")
     shard.close()
 
@@ -322,13 +322,13 @@ def _rejected(folder: AgentFolder) -> list[str]:
     """Return the rejected lines of the journal; unparsable ones begin with `?`."""
     path = folder.path / "memories.rejected.yaml"
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    found = []
+    lines_found = []
     for line in lines:
         try:
-            found.append(str(json.loads(line[4:]).get("line", "")))
+            lines_found.append(str(json.loads(line[4:]).get("line", "")))
         except ValueError:
-            found.append(f"?{line}")
-    return found
+            lines_found.append(f"?{line}")
+    return lines_found
 
 
 def _check_rejected(
@@ -397,7 +397,7 @@ def _check_leftovers(folder: AgentFolder, findings: RecoveryFindings) -> None:
         of_index = name.removeprefix("memories.db/").partition("/")
         if _KNOWN.fullmatch(name) or (of_index[0] == shard and _is_of_shard(of_index[2])):
             continue
-        if not any(name.startswith(f"{known}/") for known in findings.leftovers):
+        if not any(name.startswith(f"{leftover}/") for leftover in findings.leftovers):
             findings.leftovers.append(name)
 
 

@@ -159,8 +159,8 @@ async def _measure(folder: Path, right: float) -> int:
 
 def describe(result: DigestResult, total: int) -> str:
     """Return in which words statements are stored."""
-    own = f"{len(result.texts)} of {total} stored in their own words"
-    return f"{own}, {total - len(result.texts) - result.refused} in words of the document, {result.refused} refused"
+    shares = f"{len(result.texts)} of {total} stored in their own words"
+    return f"{shares}, {total - len(result.texts) - result.refused} in words of the document, {result.refused} refused"
 
 
 def read_statements(path: Path) -> list[TrueStatement]:

@@ -59,23 +59,23 @@ async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, A
     """Return the rounded points of product and baselines on a world."""
     product, with_similar = await product_on(world, embedder)
     chances = [await _baseline(world, ChanceBaseline(seed)) for seed in range(_CHANCES)]
-    others = {
+    graded = {
         "tfidf": await _baseline(world, TfIdf()),
         "grep": await _baseline(world, GrepBaseline()),
         "same_subject": await _baseline(world, SameSubject(subjects_of(world))),
     }
-    chance = {name: sum(each.columns[name] for each in chances) / _CHANCES for name in COLUMNS}
-    baselines = {name: _rounded(each.columns) for name, each in others.items()} | {"chance": _rounded(chance)}
+    chance = {name: sum(grade.columns[name] for grade in chances) / _CHANCES for name in COLUMNS}
+    baselines = {name: _rounded(grade.columns) for name, grade in graded.items()} | {"chance": _rounded(chance)}
     return {
         **_summarize(product),
         "with_similar": _summarize(with_similar),
-        "tfidf": round(others["tfidf"].score, 1),
-        "grep": round(others["grep"].score, 1),
+        "tfidf": round(graded["tfidf"].score, 1),
+        "grep": round(graded["grep"].score, 1),
         "chance": round(sum(chance.values()), 1),
-        "same_subject": round(others["same_subject"].score, 1),
+        "same_subject": round(graded["same_subject"].score, 1),
         "baselines": baselines,
         "baseline_false_pairs_per_100": {
-            name: round(each.false_pairs_per_100, 1) for name, each in others.items() if name != "grep"
+            name: round(grade.false_pairs_per_100, 1) for name, grade in graded.items() if name != "grep"
         },
     }
 
@@ -118,7 +118,7 @@ def table(report: dict[str, Any]) -> str:
     for name, columns in rows.items():
         score = scores[name]
         pairs = f"{false[name]:8.1f}" if name in false else f"{'-':>8}"
-        lines.append(f"{name:14}{score:7.1f}" + "".join(f"{columns[each]:10.1f}" for each in COLUMNS) + pairs)
+        lines.append(f"{name:14}{score:7.1f}" + "".join(f"{columns[column]:10.1f}" for column in COLUMNS) + pairs)
     return "\n".join([*lines, "false: pairs suspected that are none, for 100 notes"])
 
 

@@ -78,19 +78,19 @@ def load_locomo(file: Path) -> dict[str, list[Turn]]:
 
 def find_as_ingested(turns: Sequence[Turn]) -> list[frozenset[Span]]:
     """Return the shown names of each turn after the whole conversation."""
-    known = EntityMatcherIndex([], "", EntityDeduplicationConfig())
+    matcher = EntityMatcherIndex([], "", EntityDeduplicationConfig())
     read = []
     for order, (speaker, text) in enumerate(turns):
         episode = Episode(agent_id="bench", content=text or " ", role="user", speaker=speaker, order=order)
-        result = extract_entities(text, speaker=speaker, gazetteer=known.gazetteer, least="low")
-        resolve(episode, result, known, _MOMENT)
+        result = extract_entities(text, speaker=speaker, gazetteer=matcher.gazetteer, least="low")
+        resolve(episode, result, matcher, _MOMENT)
         read.append([entity for entity in result.entities if entity.end and entity.rule != LOWERCASE])
-    found = []
+    shown_names = []
     for entities in read:
-        named = [(entity, known.find_entity(entity.name)) for entity in entities]
-        shown = [entity for entity, record in named if record is not None and known.evidence.is_shown(record)]
-        found.append(frozenset((entity.start, entity.end) for entity in shown))
-    return found
+        named = [(entity, matcher.find_entity(entity.name)) for entity in entities]
+        shown = [entity for entity, record in named if record is not None and matcher.evidence.is_shown(record)]
+        shown_names.append(frozenset((entity.start, entity.end) for entity in shown))
+    return shown_names
 
 
 def label_turns(
@@ -101,7 +101,7 @@ def label_turns(
     Raises:
         ValueError: The text of a labelled turn is another one than that of the labels.
     """
-    found = {key: find(turns) for key, turns in talks.items()}
+    names_by_talk = {key: find(turns) for key, turns in talks.items()}
     parts: dict[str, list[LabelledTurn]] = {"all": [], "random": []}
     for row in read_jsonl(LABELS):
         if row["set"] != name or row["conversation"] not in talks:
@@ -110,7 +110,7 @@ def label_turns(
         if hashlib.sha256(text.encode()).hexdigest()[:16] != row["sha256"]:
             raise ValueError(f"turn {row['turn']} of {row['conversation']} has another text; use the published files")
         names = frozenset((start, end) for start, end in row["names"])
-        turn = LabelledTurn(text, names, found[row["conversation"]][row["turn"]])
+        turn = LabelledTurn(text, names, names_by_talk[row["conversation"]][row["turn"]])
         parts["all"].append(turn)
         if row["random"]:
             parts["random"].append(turn)
@@ -129,9 +129,9 @@ def drop_speakers(turns: Sequence[LabelledTurn], speakers: frozenset[str]) -> li
 def measure(turns: Sequence[LabelledTurn]) -> dict[str, float]:
     """Return precision, recall, and the numbers behind them."""
     right = sum(len(turn.names & turn.found) for turn in turns)
-    found, there = sum(len(turn.found) for turn in turns), sum(len(turn.names) for turn in turns)
-    counts = {"wrong": found - right, "right": right, "there": there}
-    return {"precision": right / max(found, 1), "recall": right / max(there, 1), **counts}
+    found_count, name_count = sum(len(turn.found) for turn in turns), sum(len(turn.names) for turn in turns)
+    counts = {"wrong": found_count - right, "right": right, "there": name_count}
+    return {"precision": right / max(found_count, 1), "recall": right / max(name_count, 1), **counts}
 
 
 def measure_rate(name: str, turns: Sequence[LabelledTurn]) -> float:

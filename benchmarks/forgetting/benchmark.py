@@ -154,7 +154,7 @@ async def _run_world(world: list[dict[str, Any]], service: MemoryService) -> lis
 def summarize(outcomes: Sequence[RequestOutcome]) -> dict[str, Any]:
     """Return counts of wrong and right acts, then shares of requests, 0..1."""
     answerable = [outcome for outcome in outcomes if outcome.right]
-    others = [outcome for outcome in answerable if outcome.language != "en"]
+    not_english = [outcome for outcome in answerable if outcome.language != "en"]
     return {
         "requests": len(outcomes),
         "without_right": len(outcomes) - len(answerable),
@@ -162,8 +162,8 @@ def summarize(outcomes: Sequence[RequestOutcome]) -> dict[str, Any]:
         "rightly_forgotten": sum(outcome.forgotten in outcome.right for outcome in answerable),
         "recall_at_5": get_share([outcome.is_found for outcome in answerable]),
         "recall_at_1": get_share([outcome.is_first for outcome in answerable]),
-        "recall_at_5_not_english": get_share([outcome.is_found for outcome in others]),
-        "recall_at_1_not_english": get_share([outcome.is_first for outcome in others]),
+        "recall_at_5_not_english": get_share([outcome.is_found for outcome in not_english]),
+        "recall_at_1_not_english": get_share([outcome.is_first for outcome in not_english]),
     }
 
 

@@ -128,8 +128,8 @@ async def grade_forgotten(product: ProductUnderTest, row: dict[str, Any]) -> Har
     offered = [candidate.memory.id for candidate in candidates.listed][:_CANDIDATES]
     await product.service.close()
     await product.run_cli("forget", *row["request"].split(), "--yes")
-    kept = {memory["id"] for memory in (await product.read_cli("list", "--all"))["memories"]}
-    lost = set(ids) - kept
+    live_ids = {memory["id"] for memory in (await product.read_cli("list", "--all"))["memories"]}
+    lost = set(ids) - live_ids
     wrong = [text for text, memory_id in zip(row["memories"], ids, strict=True) if memory_id in lost - right]
     act = "" if not right else "done" if lost == right else "offered" if right <= set(offered) else "missed"
     return HarmFinding(row["request"], f"forgot {wrong}" if wrong else "", act)
@@ -179,9 +179,9 @@ async def grade_offsets(product: ProductUnderTest, row: dict[str, Any]) -> HarmF
     lines = (await product.run_cli("search", row["text"])).stdout.splitlines()
     position = next((number for number, line in enumerate(lines) if row["text"] in line), None)
     days = set() if position is None else set(_DAY.findall("\n".join(lines[position : position + 2])))
-    said = row["said"][:10]
-    wrong = days - {said, row["first"]}
-    act = "done" if row["first"] in days else "offered" if said in days else "missed"
+    day = row["said"][:10]
+    wrong = days - {day, row["first"]}
+    act = "done" if row["first"] in days else "offered" if day in days else "missed"
     return HarmFinding(f"{row['text']} {row['said']}", f"shown with {sorted(wrong)}" if wrong else "", act)
 
 

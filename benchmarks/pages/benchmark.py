@@ -59,13 +59,14 @@ class TopicWorld:
         for item in self._some(2):
             self.live[item.id] = replace(item, text=f"{item.text} It was put right later, {self.chance.random()}.")
         for item in self._some(2):
-            new = replace(item, id=(own := derived_id("mem-", item.id)), note=replace(item.note, item=own))
+            new = replace(item, id=(new_id := derived_id("mem-", item.id)), note=replace(item.note, item=new_id))
             del self.live[item.id]
-            self.live[own] = new
+            self.live[new_id] = new
         for item in self._some(2):
             self.texts.pop(item.note.source, None)
-            for other in [each for each in self.live.values() if each.note.source == item.note.source]:
-                del self.live[other.id]
+            source = item.note.source
+            for neighbor in [candidate for candidate in self.live.values() if candidate.note.source == source]:
+                del self.live[neighbor.id]
 
     def _some(self, most: int) -> list[TopicItem]:
         return self.chance.sample(sorted(self.live.values(), key=lambda item: item.id), min(most, len(self.live)))
@@ -73,17 +74,18 @@ class TopicWorld:
 
 def rewritten(world: TopicWorld, title: str, rounds: int, folder: Path) -> Counter[str]:
     """Make one page anew `rounds` times and return the counts."""
-    files, counts, rendered, own = TopicFiles(folder), Counter[str](), Page(title), list[str]()
+    files, counts, rendered, own_lines = TopicFiles(folder), Counter[str](), Page(title), list[str]()
     page = rendered
     for number in range(1, rounds + 1):
         world.step()
         saved = files.read("topic")
         if number % EDITED_EVERY == 0 and saved is not None:
-            own.append(f"A line by hand, number {number}.")
+            own_lines.append(f"A line by hand, number {number}.")
             first = folder / "topic.md"
             text = first.read_text("utf-8")
             place = text.find("\n## ") if world.chance.random() < 1 / 2 else -1  # else behind all of it
-            first.write_text(f"{text[:place]}\n{own[-1]}\n{text[place:]}" if place > 0 else text + own[-1], "utf-8")
+            line = own_lines[-1]
+            first.write_text(f"{text[:place]}\n{line}\n{text[place:]}" if place > 0 else text + line, "utf-8")
             saved = files.read("topic")
         before = saved.page if saved is not None else page
         items = list(world.live.values())
@@ -91,15 +93,15 @@ def rewritten(world: TopicWorld, title: str, rounds: int, folder: Path) -> Count
         is_edited = saved is not None and saved.is_edited
         now = _NOW + timedelta(hours=number)
         made = consolidate(before, items, now=now, rendered=rendered if is_edited else None)
-        told = {each.item for each in made.dropped}
-        counts["lost"] += len({*before.items, *world.live} - {*made.page.items, *told})
-        counts["dropped"] += len(told)
+        dropped_ids = {dropped.item for dropped in made.dropped}
+        counts["lost"] += len({*before.items, *world.live} - {*made.page.items, *dropped_ids})
+        counts["dropped"] += len(dropped_ids)
         if made.is_proposal:  # and the person takes it
             for name in saved.contents if saved else {}:
                 (folder / name).unlink()
             made, saved = replace(made, is_proposal=False), None
         counts["refused"] += not files.write("topic", made, "A topic of the benchmark.", saved)
-        _look(files, world, own, counts)
+        _look(files, world, own_lines, counts)
         page = rendered = made.page
     counts["claims"] += len(page.claims)
     return counts

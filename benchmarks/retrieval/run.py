@@ -97,13 +97,13 @@ async def _measure_group(asked: _AskedGroup) -> None:
     for query in [*group.queries, *group.unanswerable]:
         asked.clock.now = query.now or group.now
         began = time.perf_counter()
-        found = await asked.storage.search(query.text, limit=DEPTH)
+        hits = await asked.storage.search(query.text, limit=DEPTH)
         run.milliseconds.append(1000 * (time.perf_counter() - began))
-        run.modes[found.mode] += 1
-        ours = RankedKeys([asked.key_of[one.memory.id] for one in found], _top(found))
-        others = profiled(query.text, found, asked.key_of, asked.clock.now)
-        rankings = {PRODUCT: ours, **asked.rivals.search(query.text), **others.rankings}
-        run.relevance += [value for key, value in others.relevance.items() if key in query.gold]
+        run.modes[hits.mode] += 1
+        ours = RankedKeys([asked.key_of[hit.memory.id] for hit in hits], _top(hits))
+        profiles = profiled(query.text, hits, asked.key_of, asked.clock.now)
+        rankings = {PRODUCT: ours, **asked.rivals.search(query.text), **profiles.rankings}
+        run.relevance += [value for key, value in profiles.relevance.items() if key in query.gold]
         for name, ranking in rankings.items():
             _note(run, name, query, ranking)
         if query.gold:

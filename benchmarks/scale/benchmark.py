@@ -84,8 +84,8 @@ def measure(
 
 def prompts(root: Path, size: int) -> list[BenchmarkFigure]:
     """Measure the first request of sessions."""
-    every = scratchpads(root, size, _LATER_PROMPTS)
-    return [replace(each, what=_PROMPTS[each.what], budget=None) for each in every if each.what in _PROMPTS]
+    figures = scratchpads(root, size, _LATER_PROMPTS)
+    return [replace(figure, what=_PROMPTS[figure.what], budget=None) for figure in figures if figure.what in _PROMPTS]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,9 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     figures = []
     for size in (int(part) for part in args.sizes.split(",")):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
-            for each in measure(Path(root), size, args.rounds):
-                print(f"{size:>9,}  {each.what}: {each.p50:g} / {each.p95:g} {each.unit}", file=sys.stderr)
-                figures.append(each)
+            for item in measure(Path(root), size, args.rounds):
+                print(f"{size:>9,}  {item.what}: {item.p50:g} / {item.p95:g} {item.unit}", file=sys.stderr)
+                figures.append(item)
     if args.plot:
         plot(figures, args.plot)
     print_report(document(figures), [table(figures)], as_json=args.json)

@@ -43,16 +43,16 @@ def compaction(root: Path, size: int) -> list[BenchmarkFigure]:
         with started("scale.compaction", "write", root) as writer:
             assert heard(writer) == "ready"
             with started("scale.compaction", "fold", root) as folder:
-                told = heard(folder)
+                process_report = heard(folder)
             assert writer.stdin is not None
             writer.stdin.close()
             stores = heard(writer)
-        begin, end = told["begin"], told["end"]
+        begin, end = process_report["begin"], process_report["end"]
         took.append(end - begin)
-        processor.append(told["processor"])
-        held.append(told["held"])
-        waited.append(max(each for at, each in stores if at < end and at + each > begin))
-        calm += [each for at, each in stores if at + each <= begin]
+        processor.append(process_report["processor"])
+        held.append(process_report["held"])
+        waited.append(max(duration for begun, duration in stores if begun < end and begun + duration > begin))
+        calm += [duration for begun, duration in stores if begun + duration <= begin]
     return [
         figure("compaction, all of it", size, took),
         figure("compaction, processor time", size, processor),
@@ -69,8 +69,8 @@ async def fold(root: Path) -> None:
     with _holding() as held:
         begin, processor = time.perf_counter(), time.process_time()
         await storage.compact()
-        told = {"begin": begin, "end": time.perf_counter(), "processor": time.process_time() - processor}
-    print(json.dumps({**told, "held": max(held)}), flush=True)
+        process_report = {"begin": begin, "end": time.perf_counter(), "processor": time.process_time() - processor}
+    print(json.dumps({**process_report, "held": max(held)}), flush=True)
     await storage.close()
 
 

@@ -61,14 +61,14 @@ def fill(root: Path, size: int) -> None:
     journal = Journal(folder.journal, {MEMORY.name}, clock=lambda: moment[0])
     cache, identity, made = VectorCache(folder.vectors), LocalEmbedder().identity, each_memory(size, now)
     for rows in portions(size, _AT_ONCE):
-        known = {}
+        vectors_by_hash = {}
         with journal.locked() as writer:
             for vector in rows:
                 memory = next(made)
                 moment[0] = memory.timestamp
                 writer.append([Change("put", MEMORY.name, memory.id, memory.to_record())])
-                known[text_hash(memory.content)] = vector
-        cache.put_many(identity, known)
+                vectors_by_hash[text_hash(memory.content)] = vector
+        cache.put_many(identity, vectors_by_hash)
     cache.close()
 
 

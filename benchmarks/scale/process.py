@@ -38,9 +38,9 @@ class ProcessMemory:
 def memory_of(process: int) -> ProcessMemory:
     """Return the memory of a process with its children; 0 afterwards."""
     private = mapped = 0.0
-    for each in _family(process):
+    for member in _family(process):
         with contextlib.suppress(OSError):
-            rolled = (_PROC / str(each) / "smaps_rollup").read_text("ascii").splitlines()[1:]
+            rolled = (_PROC / str(member) / "smaps_rollup").read_text("ascii").splitlines()[1:]
             sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 / _MEGABYTE for line in rolled}
             private += sizes["Anonymous"]
             mapped += sizes["Rss"] - sizes["Anonymous"]
@@ -89,7 +89,7 @@ def heard(process: subprocess.Popen[str]) -> Any:
 def figures_of(module: str, *arguments: object) -> list[BenchmarkFigure]:
     """Return the figures of a measuring process."""
     with started(module, *arguments) as process:
-        return [BenchmarkFigure(**each) for each in heard(process)]
+        return [BenchmarkFigure(**fields) for fields in heard(process)]
 
 
 def wait_for_children() -> None:
@@ -115,7 +115,7 @@ def watched(what: str, size: int, module: str, *arguments: object) -> list[Bench
         looking = threading.Thread(target=look, args=(process.pid,), daemon=True)
         looking.start()
         try:
-            figures = [BenchmarkFigure(**each) for each in heard(process)]
+            figures = [BenchmarkFigure(**fields) for fields in heard(process)]
         finally:
             over.set()
             looking.join()

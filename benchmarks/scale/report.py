@@ -87,14 +87,14 @@ def exponents(figures: Sequence[BenchmarkFigure]) -> dict[str, float]:
 
     Least squares over logarithms: 0 does not grow, 1 grows as the number of memories. Needs two sizes.
     """
-    found = {}
+    exponents_by_figure = {}
     for what in dict.fromkeys(figure.what for figure in figures):
         points = [(math.log(size), math.log(p50)) for size, p50 in points_of([*figures], what) if p50 > 0]
         middle = sum(x for x, _ in points) / max(1, len(points))
         spread = sum((x - middle) ** 2 for x, _ in points)
         if spread:
-            found[what] = round(sum((x - middle) * y for x, y in points) / spread, 2)
-    return found
+            exponents_by_figure[what] = round(sum((x - middle) * y for x, y in points) / spread, 2)
+    return exponents_by_figure
 
 
 def table(figures: Sequence[BenchmarkFigure]) -> str:
@@ -137,10 +137,10 @@ def _number(value: float) -> str:
 
 
 def _limits(what: str) -> str:
-    some = [each for each in BUDGETS if each.what == what]
-    if len(some) == 1 and some[0].up_to == ANY:
-        return f"{'>=' if some[0].is_least else '<='} {some[0].limit:,g}"
-    return ", ".join(f"{each.limit:,g} to {_size(each.up_to)}" for each in some)
+    budgets = [budget for budget in BUDGETS if budget.what == what]
+    if len(budgets) == 1 and budgets[0].up_to == ANY:
+        return f"{'>=' if budgets[0].is_least else '<='} {budgets[0].limit:,g}"
+    return ", ".join(f"{budget.limit:,g} to {_size(budget.up_to)}" for budget in budgets)
 
 
 def _size(count: float) -> str:

@@ -29,20 +29,21 @@ def scratchpads(root: Path, size: int, rounds: int) -> list[BenchmarkFigure]:
     shortlist = root / AGENT / "shortlist.json"
     shortlist.unlink(missing_ok=True)
     read = _session(root, rounds)
-    kept = [_session(root, rounds) for _ in range(_SESSIONS)]
+    sessions = [_session(root, rounds) for _ in range(_SESSIONS)]
     shortlist.unlink(missing_ok=True)
     budget = 50 if size <= _SMALL else None
     return [
-        figure("scratchpad, first of a session, processor time", size, [each["first"] for each in kept], budget),
+        figure("scratchpad, first of a session, processor time", size, [run["first"] for run in sessions], budget),
         figure("the same where the journal has to be read", size, [read["first"]]),
-        figure("scratchpad, later requests", size, [one for each in kept for one in each["later"]], 1),
+        figure("scratchpad, later requests", size, [seconds for run in sessions for seconds in run["later"]], 1),
     ]
 
 
 def _session(root: Path, rounds: int) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.scale.scratchpad", str(root), str(rounds)]
-    told: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    return told
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 async def _measured(root: Path, rounds: int) -> dict[str, Any]:

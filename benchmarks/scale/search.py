@@ -57,12 +57,12 @@ class ScaleSearcher:
     def figures(self) -> list[BenchmarkFigure]:
         """Measure each kind of search, warm."""
         kinds = {"search, words": self.by_words, "search, meaning": self.by_meaning, "search, hybrid": self.hybrid}
-        kinds |= {f"search, hybrid, {name}": partial(self.hybrid, some) for name, some in FILTERS.items()}
-        found = []
+        kinds |= {f"search, hybrid, {name}": partial(self.hybrid, filters) for name, filters in FILTERS.items()}
+        figures = []
         for what, call in kinds.items():
             measure_calls(call, _WARM, MOST_SECONDS)
-            found.append(figure(what, self._size, measure_calls(call, self._rounds, MOST_SECONDS)))
-        return found
+            figures.append(figure(what, self._size, measure_calls(call, self._rounds, MOST_SECONDS)))
+        return figures
 
     def by_words(self) -> None:
         """Search with the words of a question alone."""

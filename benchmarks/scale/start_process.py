@@ -83,10 +83,10 @@ async def answer(way: str, root: Path) -> None:
     asked = question(rng)
     began = time.perf_counter()
     storage = FileStorage(AGENT, settings=settings_of(root, "local" if by_meaning else "none"))
-    found = await storage.search(asked, patience=_PATIENCE if by_meaning else 0)
+    hits = await storage.search(asked, patience=_PATIENCE if by_meaning else 0)
     took = time.perf_counter() - began
-    assert found, "nothing found"
-    assert found.mode == ("hybrid" if by_meaning else "keyword"), found.mode
+    assert hits, "nothing found"
+    assert hits.mode == ("hybrid" if by_meaning else "keyword"), hits.mode
     print(json.dumps(took), flush=True)
     for _ in range(_MORE):
         await storage.search(question(rng))

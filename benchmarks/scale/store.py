@@ -125,19 +125,19 @@ async def one_by_one(root: Path, size: int, rounds: int) -> list[BenchmarkFigure
 
 async def in_groups(journal: Path, storer: MemoryStorer, size: int, rounds: int) -> list[BenchmarkFigure]:
     """Measure eight callers, each at its own pace and all together."""
-    syncs, each = SyncCounter(journal), storer.texts()
+    syncs, texts = SyncCounter(journal), storer.texts()
     waiting = [await _waiting(storer, syncs) for _ in range(rounds)]
     syncs.count = 0
 
     async def caller() -> None:
         for _ in range(rounds):
-            await storer.one(next(each))
+            await storer.one(next(texts))
 
     seconds, processor = await together([caller() for _ in range(CALLERS)])
     await storer.service.settle()
     before = syncs.count
     for _ in range(rounds):
-        await together([storer.one(next(each)) for _ in range(CALLERS)])
+        await together([storer.one(next(texts)) for _ in range(CALLERS)])
     stored = CALLERS * rounds
     return [
         amount("stores of 8 callers, processor time each", size, 1000 * processor / stored, "ms"),
@@ -155,10 +155,10 @@ async def _waiting(storer: MemoryStorer, syncs: SyncCounter) -> int:
     first = asyncio.ensure_future(storer.one(next(texts)))
     while syncs.count == begun:  # noqa: ASYNC110 - a thread of the storage begins it
         await asyncio.sleep(_LOOK)
-    others = [asyncio.ensure_future(storer.one(next(texts))) for _ in range(CALLERS)]
+    callers = [asyncio.ensure_future(storer.one(next(texts))) for _ in range(CALLERS)]
     await asyncio.sleep(_LOOK)  # each of them asks
     syncs.may_go_on.set()
-    await asyncio.gather(first, *others)
+    await asyncio.gather(first, *callers)
     await storer.service.settle()
     return syncs.count - begun - 1
 
@@ -169,12 +169,12 @@ async def in_bulk(root: Path, size: int, _rounds: int) -> list[BenchmarkFigure]:
     await storage.count()
     seconds, stored = 0.0, 0
     while stored < _BULK and seconds < _PATIENCE:
-        some = [
+        waiting = [
             Memory(agent_id=AGENT, content=sentence(rng, 20 * size + stored + number), category="note")
             for number in range(_AT_ONCE)
         ]
         began = time.perf_counter()
-        await storage.store_many(some)
+        await storage.store_many(waiting)
         seconds += time.perf_counter() - began
         stored += _AT_ONCE
     await storage.close()

@@ -89,11 +89,11 @@ def _read(path: Path) -> tuple[dict[str, list[LabelledText]], list[tuple[str, st
     """Return the secrets and the clean lines of a file."""
     several = read_jsonl(path)
     lot = [
-        LabelledText(one.get("group", "all"), one.get("label", ""), PlantedSecret(one["text"], tuple(one["secrets"])))
-        for one in several
-        if one.get("secrets")
+        LabelledText(row.get("group", "all"), row.get("label", ""), PlantedSecret(row["text"], tuple(row["secrets"])))
+        for row in several
+        if row.get("secrets")
     ]
-    return {"data": lot}, [(one.get("group", "clean"), one["text"]) for one in several if not one.get("secrets")]
+    return {"data": lot}, [(line.get("group", "clean"), line["text"]) for line in several if not line.get("secrets")]
 
 
 def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[LabelledText]], list[tuple[str, str]]]:
@@ -105,7 +105,7 @@ def _made(chosen: argparse.Namespace) -> tuple[dict[str, list[LabelledText]], li
         ]
         for name, kinds in SETS.items()
     }
-    return lots, [each for seed in chosen.seed for each in make_statements(seed)]
+    return lots, [statement for seed in chosen.seed for statement in make_statements(seed)]
 
 
 def measured(redact: Redact, lots: dict[str, list[LabelledText]], clean: list[tuple[str, str]]) -> dict[str, Any]:
@@ -128,18 +128,18 @@ def _is_left(secret: str, text: str) -> bool:
 
 
 def _leaks(redact: Redact, lot: list[LabelledText]) -> dict[str, Any]:
-    left: dict[str, list[bool]] = defaultdict(list)
+    leaked: dict[str, list[bool]] = defaultdict(list)
     for line in lot:
-        left[line.group].append(leaks(redact, line.secret))
-    order = [group for group in GROUPS if group in left] + sorted(left.keys() - set(GROUPS))
-    shares = {group: sum(left[group]) / len(left[group]) for group in order}
-    count = sum(map(len, left.values()))
+        leaked[line.group].append(leaks(redact, line.secret))
+    order = [group for group in GROUPS if group in leaked] + sorted(leaked.keys() - set(GROUPS))
+    shares = {group: sum(leaked[group]) / len(leaked[group]) for group in order}
+    count = sum(map(len, leaked.values()))
     return {
         "secrets": count,
-        "groups": {group: f"{sum(left[group])}/{len(left[group])}" for group in order},
+        "groups": {group: f"{sum(leaked[group])}/{len(leaked[group])}" for group in order},
         "mean": round(sum(shares.values()) / max(1, len(shares)), 4),
         "worst": max(shares, key=lambda group: shares[group], default=""),
-        "of all": round(sum(map(sum, left.values())) / max(1, count), 4),
+        "of all": round(sum(map(sum, leaked.values())) / max(1, count), 4),
     }
 
 
@@ -148,7 +148,7 @@ def _touched(redact: Redact, clean: list[tuple[str, str]]) -> dict[str, Any]:
     for name, text in clean:
         touched[name].append(redact(text) != text)
     count = sum(map(sum, touched.values()))
-    classes = {name: f"{sum(each)}/{len(each)}" for name, each in touched.items()}
+    classes = {name: f"{sum(touches)}/{len(touches)}" for name, touches in touched.items()}
     return {"statements": len(clean), "classes": classes, "touched": round(count / max(1, len(clean)), 4)}
 
 
