@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.care.archive import Archive, archive_exists
 from agent_memory.care.importance import CATEGORY_OF, MemoryEntryType, get_entry_type, importance_of
-from agent_memory.compat.deletion import forget_memory
 from agent_memory.compat.leonidas_entries import (
     EXTERNAL_ID,
     build_extra_fields,
@@ -296,7 +295,7 @@ class EntryRecords:
         """
         caller = self._caller()
         if isinstance(record, Memory):
-            await forget_memory(self.service, record, caller)
+            await self.service.forget(record.id, caller)
             return
         items = await drawn_from_alone(self.service, [record.id], caller)
         await self.service.writer.deletion.forget_many([item.id for item in items if not item.pinned], caller)

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from agent_memory.compat.deletion import forget_memory
 from agent_memory.errors import CategoryExistsError, ResourceNotFoundError, UnknownIdError, ValidationError
 from agent_memory.knowledge.intake.drafts import RESOURCE_TYPES, ReceivedDocument
 from agent_memory.knowledge.pages.page_items import build_description, load_texts
@@ -444,7 +443,7 @@ class ItemLayer:
     async def delete(self, item_id: str) -> bool:
         """Forget an item; return False if it does not exist."""
         try:
-            await forget_memory(self.service, await self.service.get(item_id), self.caller)
+            await self.service.forget(item_id, self.caller)
         except UnknownIdError:
             return False
         return True

@@ -75,11 +75,14 @@ async def test_an_archived_entry_can_be_deleted(filled: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize("entry_id", ["", "kiln-1"])
-async def test_delete_entry_stored_again_forgets_its_archived_text(store: MemoryStore, entry_id: str) -> None:
+async def test_delete_entry_stored_again_forgets_its_archived_text(
+    store: MemoryStore, clock: FrozenClock, entry_id: str
+) -> None:
     first = await store.store_entry(MemoryEntry(entry_id, content={"text": "The kiln is grey."}))
     await store.store_entry(MemoryEntry(content={"text": "The shed is grey."}))
     assert await store.archive_entries({"entry_ids": [first]}, apply=True) == 1
     again = await store.store_entry(MemoryEntry(entry_id, content={"text": "The kiln is grey."}))
+    clock.advance(minutes=1)
     assert await store.delete_entry(again)
     assert [await store.get_entry_by_id(deleted) for deleted in (first, again)] == [None, None]
     assert await store.kept.archive.everything() == []
