@@ -170,8 +170,8 @@ def _section(holding: HeldRecord) -> str:
     for name in _FIRST:
         if isinstance(text := holding.data.get(name), str) and text:
             lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), _quote_block(text), ""]
-    others = [(name, value) for name, value in holding.data.items() if name not in _FIRST]
-    lines += [f"- {name}: {_quote_inline(_describe_value(name, value))}" for name, value in others]
+    fields = [(name, value) for name, value in holding.data.items() if name not in _FIRST]
+    lines += [f"- {name}: {_quote_inline(_describe_value(name, value))}" for name, value in fields]
     lines += [f"- last change: {_format_moment(holding.at)}", f"- file: {holding.journal}", ""]
     if holding.earlier:
         lines += ["Said before:", "", *(line for text in holding.earlier for line in (_quote_block(text), ""))]
@@ -235,7 +235,7 @@ class SearchedNames:
     entities: frozenset[str] = frozenset()
 
     def are_in(self, text: str) -> bool:
-        """Return True if a text has a name as a word, in any case."""
+        """Return True if a text has one of the names as a word."""
         return _pattern(self.names).search(_normal(text)) is not None
 
     def concern(self, holding: HeldRecord) -> bool:

@@ -419,7 +419,7 @@ def _draw_area(values: Sequence[int]) -> list[str]:
 
 
 def _draw_bars(series: Sequence[tuple[Sequence[int], str]], top: float) -> list[str]:
-    """Return bars of several series; a value above 0 shows at least a line."""
+    """Return bars of several series; a small value shows a line."""
     bottom, spans = top + _HEIGHT, len(series[0][0])
     highest = max((value for values, _ in series for value in values), default=0)
     parts, scale = _draw_axis(highest, bottom, is_empty=not spans)

@@ -83,7 +83,7 @@ class Backup:
 
 
 class JournalEnd(NamedTuple):
-    """End of a journal at one moment: its name, open descriptor and bytes."""
+    """Journal at one moment: name, open descriptor and number of bytes."""
 
     name: str
     descriptor: int

@@ -278,7 +278,7 @@ def _write(place: Path, content: bytes) -> None:
 
 
 def _parse_header(begun: bytes) -> tuple[Header, bytes]:
-    """Return the header of a journal, or a new one, with the rest.
+    """Return the header of a journal, or a new one, and rest.
 
     Args:
         begun: First line of the journal, empty if it has none.
