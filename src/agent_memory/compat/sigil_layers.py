@@ -550,7 +550,7 @@ class CategoryLayer:
     async def _update_topic(self, category_id: str, changes: dict[str, Any]) -> MemoryCategory:
         record = await self._record(category_id)
         if record is None:
-            raise UnknownIdError(f"There is no topic {category_id}; nothing was changed.")
+            raise UnknownIdError(f"No topic {category_id}; nothing was changed.")
         check_own(self._seen.group, record)
         topic = await self._knowledge.topics.update(category_id, changes)
         return view_category(self._seen.view(topic, await self._seen.list_members(topic)))

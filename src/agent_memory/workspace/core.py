@@ -169,7 +169,7 @@ def found_from(start: Path) -> Path:
         if (folder / DECLARATION).is_file() and (folder / HIDDEN).is_dir():
             return folder
     raise ConfigurationError(
-        f"There is no workspace at {start} or above it.",
+        f"No workspace at {start} or above it.",
         code="no_workspace",
         recovery="Go into its folder, name it with --at, or begin one: `agent-memory workspace init FILE`.",
     )
@@ -277,7 +277,7 @@ def open_folder(folder: Path, url: str | None, clock: Clock | None) -> OpenWorks
     """
     if not (folder / HIDDEN).is_dir():
         raise ConfigurationError(
-            f"There is no workspace in {folder}.",
+            f"No workspace in {folder}.",
             code="no_workspace",
             recovery="Begin one there with `agent-memory workspace init FILE`.",
         )

@@ -331,7 +331,7 @@ def _find_step(steps: Sequence[Step], name: str) -> Step:
         if step.name == name:
             return step
     examples = ", ".join(step.name for step in steps[:_SHOWN]) or "none yet"
-    raise RowNotFoundError(f"There is no step {quoted(name)}; a step is phase/agent/key, such as {examples}.")
+    raise RowNotFoundError(f"No step {quoted(name)}; a step is phase/agent/key, such as {examples}.")
 
 
 def undo_steps(

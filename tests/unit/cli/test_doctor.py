@@ -123,7 +123,7 @@ def test_what_is_no_copy_of_a_journal_cannot_be_salvaged(
     if content is not None:
         file.write_text(content)
     result = cli("doctor", "--salvage", str(file), "--agent", "bob", code=1)
-    assert ("There is no file" if code == "no_file" else "is no copy of a journal") in result.stderr
+    assert ("No file" if code == "no_file" else "is no copy of a journal") in result.stderr
 
 
 def test_an_unknown_agent_is_an_error(cli: Cli, bob: Path) -> None:

@@ -127,10 +127,10 @@ async def test_what_is_wrong_is_told_in_words(mounted: Mount, folder: Path) -> N
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"tools": ["get_tlak"]}, "There is no tool 'get_tlak'; did you mean 'get_talk'?"),
-        ({"tables": ["talk"]}, "There is no table 'talk'"),
+        ({"tools": ["get_tlak"]}, "No tool 'get_tlak'; did you mean 'get_talk'?"),
+        ({"tables": ["talk"]}, "No table 'talk'"),
         ({"agent": "two words"}, "tool-memory-workspace"),
-        ({"workspace": "elsewhere"}, "There is no file"),
+        ({"workspace": "elsewhere"}, "No file"),
         ([], "not a mapping"),
     ],
 )
@@ -152,7 +152,7 @@ async def test_without_a_setting_it_is_the_workspace_that_the_session_works_in(f
         tools = coordinator.get("tools")
         assert set(tools) == offered
         if offered != FEW:
-            assert "There is no workspace" in (await failed(tools, "next_steps", limit=1))["message"]
+            assert "No workspace" in (await failed(tools, "next_steps", limit=1))["message"]
         await cleanup()
 
 
@@ -212,7 +212,7 @@ async def test_a_declaration_that_lost_a_tool_meanwhile_is_told(mounted: Mount, 
     _, tools = await mounted({"workspace": str(folder), "tools": ["get_talk_summary"]})
     declaration = folder / "workspace.yaml"
     declaration.write_text(declaration.read_text().replace("get_talk_summary", "get_summary"))
-    assert "There is no tool 'get_talk_summary'" in (await failed(tools, "get_talk_summary", talk_num=1))["message"]
+    assert "No tool 'get_talk_summary'" in (await failed(tools, "get_talk_summary", talk_num=1))["message"]
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_another_name_is_refused_and_no_empty_workspace_is_begun(
 def test_a_workspace_is_begun_once(url: str | None, book: Workspace, declaration: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="already"):
         Workspace.create(book.folder, declaration, url=url)
-    with pytest.raises(ConfigurationError, match="There is no workspace in"):
+    with pytest.raises(ConfigurationError, match="No workspace in"):
         Workspace.open(tmp_path / "elsewhere", url=url)
 
 

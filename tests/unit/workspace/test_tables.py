@@ -108,7 +108,7 @@ def test_sql_in_a_value_is_a_value(book: Workspace) -> None:
 @sqlite_only  # refused before a database is asked
 @pytest.mark.parametrize("name", ["nothing", "ws_history", "chapters; DROP TABLE chapters"])
 def test_a_table_that_is_not_declared_is_not_there(book: Workspace, name: str) -> None:
-    with pytest.raises(ValidationError, match="There is no table"):
+    with pytest.raises(ValidationError, match="No table"):
         book.tables.many(name)
 
 

@@ -196,7 +196,7 @@ def test_who_closes_gives_an_unfinished_step_back(tools: Toolset, book: Workspac
         ("update_row", {"table": "chapters", "key": 1, "fields": {"id": 7}}, "no column 'id'"),
         ("update_row", {"table": "chapters", "fields": {"title": "x"}}, "named by its number"),
         ("update_chapter", {"number": 1, "fields": {"title": "x"}, "expected": {"title": "y"}}, "changed meanwhile"),
-        ("nothing", {}, "There is no tool 'nothing'"),
+        ("nothing", {}, "No tool 'nothing'"),
     ],
 )
 def test_a_wrong_call_is_told_what_is_right(tools: Toolset, name: str, arguments: dict[str, Any], said: str) -> None:

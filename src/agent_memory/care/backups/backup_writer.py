@@ -261,4 +261,4 @@ def _put(temporary: Path, place: Path) -> Path:
         free = place if number == 1 else place.with_name(f"{place.stem}-{number}.zip")
         if move_if_free(temporary, free):
             return free
-    raise StorageError(f"There is no free name for {place.name}.")
+    raise StorageError(f"No free name for {place.name}.")

@@ -391,7 +391,7 @@ def find_salvageable(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> I
     if copy.file.trouble is not None:
         raise StorageError(f"{path.name} cannot be read: {copy.file.trouble}.")
     if copy.file.size is None:
-        raise ValidationError(f"There is no file {path}.", code="no_file", recovery="Check the name.")
+        raise ValidationError(f"No file {path}.", code="no_file", recovery="Check the name.")
     if not copy.file.seqs:
         recovery = "Exports and scratchpads are taken by `agent-memory import`."
         raise ValidationError(f"{path.name} is no copy of a journal.", code="not_a_journal", recovery=recovery)

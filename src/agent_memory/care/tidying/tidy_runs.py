@@ -252,7 +252,7 @@ class Tidying:
         runs = await self.runs()
         matching = (run for run in runs if (run.state != "undone" if run_id is None else run.id == run_id))
         if (chosen := next(matching, None)) is None:
-            named = f"There is no run {quoted(run_id)}" if run_id else "There is no run to take back"
+            named = f"No run {quoted(run_id)}" if run_id else "No run to take back"
             raise UnknownIdError(
                 f"{named}; nothing was changed.", recovery="`agent-memory archive tidy --runs` lists them."
             )

@@ -48,7 +48,7 @@ def read_declaration(path: Path) -> Declaration:
             raise DeclarationError(f"{path.name} is longer than {_MAX_BYTES:,} bytes; nothing of it was read.")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DeclarationError(f"There is no file {path}.", code="no_file", recovery="Check the name.") from error
+        raise DeclarationError(f"No file {path}.", code="no_file", recovery="Check the name.") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise DeclarationError(f"{path} cannot be read: {reason}.") from error

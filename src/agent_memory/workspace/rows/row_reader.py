@@ -69,7 +69,7 @@ class RowReader:
         """
         if name not in self.schema.declared:
             table_names = ", ".join(self.schema.declared)
-            raise ValidationError(f"There is no table {quoted(name)}; there are {table_names}.", code="unknown_table")
+            raise ValidationError(f"No table {quoted(name)}; there are {table_names}.", code="unknown_table")
         return self.schema.declared[name]
 
     def one(

@@ -87,7 +87,7 @@ class Dump:
 
 def _build_error(error: sqlite3.Error, path: Path) -> StorageError:
     if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
-        return DiskFullError(f"There is no room for {path.name}; the mark of the snapshot in the history is whole.")
+        return DiskFullError(f"No space for {path.name}; the mark of the snapshot in the history is whole.")
     return StorageError(
         f"The copy {path.name} could not be written: {error}. The mark of the snapshot in the history is whole.",
         code="dump_failed",

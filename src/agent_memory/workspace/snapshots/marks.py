@@ -105,7 +105,7 @@ def get(connection: sa.Connection, schema: Schema, name: str) -> Snapshot:
     snapshot = find(connection, schema, name)
     if snapshot is None:
         names = ", ".join(other_snapshot.name for other_snapshot in list_all(connection, schema)) or "none yet"
-        raise RowNotFoundError(f"There is no snapshot {quoted(name)}; there are: {names}.")
+        raise RowNotFoundError(f"No snapshot {quoted(name)}; there are: {names}.")
     return snapshot
 
 

@@ -184,7 +184,7 @@ class WorkspaceResumer:
         """
         names = [declared.name for declared in self._core.declaration.phases]
         if phase not in names:
-            raise RowNotFoundError(f"There is no phase {quoted(phase)}; there are {', '.join(names) or 'none'}.")
+            raise RowNotFoundError(f"No phase {quoted(phase)}; there are {', '.join(names) or 'none'}.")
         with self._core.reading() as transaction:
             self._core.reader.row_id(transaction.connection, table, key, NOBODY)
         later = set(names[names.index(phase) :])

@@ -74,7 +74,7 @@ class Toolset:
         tool = self.tools.get(name)
         if tool is None:
             tool_names = ", ".join(self.tools)
-            raise ValidationError(f"There is no tool {quoted(name)}; there are {tool_names}.", code="unknown_tool")
+            raise ValidationError(f"No tool {quoted(name)}; there are {tool_names}.", code="unknown_tool")
         checked, warnings = tool.check_arguments(arguments)
         with self._lock:
             before = self.session.low_seen
@@ -111,7 +111,7 @@ class Offer:
         for name in self.tools:
             fitting = [tool_name for tool_name in tools if fnmatch.fnmatchcase(tool_name, name)]
             if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
-                raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(tools)) or '.'}")
+                raise ConfigurationError(f"No tool {name!r}{did_you_mean(name, tuple(tools)) or '.'}")
             chosen |= {tool_name: tools[tool_name] for tool_name in fitting}
         return chosen
 
@@ -134,7 +134,7 @@ def build_tools(
     for name in tables or ():
         if name not in declaration.tables:
             near = did_you_mean(name, tuple(declaration.tables)) or "."
-            raise ConfigurationError(f"There is no table {name!r}{near}")
+            raise ConfigurationError(f"No table {name!r}{near}")
     table_names = list(declaration.tables) if tables is None else tables
     tools = {**build_step_tools(declaration), **build_row_tools(declaration, table_names, rows)}
     for name in declaration.tables:

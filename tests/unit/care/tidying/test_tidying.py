@@ -225,7 +225,7 @@ async def test_what_is_gone_for_good_is_said_to_be(house: House, clock: FrozenCl
 async def test_a_run_is_taken_back_once_and_only_if_there_is_one(house: House) -> None:
     tidying = house.tidying()
     assert await tidying.runs() == []
-    with pytest.raises(UnknownIdError, match="no run to take back"):
+    with pytest.raises(UnknownIdError, match="No run to take back"):
         await tidying.undo()
     await many(house, 1)
     run = (await tidying.apply(await tidying.plan())).run
