@@ -14,12 +14,13 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import minute, one_line
+from agent_memory.cli.transfer_tally import note_short_talk
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.layout import resolve_root
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
-from agent_memory.knowledge.intake.file_formats import is_short_talk, list_files
+from agent_memory.knowledge.intake.file_formats import list_files
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restore_withdrawn, undo
 from agent_memory.knowledge.pages.assignment import count_unfiled
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(r"res-[0-9a-f]{12}")
 _COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
 _SHOWN: Final = 20
-_SHORT_TALK: Final = 2_000
-"""Characters of a file that may be a conversation of a few turns."""
 _NAMED: Final = 5
 
 _WHY: Final = {
@@ -212,7 +211,7 @@ async def _ingest(run: AgentContext, knowledge: Knowledge, words: list[str], gro
         failed += bool(done.refused)
         documents.append(_build_row(file, done))
         _say(run, done)
-        _note_short_talk(run, path, done)
+        note_short_talk(run.screen, path, done)
     run.screen.last_words = lambda: "Stopped. All files were read; the same command or the next session does the rest."
     _note_unknown(run, unknown)
     _note_left_out(run, links, memories)
@@ -502,13 +501,6 @@ def _say(run: AgentContext, done: FileIngested) -> None:
         more = f" and {len(done.refused) - 5:,} more" if len(done.refused) > 5 else ""  # noqa: PLR2004 - as shown
         rest = " The rest of the file was." if done.new or done.known else ""
         run.screen.note(f"Not ingested: {reasons}{more}.{rest} Correct that, then ingest the file again.")
-
-
-def _note_short_talk(run: AgentContext, path: Path, done: FileIngested) -> None:
-    """Report turns that are too few for a conversation."""
-    may_be_talk = done.new == 1 and done.characters < _SHORT_TALK and path.suffix.lower() in {".txt", ".md"}
-    if may_be_talk and is_short_talk(path.read_text("utf-8", "replace")):
-        run.screen.hint("It was taken as a document. A chat has four turns at least, lines such as `Ada: words`.")
 
 
 async def _undo(run: AgentContext, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:

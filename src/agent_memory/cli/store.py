@@ -62,7 +62,7 @@ async def store(
 
 
 async def _show_stored(run: AgentContext, stored: "Stored", unused: list[tuple[str, str]]) -> None:
-    """Report what was stored, what was not used of it, and what to compare it with."""
+    """Report what was stored, and what was not."""
     memory = stored.memory
     run.screen.document(
         {

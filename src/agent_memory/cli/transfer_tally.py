@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -10,16 +11,20 @@ import typer
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.intake.file_formats import is_short_talk
 from agent_memory.models import ARCHIVED, CANDIDATE, ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agent_memory.knowledge.intake.ingest import FileIngested
     from agent_memory.knowledge.intake.transfer import EntryImport
     from agent_memory.memory.results import Imported
 
 
 _MAX_PROBLEMS: Final = 20
+_SHORT_TALK: Final = 2_000
+"""Characters of a file that may be a conversation of a few turns."""
 _KIND_WORDS: Final = {
     RESOURCE.name: ("resource", "resources"),
     EPISODE.name: ("turn", "turns"),
@@ -159,3 +164,10 @@ def build_import_document(imported: "EntryImport") -> dict[str, Any]:
         for kind, (name, _) in _KIND_WORDS.items()
         if kind not in {ARCHIVED.name, CANDIDATE.name}
     }
+
+
+def note_short_talk(screen: OutputScreen, path: Path, done: "FileIngested") -> None:
+    """Report turns that are too few for a conversation."""
+    may_be_talk = done.new == 1 and done.characters < _SHORT_TALK and path.suffix.lower() in {".txt", ".md"}
+    if may_be_talk and is_short_talk(path.read_text("utf-8", "replace")):
+        screen.hint("It was taken as a document. A chat has four turns at least, lines such as `Ada: words`.")

@@ -75,7 +75,7 @@ class HitWidth:
 
 
 def list_unused(values: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
-    """Return category and tags of a store that its known text does not take.
+    """Return category and tags that a known text does not take.
 
     Args:
         values: Fields that were to be stored.

@@ -130,7 +130,7 @@ def read_transcript(text: str, name: str) -> FileConversation | None:
 
 
 def is_short_talk(text: str) -> bool:
-    """Return True if each line is a turn, but they are too few for a conversation."""
+    """Return True if all lines are turns, too few for a conversation."""
     spoken = [_turn(line) for line in text.splitlines() if line.strip()]
     people = {turn.speaker.casefold() for turn in spoken if turn is not None}
     return len(people) >= _LEAST_PEOPLE and None not in spoken and not _is_talk(spoken)
