@@ -28,7 +28,7 @@ async def encrypt(run: AgentContext, *, yes: Yes = False) -> None:
 
     The key is what AGENT_MEMORY_KEY holds: 32 bytes in hexadecimal or base64, or a passphrase of 12 characters or more.
     AGENT_MEMORY_KEY_FILE, AGENT_MEMORY_KEY_COMMAND or AGENT_MEMORY_KEY_KEYRING name another source. Without the key
-    the memory cannot be read; repeat the command if it was interrupted.
+    the memory cannot be read. An interrupted command continues when repeated.
     """
     from agent_memory.care.privacy import encrypt as encrypt_folder
 

@@ -38,7 +38,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
     run: AgentContext,
     run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="With --undo: ID of a run, or the last.")] = None,
     *,
-    apply: Annotated[bool, typer.Option("--apply", help="Apply suggestions; else only show them.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Apply the suggestions.")] = False,
     delete: Annotated[
         bool, typer.Option("--delete", help="With --apply: also carry out deletions from the archive.")
     ] = False,
@@ -49,7 +49,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
             help="Most memories to move; default: a tenth of all, from 10 to 100.",
         ),
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Undo a run, with all fields of every memory.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo a run; memories get all their fields back.")] = False,
     runs: Annotated[bool, typer.Option("--runs", help="List past runs.")] = False,
     rules: Annotated[
         Path | None, typer.Option("--rules", metavar="FILE", help="YAML file with other rules in `lifecycle`.")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")
-_SESSIONS = "Sessions that run as {name} could write nothing any more: end them first."
+_SESSIONS = "Running sessions of {name} could no longer write: end them first."
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the agent.", autocompletion=complete_agent)]
 NewName = Annotated[str, typer.Argument(metavar="NEW", help="Name that no agent has yet.")]

@@ -204,7 +204,9 @@ class ServerLog:
             return
         oldest = min((number for number, _ in seen.get("authors", ())), default=0)
         if oldest > seq:
-            raise _unsure(StorageError("So much was changed meanwhile that the outcome cannot be told."))
+            raise _unsure(
+                StorageError("Too many other changes happened at the same time, so the outcome is not known.")
+            )
         raise LostRaceError
 
     def _carry_out(self, seq: int, items: list[Payload]) -> list[str]:

@@ -31,7 +31,7 @@ _FIELDS: Final = (
     ("facets", edge.PayloadSchemaType.Keyword),
     ("timestamp", edge.PayloadSchemaType.Float),
 )
-_RECOVERY: Final = "Nothing to do: the index is derived and is built anew; searches go on without it."
+_RECOVERY: Final = "Nothing to do: the index is derived and will be rebuilt; searches continue without it."
 
 
 class Shard:

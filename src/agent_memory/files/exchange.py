@@ -262,7 +262,7 @@ def read_settled(path: Path, patience: float, max_bytes: int) -> tuple[bytes, fl
     # It may have grown since, where programs cannot be kept from writing.
     if content is None or len(content) > max_bytes:
         raise StorageError(
-            f"{path.name} has more than {max_bytes // _MIB} MiB, so it is neither read nor rendered anew.",
+            f"{path.name} has more than {max_bytes // _MIB} MiB, so it is neither read nor rendered again.",
             code="too_long",
             recovery="Move it out of the agent's folder, or make it shorter. Memories are kept and found all the same.",
             path=path,

@@ -166,7 +166,7 @@ class FileLog:
                 f"line {reversed_lines[0]}: its number is lower than that of the line before; lines were moved"
             )
         if reader.rewritten:
-            problems.append(f"{name} was rewritten by another program; a copy was kept beside it")
+            problems.append(f"{name} was rewritten by another program; a copy was kept next to it")
         return problems, self.journal.notes
 
     def note_current(self, count: int) -> None:

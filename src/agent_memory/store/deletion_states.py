@@ -49,7 +49,7 @@ VERBS: Final[Mapping[str, DeletionVerb]] = {
     "restore": DeletionVerb(
         (_LIVE, _ARCHIVED, _FORGOTTEN),
         "{} was purged: it cannot be brought back.",
-        "Store it anew, if it is to be known.",
+        "Store it again if it should be known.",
     ),
     "unarchive": DeletionVerb(
         (_ARCHIVED,),

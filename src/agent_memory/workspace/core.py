@@ -291,7 +291,7 @@ def _check_database(file: Path) -> None:
     log = file.with_name(f"{file.name}-wal")
     if not any(path.is_file() and path.stat().st_size for path in (file, log)):
         raise StorageError(
-            f"The database of this workspace, {HIDDEN}/{FILE}, is gone or empty; nothing was begun in its place.",
+            f"The database of this workspace, {HIDDEN}/{FILE}, is missing or empty; no new one was created.",
             code="no_database",
             recovery=f"Copy one of {HIDDEN}/dumps there. If its rows are in PostgreSQL, set {URL_VARIABLE}; "
             f"if it was never used, remove {HIDDEN} and begin again.",

@@ -49,7 +49,7 @@ def test_no_new_database_is_begun_where_one_was(book: Workspace, clock: FrozenCl
         rows.write_bytes(b"")
     else:
         rows.unlink()
-    with pytest.raises(StorageError, match="gone or empty"):
+    with pytest.raises(StorageError, match="missing or empty"):
         Workspace.open(book.folder, clock=clock)
     assert not rows.exists() or rows.stat().st_size == 0
 

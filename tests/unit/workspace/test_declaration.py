@@ -94,7 +94,7 @@ def test_what_only_adds_is_carried_out(url: str | None, book: Workspace, clock: 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("      draft: text\n", "", "tables.chapters.columns.draft is gone"),
+        ("      draft: text\n", "", "tables.chapters.columns.draft is missing"),
         ("draft: text", "draft: integer", "it was text and is integer now"),
         ("enum: [mindset, script]", "enum: [mindset]", "its enum no longer has script"),
         ("title: text", "title: {type: text, required: true}", "it is required now"),

@@ -195,7 +195,7 @@ def test_who_closes_gives_an_unfinished_step_back(tools: Toolset, book: Workspac
         ("list_rows", {"table": "chapters", "where": {"1=1; --": 1}}, "no column"),
         ("update_row", {"table": "chapters", "key": 1, "fields": {"id": 7}}, "no column 'id'"),
         ("update_row", {"table": "chapters", "fields": {"title": "x"}}, "named by its number"),
-        ("update_chapter", {"number": 1, "fields": {"title": "x"}, "expected": {"title": "y"}}, "changed meanwhile"),
+        ("update_chapter", {"number": 1, "fields": {"title": "x"}, "expected": {"title": "y"}}, "has changed"),
         ("nothing", {}, "No tool 'nothing'"),
     ],
 )

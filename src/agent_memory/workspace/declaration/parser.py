@@ -234,7 +234,7 @@ def _find_conflicts(old: Declaration, new: Declaration) -> Iterator[str]:
         yield f"- workspace: it was {old.workspace!r} and is {new.workspace!r} now"
     for name, table in old.tables.items():
         if name not in new.tables:
-            yield f"- tables.{name} is gone; its rows would be lost"
+            yield f"- tables.{name} is missing; its rows would be lost"
         else:
             yield from _compare_tables(name, table, new.tables[name])
 
@@ -247,7 +247,7 @@ def _compare_tables(name: str, old: Table, new: Table) -> Iterator[str]:
     for column, was in old.columns.items():
         here = f"tables.{name}.columns.{column}"
         if column not in new.columns and column not in OWN_COLUMNS:
-            yield f"- {here} is gone; its values would be lost"
+            yield f"- {here} is missing; its values would be lost"
         elif column in new.columns:
             yield from (f"- {here}: {reason}" for reason in _compare_columns(was, new.columns[column]))
     for column, added in new.columns.items():

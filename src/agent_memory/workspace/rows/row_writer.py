@@ -202,7 +202,7 @@ class RowWriter:
         changed_names = [name for name, value in then.items() if now[name] != value]
         if changed_names:
             raise ConflictError(
-                f"This row of {table} was changed meanwhile: {', '.join(changed_names)} is no longer what was "
+                f"This row of {table} has changed: {', '.join(changed_names)} is no longer what was "
                 "expected. Nothing was written.",
                 recovery="Read the row again, then decide.",
             )

@@ -82,8 +82,8 @@ def save(session: ToolSession, table: str, values: Mapping[str, Any]) -> dict[st
     if saved.proposal:
         unique = ", ".join(session.workspace.declaration.tables[table].unique_columns())
         answer["message"] = (
-            f"There is a row of {table} with this {unique}. This one is kept beside it as a proposal; shown is the one "
-            "whose step comes first."
+            f"There is a row of {table} with this {unique}. This one is kept as a proposal; the row of the earlier "
+            "step is shown."
         )
     return answer
 
