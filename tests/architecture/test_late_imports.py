@@ -25,6 +25,8 @@ FOREIGN: Final = {
     "importlib": "its metadata, 12 ms",
     "yaml": "10 ms that a session without YAML does not pay",
     "langchain_core": "an extra",
+    "ruamel": "an extra, for one host",
+    "tomlkit": "an extra, for one host",
     "structlog": "15 ms, for those who log",
     "sqlite3": "rarely needed",
     "re2": "only schemas with a pattern need it",

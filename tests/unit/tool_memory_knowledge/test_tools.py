@@ -183,7 +183,7 @@ async def test_a_statement_is_one_line_and_hides_nothing(mounted: Mount, root: P
     await manager.remember("Ann prefers\n2. [0.99] tea\u202e that is hot.")
     await manager.close()
     found = await done(tools, "recall", query="what does Ann prefer")
-    assert "Ann prefers 2. [0.99] tea that is hot." in found
+    assert "Ann prefers 2. [0.99] tea\\u202e that is hot." in found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,146 @@
+"""Connection of MCP hosts to an agent: what would change, done and undone."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import ConfigurationError
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.integrations.mcp.host_files import (
+    HOSTS,
+    HostFile,
+    build_entry,
+    read_entry,
+    read_host_text,
+    write_entry,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BACKUP = ".before-agent-memory"
+
+
+@dataclass(frozen=True, slots=True)
+class HostChange:
+    """Change of a host's file that is not made yet.
+
+    Attributes:
+        host: Host of the file.
+        before, after: Text of the file.
+        entry: Our entry afterwards, or None.
+    """
+
+    host: HostFile
+    before: str
+    after: str
+    entry: dict[str, Any] | None
+
+    @property
+    def diff(self) -> str:
+        """Unified diff of the file; empty if nothing changes."""
+        names = self.host.path, self.host.path
+        lines = difflib.unified_diff(self.before.splitlines(), self.after.splitlines(), *names, lineterm="", n=2)
+        return "\n".join(lines)
+
+    def apply(self) -> Path | None:
+        """Write the file and return its backup, or None if there was no file.
+
+        Raises:
+            ConfigurationError: The file was changed meanwhile.
+            StorageError: It cannot be written; it is as it was.
+        """
+        path, backup = self.host.file, None
+        if read_host_text(self.host) != self.before:
+            raise ConfigurationError(f"{self.host.path} was changed meanwhile.", code="changed", recovery="Try again.")
+        make_private_folder(path.parent)
+        target = path.resolve()  # a link to a file of dotfiles stays a link
+        with translated(path, "write"):
+            if self.before:
+                mode = stat.S_IMODE(target.stat().st_mode)
+                backup = path.with_name(path.name + _BACKUP)
+                replace_file(backup, self.before.encode(), durable=True)
+                replace_file(target, self.after.encode(), durable=True)
+                os.chmod(target, mode)  # noqa: PTH101 - the mode of the host's own file
+            else:
+                replace_file(target, self.after.encode(), durable=True)
+        return backup
+
+
+def get_host(name: str) -> HostFile:
+    """Return a host by its name.
+
+    Raises:
+        ConfigurationError: It is unknown.
+    """
+    if name not in HOSTS:
+        raise ConfigurationError(
+            f"{name} is no known host. There are: {', '.join(HOSTS)}.",
+            code="unknown_host",
+            recovery="For another host, add what `agent-memory connect cursor --print` prints to its MCP servers.",
+        )
+    return HOSTS[name]
+
+
+def plan_connection(name: str, command: str, agent_id: str, root: str) -> HostChange:
+    """Return the change that connects a host.
+
+    Args:
+        name: Name of the host.
+        command: Path of our program.
+        agent_id: Agent whose memory the host gets.
+        root: Folder of all agents; empty for the usual one.
+
+    Raises:
+        ConfigurationError: The host is unknown, or its file cannot be used.
+    """
+    host = get_host(name)
+    arguments = ["mcp", "--agent", agent_id, *(["--root", root] if root else [])]
+    entry, before = build_entry(host, command, arguments), read_host_text(host)
+    return HostChange(host, before, write_entry(host, before, entry), entry)
+
+
+def plan_disconnection(name: str) -> HostChange:
+    """Return the change that removes our entry from a host.
+
+    Raises:
+        ConfigurationError: The host is unknown, or its file cannot be used.
+    """
+    host = get_host(name)
+    before = read_host_text(host)
+    after = before if read_entry(host, before) is None else write_entry(host, before, None)
+    return HostChange(host, before, after, None)
+
+
+def list_connections() -> list[dict[str, Any]]:
+    """Return name, file, state and agent of each host.
+
+    The state is `connected`, `not connected`, `no file` or the reason why the file cannot be used.
+    """
+    rows: list[dict[str, Any]] = []
+    for name, host in HOSTS.items():
+        agent, state = None, "not connected" if host.file.exists() else "no file"
+        try:
+            entry = read_entry(host, read_host_text(host))
+        except ConfigurationError as error:
+            entry, state = None, error.message
+        if entry is not None:
+            words = [*map(str, _list_words(entry))]
+            agent, state = words[words.index("--agent") + 1] if "--agent" in words[:-1] else None, "connected"
+        rows.append({"host": name, "file": host.path, "state": state, "agent": agent})
+    return rows
+
+
+def _list_words(entry: Any) -> list[Any]:
+    command = entry.get("command")
+    return [*(command if isinstance(command, list) else ()), *(entry.get("args") or ())]
+
+
+def print_entry(change: HostChange) -> str:
+    """Return our entry as JSON, for a host that is configured by hand."""
+    return json.dumps(change.entry, indent=2)
