@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
-from agent_memory.files.layout import agents_under, folder_of, resolve_root
+from agent_memory.files.layout import agents_under, folder_of, read_used_agent, resolve_root
 from agent_memory.late import compile_late
 from agent_memory.models import (
     ANY_STATE,
@@ -82,8 +82,6 @@ _WHOSE: Final = "Agent to work on; not needed if there is one."
 _NAMED: Final[Any] = {**_AGENT, "envvar": "AGENT_MEMORY_AGENT"}
 _WHOSE_OR_ALL: Final = "Agent to work on; all if left out."
 _ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents (~/.amplifier/memory)."}
-USED_AGENT: Final = "_used_agent"
-"""File in the folder of all agents: the agent for commands that name none."""
 _ID_HELP: Final = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
 _CATEGORY: Final[Any] = {"metavar": "NAME", "autocompletion": complete_category}
 
@@ -256,14 +254,6 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
             "for all commands with `agent-memory use NAME`.",
         )
     return agents[0]
-
-
-def read_used_agent(root: Path) -> str:
-    """Return the agent that `agent-memory use` chose under `root`, empty if none."""
-    try:
-        return (root / USED_AGENT).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _format_list(names: list[str]) -> str:

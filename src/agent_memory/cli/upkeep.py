@@ -17,7 +17,7 @@ from agent_memory.care.agents import (
 )
 from agent_memory.care.backups import copy_agent
 from agent_memory.cli.backup import lacks_journal
-from agent_memory.cli.options import USED_AGENT, Yes, choose_agent, complete_agent, read_used_agent
+from agent_memory.cli.options import Yes, choose_agent, complete_agent
 from agent_memory.cli.render import describe_others, show_agents
 from agent_memory.cli.runtime import (
     QUIET,
@@ -31,7 +31,8 @@ from agent_memory.cli.runtime import (
 )
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import replace_file
-from agent_memory.files.layout import AgentFolder, agents_under, folder_of
+from agent_memory.files.layout import AgentFolder, agents_under, folder_of, read_used_agent
+from agent_memory.files.names import USED_AGENT
 from agent_memory.files.wording import counted
 from agent_memory.models import to_text, utc_now
 

@@ -184,6 +184,14 @@ def agents_under(root: Path) -> list[str]:
         return [entry.name for entry in entries if is_agent_id(entry.name) and _has_journal(AgentFolder(entry))]
 
 
+def read_used_agent(root: Path) -> str:
+    """Return the agent that `agent-memory use` chose under `root`, empty if none."""
+    try:
+        return (root / names.USED_AGENT).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def find_memory(path: Path) -> Path | None:
     """Return the agent's folder at or above a path, or None.
 

@@ -49,7 +49,7 @@ class HostChange:
         return "\n".join(lines)
 
     def apply(self) -> Path | None:
-        """Write the file and return its backup, or None if there was no file.
+        """Write the file; return its backup, or None.
 
         Raises:
             ConfigurationError: The file was changed meanwhile.

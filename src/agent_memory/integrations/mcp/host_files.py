@@ -182,7 +182,7 @@ def _load_yaml() -> Any:
 
 
 def is_lasting(program: Path) -> bool:
-    """Return True if a program stays: not in the cache of `uvx` or a temporary folder."""
+    """Return True if a program is in no cache or temporary folder."""
     temporary = {os.environ.get("TMPDIR", "/tmp"), "/tmp"}  # noqa: S108 - only compared
     parts = program.resolve().parts
     is_cached = "uv" in parts and any(part.startswith("archive-") for part in parts)
