@@ -191,6 +191,8 @@ async def forget_archived(run: AgentContext, named: list[str], *, reason: str, y
                 {"memory_id": archived_id, "forgotten": True, "older_versions": list(done.older_versions)}
             )
             run.screen.show(f"Forgot {archived_id}, which was archived.")
+            if not now:
+                run.hint_undo(archived_id)
     return [word for word in named if word not in archived]
 
 

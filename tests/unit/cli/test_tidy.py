@@ -190,7 +190,9 @@ def test_restore_brings_an_archived_memory_back_too(eve: Run) -> None:
 def test_an_archived_memory_is_forgotten_like_every_other_one(eve: Run, root: Path) -> None:
     eve("archive", "add", A, C)
     assert "needs a yes" in eve("forget", C, code=2).stderr
-    assert f"Forgot {C}, which was archived." in eve("forget", C, B, "--yes", "--reason", "it moved").stdout
+    told = eve("forget", C, B, "--yes", "--reason", "it moved")
+    assert f"Forgot {C}, which was archived." in told.stdout
+    assert f"agent-memory undo {C}" in told.stderr
     assert ids(eve("archive", "list", "--json"), "archived") == [A]
     assert set(ids(eve("restore", "--json"), "forgotten")) == {B, C}
     eve("forget", A, "--yes", "--now")
