@@ -59,7 +59,6 @@ DOCUMENTS: Final = {
     "search": "agent_id, match, results, total_found, search_latency_ms, mode, answer_confidence",
     "list": "agent_id, count, total, memories",
     "history": "memory_id, versions",
-    "overview": "agent_id, overview, results, total_found, search_latency_ms, mode",
     "briefing": "agent_id, text, tokens, sources",
     "projects": "agent_id, count, without, projects",
     "undo": "agent_id, changes",
@@ -92,7 +91,7 @@ _DOCUMENTS: Final = """\
 _EARLIER: Final = """\
 ## Earlier names
 
-These commands work until version {version} with a notice on stderr.
+These commands work until version {version}; a notice names the present one.
 
 """
 
@@ -108,8 +107,9 @@ def document() -> str:
     ]
     documents = "".join(f"- `{name}`: `{keys}`\n" for name, keys in DOCUMENTS.items())
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in MEANINGS.items())
-    rows = "".join(f"- `{name}`: `{present}`\n" for name, present in COMMANDS.items())
-    rows += "".join(f"- The key `{key}` of `{name} --json` keeps one value.\n" for key, (name, _) in JSON_KEYS.items())
+    rows = f"`{'`, `'.join(COMMANDS)}`, `overview`.\n\n"
+    keys = ", ".join(f"`{key}` of `{name}`" for key, (name, _) in JSON_KEYS.items())
+    rows += f"- With `--json`, these keys keep one value: {keys}.\n"
     rows += "".join(f"- The setting `{name}` has no effect.\n" for name in SETTINGS)
     earlier = _EARLIER.format(version=LAST_VERSION) + rows
     return "\n".join([_INTRODUCTION.format(codes=codes), *sections, _DOCUMENTS + documents, earlier])

@@ -32,7 +32,7 @@ _MEANINGS: Final = {
     "blob_damaged": "a long text is not what was stored; its beginning is in the journal",
     "blob_missing": "a long text is missing; its beginning is in the journal",
     "cannot_migrate": "no embedder or engine for a migration",
-    "changed": "another program changed the file meanwhile",
+    "changed": "another program changed the file during the act",
     "child_session": "only the main session may do this",
     "claim_ended": "the claim has ended",
     "claimed": "another worker has it, or you work on another step",
@@ -186,8 +186,7 @@ _INTRODUCTION: Final = """\
 
 Generated from `errors.py`, the checks and `scripts/errors_page.py` by `make docs`.
 
-An error has a `message` (what failed, and what still works), a stable `code`, and a `recovery` (what to do). Tools
-return the three, and Python raises a class of this tree. Commands print
+Tools return `message`, `code` and `recovery` (what to do); Python raises a class of this tree. Commands print
 `error: MESSAGE [CODE]` and `hint: RECOVERY`.
 """
 

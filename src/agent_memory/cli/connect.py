@@ -94,7 +94,7 @@ async def _report(run: CommandContext, host: str, agent: str, *, is_undo: bool) 
     run.screen.show(f'Connected {host} to memory "{agent}" ({counted(count, "memory", "memories")}, {folder}).')
     if others:
         run.screen.show(f"Shared with: {', '.join(others)}.")
-    run.screen.note(f"Start {host} anew. Undo: agent-memory connect {host} --undo")
+    run.screen.note(f"Restart {host}. Undo: agent-memory connect {host} --undo")
 
 
 def _list(run: CommandContext) -> None:

@@ -57,7 +57,9 @@ class HostChange:
         """
         path, backup = self.host.file, None
         if read_host_text(self.host) != self.before:
-            raise ConfigurationError(f"{self.host.path} was changed meanwhile.", code="changed", recovery="Try again.")
+            raise ConfigurationError(
+                f"{self.host.path} was changed by another program.", code="changed", recovery="Try again."
+            )
         make_private_folder(path.parent)
         target = path.resolve()  # a link to a file of dotfiles stays a link
         with translated(path, "write"):
