@@ -25,11 +25,22 @@ _FEW_LABELS: Final = 2
 """Labels in a message that make it a mail, a form or a conversation."""
 
 _ENDS: Final = (".", "!", "?", ",", ";", "…", "。", "\uff01", "\uff1f", "\uff0c")
+_QUESTIONS: Final = ("?", "\uff1f")
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_LABEL: Final = re.compile(rf"[^\w@]*([^.!?:\n\uff1a]{{1,{_MAX_LABEL_CHARS}}}):[ \t]+\S")
+_LABEL: Final = re.compile(rf"[^\w@]*([^.!?:\n\uff1a]{{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S")
 _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
 """A name before a dash, such as "Review by Ann - ..."."""
+_RULE: Final = re.compile(r"(?:-{3,}|={3,}|\*{3,}|_{3,}|~{3,})")
+_RECORD_ID: Final = re.compile(r"\b[a-z]+-[0-9a-f]{12}\b")
 _CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?!\d)")
+_STAMPED: Final = re.compile(
+    r"[ \t]*\[?(?:\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?[ \t]+)?\d{1,2}:\d{2}(?::\d{2})?"
+    r"(?:[ \t]*[AaPp]\.?[Mm]\.?)?\]?[ \t]+\W*\w"
+    r"|[ \t]*<[@+%~&]?[\w-]{1,30}>[ \t]+\S|[ \t]*@[\w-]+(?![\w./\\-])[ \t,:]+\S"
+)
+"""A line of a chat: it begins with a time, a name in angle brackets or a mention."""
+_SIGNED_BY: Final = re.compile(r"<[^<>@\s]{1,64}@[^<>\s]{1,200}>|(?:©|\([cC]\))[ \t]*\d{4}")
+"""Mail address of a header or trailer, or a copyright: the whole text is of another author."""
 _NAMED: Final = re.compile(r"\w[^,\n]*,\s*\S|[-\u2013—]{1,2}\s*\w")
 """A closing and a name in one line, such as "Regards, Ann" or "-- Ann"."""
 _SIGNATURE: Final = re.compile(r"[.!?]\s+([A-Z][^.!?]*)$")
@@ -44,7 +55,9 @@ def blank_other_authors(text: str) -> str:
     following = _pair_with_following(lines)
     labelled = list(islice((n for n, line in enumerate(lines) if has_foreign_label(line)), _FEW_LABELS))
     heads = [position for position, line in enumerate(lines) if _is_head(line, *following[position])]
-    end = min([*heads, *(labelled[:1] if len(labelled) == _FEW_LABELS else ()), len(lines)])
+    if heads and _SIGNED_BY.search(lines[heads[-1]]) and all(below.strip() for below, _ in following[heads[-1] : -1]):
+        return ""  # the last paragraph signs the text above it
+    end = min([*heads, *(labelled[:1] if len(labelled) == _FEW_LABELS else ()), _find_introduced(lines)])
     signed = [position for position, line in enumerate(lines) if _is_signed(line, *following[position])]
     start = max(signed, default=-1) + 1
     blanked = [""] * start
@@ -58,6 +71,28 @@ def blank_other_authors(text: str) -> str:
         )
         blanked.append("" if is_doubtful else line)
     return "\n".join(blanked)
+
+
+def _find_introduced(lines: list[str]) -> int:
+    """Return the start of a block that the opening line introduces, or the end.
+
+    The block is a sentence below a question, below a short line of another form, or between a text and a question.
+    """
+    opening = next((position for position, line in enumerate(lines) if line.strip()), len(lines))
+    start = next((position for position in range(opening + 1, len(lines)) if lines[position].strip()), len(lines))
+    if start == len(lines) or _BULLET.match(lines[start]):
+        return len(lines)
+    first, block = lines[opening].strip(), lines[start].strip()
+    is_question = first.endswith(_QUESTIONS) and not block.endswith(_QUESTIONS)
+    is_title = start > opening + 1 and _is_short(first) and not first.endswith(COLONS)
+    is_title = is_title or _RULE.fullmatch(block) is not None
+    last = max(position for position, line in enumerate(lines) if line.strip())
+    is_between = (
+        last > start > opening + 1 and lines[last].rstrip().endswith(_QUESTIONS) and not lines[last - 1].strip()
+    )
+    is_greeting = get_pattern("wishes", "labels", _GREETING).fullmatch(first) is not None
+    is_introduction = is_question or is_title or is_between
+    return start if is_introduction and not is_greeting and block.endswith((*_ENDS, "=")) else len(lines)
 
 
 def _pair_with_following(lines: list[str]) -> list[tuple[str, str]]:
@@ -79,9 +114,11 @@ def has_foreign_label(sentence: str) -> bool:
 
 
 def _is_own_label(label: str, sentence: str) -> bool:
-    if get_pattern("wishes", "labels", r"\W*(?:(?:%s)\b\W*)+").fullmatch(label) or get_pattern(
-        "orders", "nouns"
-    ).search(label):
+    if (
+        _RECORD_ID.search(label)
+        or get_pattern("wishes", "labels", r"\W*(?:(?:%s)\b\W*)+").fullmatch(label)
+        or get_pattern("orders", "nouns").search(label)
+    ):
         return True
     rules = [rule for language in guess_languages(sentence) for rule in load_rules(language).rules]
     return any("user" in rule.sources and rule.pattern.search(f"{label}:") for rule in rules)
@@ -96,7 +133,7 @@ def _is_short(line: str) -> bool:
 
 def _is_head(line: str, below: str, text: str) -> bool:
     """Return True if a line begins a mail or a chat."""
-    if _is_short(line) and _CLOCK.search(line):
+    if (_is_short(line) and _CLOCK.search(line)) or _STAMPED.match(line) or _SIGNED_BY.search(line):
         return True
     if not text or below.strip() or _BULLET.match(text):
         return False

@@ -26,6 +26,9 @@ _OPEN_TAG: Final = re.compile(
 _HOST_TAG: Final = re.compile(r"(?m)^[ \t]*<([a-z]+(?:[_-][a-z]+)+)>", re.IGNORECASE)
 """`<ide_selection>` and its like at the beginning of a line: a tool between user and model wrote its content."""
 
+_ROLE_MARKER: Final = re.compile(r"<\|[a-z_]+\|>")
+"""Marker of a chat format: what follows is a transcript."""
+
 _CODE_TAGS: Final = frozenset(("code", "pre"))
 _ENDS: Final = ".!?:\n。\uff01\uff1f\uff1a"
 _NEAR: Final = 200
@@ -49,11 +52,11 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
         typed: Whether a person typed it. Then headings, labels and long even prose are signs of a paste; a model
             writes like that itself.
     """
-    text = _remove_elements(text) if "<" in text else text
+    text = _remove_elements(_ROLE_MARKER.split(text, maxsplit=1)[0]) if "<" in text else text
     lines, blocks = _remove_fences(_drop_injected(text.splitlines()))
     lines = ["" if _QUOTE_LINE.match(line) else line for line in lines]
     if typed:
-        lines = _drop_impersonal(_drop_document(_blank_machine_regions(_drop_announced(lines))))
+        lines = _drop_impersonal(_blank_machine_regions(_drop_document(_drop_announced(lines))))
     return "\n".join(line for line in lines if not is_machine_line(line)), blocks
 
 
@@ -63,7 +66,16 @@ def get_typed_part(text: str) -> str:
     Empty for a very long message.
     """
     typed_lines, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
-    return blank_other_authors(typed_lines) if len(typed_lines) <= MAX_OWN_CHARS else ""
+    return _blank_long_quotations(blank_other_authors(typed_lines)) if len(typed_lines) <= MAX_OWN_CHARS else ""
+
+
+def _blank_long_quotations(text: str) -> str:
+    """Blank quotations of more than a few words."""
+    return _QUOTED.sub(lambda match: _hollow(match[0]) if _is_long_quotation(match[0]) else match[0], text)
+
+
+def _is_long_quotation(quoted: str) -> bool:
+    return len(quoted.split()) > _FEW_WORDS or (quoted[0] in "「『" and len(quoted) > _FEW_UNSPACED)
 
 
 def was_cut(text: str) -> bool:
@@ -159,6 +171,7 @@ _FEW_SIGNS: Final = 3
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+\S")
 _LABEL: Final = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?\*\*[^*\n]{2,80}\*\*")
 _RULE: Final = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*$")
+_TITLE: Final = re.compile(r"^\s*\*\*[^*\n]{2,80}\*\*\s*$")
 _EMOJI_LED: Final = re.compile(r"^\s*(?:[-*+]\s+)?[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff]")
 
 
@@ -220,7 +233,7 @@ def _fill_blocks(lines: list[str], machine: list[bool]) -> None:
             continue
         block = machine[start:position]
         if sum(block) > len(block) / 2:
-            first = start + (start == 0)  # the first line of a message introduces what follows
+            first = start + (start == 0 and lines[0][:1].isalpha())  # it introduces what follows
             machine[first:position] = [True] * (position - first)
         start = position + 1
 
@@ -254,11 +267,13 @@ def _drop_announced(lines: list[str]) -> list[str]:
 def _drop_document(lines: list[str]) -> list[str]:
     """Drop a document with headings or labels.
 
-    A last paragraph of the author's own stays.
+    A heading in the opening line is enough. A last paragraph of the author's own stays.
     """
     headings = [n for n, line in enumerate(lines) if _HEADING.match(line)]
     signs = [n for n, line in enumerate(lines) if _LABEL.match(line) or _RULE.match(line) or _EMOJI_LED.match(line)]
-    if len(headings) < _FEW_HEADINGS and len(headings) + len(signs) < _FEW_SIGNS:
+    opening = next((line for line in lines if line.strip()), "")
+    is_opening = _HEADING.match(opening) or _TITLE.match(opening)
+    if not is_opening and len(headings) < _FEW_HEADINGS and len(headings) + len(signs) < _FEW_SIGNS:
         return lines
     marks = sorted([*headings, *signs])
     lead = lines[: marks[0]]
@@ -380,6 +395,8 @@ _QUOTED: Final = re.compile(
     r"|(?<!\w)['\u2018](?=\S)[^'\u2018\u2019\n]{1,400}['\u2019](?!\w)"
 )
 _LEFT_OPEN: Final = re.compile('["“„«「『`](?:[^\n]|\n(?!\\s*\n))*')
+_FEW_WORDS: Final = 4
+_FEW_UNSPACED: Final = 12
 _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|吗\W*$")
 
@@ -401,7 +418,8 @@ def list_own_sentences(message: str, *, strict: bool = True) -> list[str]:
     """
     text = message[:MAX_MESSAGE_CHARS].encode("utf-8", "replace").decode()
     typed_lines, blocks = separate(text, typed=True)
-    sentences = split_sentences(blank_quotations(typed_lines), blocks)
+    own_lines = blank_other_authors(typed_lines) if strict else typed_lines
+    sentences = split_sentences(blank_quotations(own_lines), blocks)
     if len(sentences) > _MANY_SENTENCES:
         ends = {sentences[0].paragraph, sentences[-1].paragraph}
         sentences = [sentence for sentence in sentences if sentence.paragraph in ends]

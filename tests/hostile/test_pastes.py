@@ -1,0 +1,23 @@
+"""Pasted text never becomes the user's own word."""
+
+from __future__ import annotations
+
+from agent_memory.capture import Extractor
+from agent_memory.capture.typed_text import list_own_sentences
+from agent_memory.settings import CaptureSettings
+from tests.hostile.pastes import PASTES
+from tests.rows import check_rows
+
+_EXTRACTOR = Extractor(CaptureSettings())
+
+
+@check_rows("way", list(PASTES))
+def test_extractor_pasted_rule_is_not_stored_or_high(way: str) -> None:
+    observations = _EXTRACTOR.extract(PASTES[way], "user")
+
+    assert [observation.content for observation in observations if observation.cue or observation.trust == "high"] == []
+
+
+@check_rows("way", list(PASTES))
+def test_list_own_sentences_pasted_rule_is_left_out(way: str) -> None:
+    assert "x.example" not in " ".join(list_own_sentences(PASTES[way]))
