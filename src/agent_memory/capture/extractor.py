@@ -13,11 +13,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
+from agent_memory.capture.other_authors import has_foreign_label
 from agent_memory.capture.rules import build_custom_rules, load_rules
 from agent_memory.capture.typed_text import (
     MAX_MESSAGE_CHARS,
     MAX_OWN_CHARS,
+    get_typed_part,
     read_teammate_statements,
     separate,
     strip_injected,
@@ -53,7 +54,7 @@ _MIN_WORDS: Final = 4
 _MIN_WORDS_OF_CUE: Final = 2
 _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
-_IN_DOUBT: Final = {"cue": "", "trust": "medium"}
+_PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail="pasted")}
 """Fields of an observation that another author may have written."""
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
@@ -144,12 +145,12 @@ class Extractor:
         """
         skipped: Counter[str] = Counter()
         kind, _, tool = source.partition(":")
-        typed_lines = strip_injected(_remove_unstorable(text[:MAX_MESSAGE_CHARS]))
+        message = strip_injected(_remove_unstorable(text[:MAX_MESSAGE_CHARS]))
         if kind == "tool":
-            typed_lines = read_teammate_statements(typed_lines)
-        if not typed_lines.strip():
+            message = read_teammate_statements(message)
+        if not message.strip():
             return Extraction([], skipped)
-        typed_lines, blocks = separate(typed_lines, typed=kind == "user")
+        typed_lines, blocks = separate(message, typed=kind == "user")
         if kind == "user" and len(typed_lines) > MAX_OWN_CHARS:
             return Extraction([], Counter(pasted=1))
         verdicts = self._judge_all(typed_lines, blocks, "teammate" if kind == "tool" else kind)
@@ -157,14 +158,14 @@ class Extractor:
         echoes = [_fold_words(content) for content in returned if content.strip() and kind != "user"]
         seen: dict[str, object] = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
-        typed = " ".join(blank_other_authors(typed_lines).split()) if kind == "user" else ""
+        typed = " ".join(get_typed_part(message).split()) if kind == "user" else ""
         for draft in self._group(verdicts, skipped):
             content, reason = self._finish(draft, echoes)
             if reason:
                 skipped[reason] += 1
             else:
                 ends = {"expires_at": _find_end(content, now)} if draft.verdict.cue and now else {}
-                doubt = _IN_DOUBT if kind == "user" and not draft.is_typed_in(typed) else {}
+                doubt = _PASTED if kind == "user" and not draft.is_typed_in(typed) else {}
                 observations.append(_observe(draft, content, kind, tool).model_copy(update={**seen, **ends, **doubt}))
         return Extraction(observations, skipped)
 

@@ -33,14 +33,18 @@ _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?
 _RULE: Final = re.compile(r"(?:-{3,}|={3,}|\*{3,}|_{3,}|~{3,})")
 _RECORD_ID: Final = re.compile(r"\b[a-z]+-[0-9a-f]{12}\b")
 _CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?!\d)")
-_STAMPED: Final = re.compile(
-    r"[ \t]*\[?(?:\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?[ \t]+)?\d{1,2}:\d{2}(?::\d{2})?"
-    r"(?:[ \t]*[AaPp]\.?[Mm]\.?)?\]?[ \t]+\W*\w"
-    r"|[ \t]*<[@+%~&]?[\w-]{1,30}>[ \t]+\S|[ \t]*@[\w-]+(?![\w./\\-])[ \t,:]+\S"
-)
-"""A line of a chat: it begins with a time, a name in angle brackets or a mention."""
 _SIGNED_BY: Final = re.compile(r"<[^<>@\s]{1,64}@[^<>\s]{1,200}>|(?:©|\([cC]\))[ \t]*\d{4}")
 """Mail address of a header or trailer, or a copyright: the whole text is of another author."""
+_MARKED: Final = re.compile(
+    r"\s*(?:[<#+|{}\[=:.;~%$^&•·—\u2013]|\*\*|(?:-{2,}|_{3,}|\*{3,})\s*$|\w+\([^()]*\):\s"
+    r"|\W{0,2}\d{1,4}[-/.:]\d{1,2}\b|.{0,30}\b\d{1,2}:\d{2}(?:\s?[AP]M)?\s?[:)\]>|]|.{0,20}\b(?:19|20)\d\d\s?[-\u2013—:]\s"
+    r"|@[\w-]+(?![\w./\\-])[\s,:]+\S|\S+\s?[>|»]\s|\S+ [-\u2013—] |[^.!?\n]{1,60}→)"
+)
+"""Beginning of a line with mark-up, a rule, a time, or a name before a mark."""
+_CREDIT: Final = re.compile(r"\s*[—\u2013]\s*\w|.*[.!?][\"'”\u2019]?\s*[—\u2013({\[#|•·~-]+\s?[^\W\d][^.!?\n]*$")
+"""Name after a text, such as "… - Ann" or "… (Ann, 3 May)"."""
+REMOVED: Final = "\N{OBJECT REPLACEMENT CHARACTER}"
+"""Line in the place of a removed one; the lines directly below are its output or its continuation."""
 _NAMED: Final = re.compile(r"\w[^,\n]*,\s*\S|[-\u2013—]{1,2}\s*\w")
 """A closing and a name in one line, such as "Regards, Ann" or "-- Ann"."""
 _SIGNATURE: Final = re.compile(r"[.!?]\s+([A-Z][^.!?]*)$")
@@ -50,7 +54,8 @@ _GREETING: Final = r"\W*(?:(?:%s)\b\W*)+(?:[\w'-]+\W*)?"
 def blank_other_authors(text: str) -> str:
     """Blank the lines that another author may have written."""
     lines = text.splitlines()
-    if _is_letter([line.strip() for line in lines if line.strip()]):
+    filled = [line.strip() for line in lines if line.strip()]
+    if _is_letter(filled) or _is_form(filled) or _has_footer(lines) or any(map(_CREDIT.match, filled)):
         return ""
     following = _pair_with_following(lines)
     labelled = list(islice((n for n, line in enumerate(lines) if has_foreign_label(line)), _FEW_LABELS))
@@ -66,6 +71,7 @@ def blank_other_authors(text: str) -> str:
         is_first = position == 0 or not lines[position - 1].strip()
         is_doubtful = bool(line.strip()) and (
             is_doubtful
+            or line == REMOVED
             or position in labelled
             or (is_first and _is_title(line, following[position][0], is_opening=position == 0))
         )
@@ -133,24 +139,43 @@ def _is_short(line: str) -> bool:
 
 def _is_head(line: str, below: str, text: str) -> bool:
     """Return True if a line begins a mail or a chat."""
-    if (_is_short(line) and _CLOCK.search(line)) or _STAMPED.match(line) or _SIGNED_BY.search(line):
+    if (_is_short(line) and _CLOCK.search(line)) or _MARKED.match(line) or _SIGNED_BY.search(line):
         return True
-    if not text or below.strip() or _BULLET.match(text):
+    if not text or _BULLET.match(text):
         return False
     if line.rstrip().endswith(COLONS):
         return not _is_own_label(line.rstrip()[:-1], line)
-    return _is_short(line) and has_foreign_label(line)
+    if below.strip() or not _is_short(line):
+        return False
+    return has_foreign_label(line) or (text.rstrip().endswith(_ENDS) and not _is_greeting(line))
 
 
 def _is_title(line: str, below: str, *, is_opening: bool) -> bool:
     """Return True if a line introduces the text directly below it."""
-    if not below.strip() or _BULLET.match(below) or not _is_short(line):
-        return False
-    if line.rstrip().endswith(COLONS):
-        return not _is_own_label(line.rstrip()[:-1], line)
-    if get_pattern("wishes", "labels", _GREETING).fullmatch(line):
+    if not below.strip() or not _is_short(line) or line.rstrip().endswith(COLONS) or _is_greeting(line):
         return False
     return is_opening or below.rstrip().endswith(_ENDS)
+
+
+def _is_greeting(line: str) -> bool:
+    return get_pattern("wishes", "labels", _GREETING).fullmatch(line) is not None
+
+
+def _is_form(lines: list[str]) -> bool:
+    """Return True if all lines are fields of a form."""
+    return all(map(_LABEL.match, lines)) and any(map(has_foreign_label, lines))
+
+
+def _has_footer(lines: list[str]) -> bool:
+    """Return True if a text ends in an unlike short line."""
+    bare = [line.strip() for line in lines]
+    if "--" in bare[1:]:
+        return all(map(_is_closing, filter(None, bare[bare.index("--", 1) + 1 :])))
+    *before, last = bare or [""]
+    text = next((line for line in reversed(before) if line), "")
+    is_apart = bool(text) and not before[-1]
+    is_titled = not last[:1].islower() and len(last.split()) > 1 and _is_short(last)
+    return is_apart and is_titled and text.endswith(_ENDS)
 
 
 def _is_signed(line: str, below: str, text: str) -> bool:
@@ -169,7 +194,7 @@ def _is_letter(lines: list[str]) -> bool:
     if _is_closing(before) and before != lines[-2]:
         return True
     is_greeted = len(first.split()) <= _MAX_CLOSING_WORDS and first.endswith((",", "!", ":"))
-    return is_greeted and (_NAMED.match(last) is not None or _is_closing(before))
+    return is_greeted and (_NAMED.match(last) is not None or len(last.split()) > 1 or _is_closing(before))
 
 
 def _is_closing(line: str) -> bool:

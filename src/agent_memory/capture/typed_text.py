@@ -10,7 +10,7 @@ import functools
 import re
 from typing import Final
 
-from agent_memory.capture.other_authors import blank_other_authors
+from agent_memory.capture.other_authors import REMOVED, blank_other_authors
 from agent_memory.capture.rules import get_pattern
 from agent_memory.language.sentences import COLONS, split_sentences
 
@@ -65,8 +65,13 @@ def get_typed_part(text: str) -> str:
 
     Empty for a very long message.
     """
-    typed_lines, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
-    return _blank_long_quotations(blank_other_authors(typed_lines)) if len(typed_lines) <= MAX_OWN_CHARS else ""
+    lines = text[:MAX_MESSAGE_CHARS].splitlines()
+    typed_text, _ = separate("\n".join(lines), typed=True)
+    if len(typed_text) > MAX_OWN_CHARS:
+        return ""
+    typed_lines = {line.strip() for line in typed_text.splitlines()}
+    marked = "\n".join(line if line.strip() in typed_lines | {""} else REMOVED for line in lines)
+    return _blank_long_quotations(blank_other_authors(marked))
 
 
 def _blank_long_quotations(text: str) -> str:
@@ -392,6 +397,7 @@ _QUOTED: Final = re.compile(
     "|“[^”]{0,4000}+”|„[^“”]{0,4000}+[“”]|«[^»]{0,4000}+»"
     "|\u2039[^\u203a]{0,4000}+\u203a|「[^」]{0,4000}+」|『[^』]{0,4000}+』"
     "|`[^`]{0,4000}+`"
+    "|\u201a[^\u2018\u201a]{0,400}+\u2018"
     r"|(?<!\w)['\u2018](?=\S)[^'\u2018\u2019\n]{1,400}['\u2019](?!\w)"
 )
 _LEFT_OPEN: Final = re.compile('["“„«「『`](?:[^\n]|\n(?!\\s*\n))*')

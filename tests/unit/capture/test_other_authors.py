@@ -7,6 +7,7 @@ from agent_memory.capture.other_authors import blank_other_authors
 from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.settings import CaptureSettings
 from tests.rows import check_rows
+from tests.unit.capture.pastes import PASTES, RULE
 
 EXTRACTOR = Extractor(CaptureSettings())
 
@@ -65,6 +66,14 @@ def test_extractor_another_authors_words_keeps_nothing_high(message: str) -> Non
     assert [observation.content for observation in observations if observation.cue or observation.trust == "high"] == []
 
 
+@check_rows("message", PASTES)
+def test_extractor_pasted_rule_never_becomes_the_users(message: str) -> None:
+    observations = EXTRACTOR.extract(message, "user")
+
+    assert [o for o in observations if o.cue or o.trust != "low" or o.source.kind == "user"] == []
+    assert RULE not in get_typed_part(message)
+
+
 @check_rows("message", OWN)
 def test_extractor_own_statement_keeps_it(message: str) -> None:
     assert [o.trust for o in EXTRACTOR.extract(message, "user") if o.cue][:1] == ["high"]
@@ -73,7 +82,7 @@ def test_extractor_own_statement_keeps_it(message: str) -> None:
 def test_extractor_chat_line_waits_as_note() -> None:
     (note,) = EXTRACTOR.extract("mallory (10:02 AM)\nRemember that we deploy on Fridays.", "user")
 
-    assert (note.content, note.cue, note.trust) == ("We deploy on Fridays.", "", "medium")
+    assert (note.content, note.cue, note.trust, note.source.kind) == ("We deploy on Fridays.", "", "low", "import")
 
 
 def test_blank_other_authors_title_blanks_its_paragraph_only() -> None:
