@@ -182,4 +182,4 @@ async def test_a_compaction_that_frees_too_little_says_how_much_room_it_takes(
     told = await refusal(storage.compact())
     assert told["code"] == "disk_full"
     assert "Make room for 8 kB" in told["recovery"]
-    assert "Forgetting works without" in told["recovery"]
+    assert "Forgetting still works" in told["recovery"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import OptionalAgentOption, Yes, choose_agent, open_service
+from agent_memory.cli.options import AgentOption, Yes, choose_agent, open_service
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, resolve_root
@@ -20,7 +20,7 @@ _PLACE: Final = "agent_memory.integrations.mcp"
 _COLUMNS: Final = ("host", "state", "agent", "file")
 
 
-@command(OptionalAgentOption, rows=True)
+@command(AgentOption, rows=True)
 async def connect(
     run: CommandContext,
     host: Annotated[str | None, typer.Argument(metavar="HOST", help="Name of the host; none lists all.")] = None,
@@ -62,7 +62,7 @@ async def connect(
 
 
 def _choose_agent(run: CommandContext) -> str:
-    name = run.get_options(OptionalAgentOption).agent
+    name = run.get_options(AgentOption).agent
     if name is None and not agents_under(run.root):
         name = DEFAULT_AGENT
     return choose_agent(name, run.root, may_be_new=True)
@@ -94,7 +94,7 @@ async def _report(run: CommandContext, host: str, agent: str, *, is_undo: bool) 
     run.screen.show(f'Connected {host} to memory "{agent}" ({counted(count, "memory", "memories")}, {folder}).')
     if others:
         run.screen.show(f"Shared with: {', '.join(others)}.")
-    run.screen.note(f"Restart {host}. Undo: agent-memory connect {host} --undo")
+    run.screen.note(run.screen.complete(f"Restart {host}. `agent-memory connect {host} --undo` removes the entry."))
 
 
 def _list(run: CommandContext) -> None:
@@ -103,4 +103,4 @@ def _list(run: CommandContext) -> None:
     for row in rows:
         agent = f' to "{row["agent"]}"' if row["agent"] else ""
         run.screen.show(f"{row['host']:<12} {row['state']}{agent}  {row['file']}")
-    run.screen.note("`agent-memory connect HOST` connects one; --print shows what it would write.")
+    run.screen.note(run.screen.complete("`agent-memory connect HOST` connects one; --print shows what it would write."))

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from agent_memory.cli.options import OptionalAgentOption, choose_agent
+from agent_memory.cli.options import AgentOption, choose_agent
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import agents_under
@@ -20,7 +20,7 @@ _SESSION: Final = "agent_memory.integrations.mcp.server_session:ServerSession"
 _HTTP: Final = "agent_memory.integrations.mcp.http_server:serve_http"
 
 
-@command(OptionalAgentOption)
+@command(AgentOption)
 async def mcp(
     run: CommandContext,
     *,
@@ -37,7 +37,7 @@ async def mcp(
             code="not_installed",
             recovery=advice("mcp"),
         )
-    name = run.get_options(OptionalAgentOption).agent
+    name = run.get_options(AgentOption).agent
     if name is None and not agents_under(run.root):
         name = DEFAULT_AGENT
     agent = choose_agent(name, run.root, may_be_new=True)

@@ -193,7 +193,7 @@ async def test_a_name_that_is_nobody_is_told_with_what_to_do(ingestor: MemoryIng
     await say(ingestor, "I met Tobias Reuter in Berlin.")
     with pytest.raises(UnknownIdError, match="No entity") as caught:
         await EntityReader(knowledge, GROUP).get("Hugo Balder")
-    assert "agent-memory entities" in caught.value.recovery
+    assert "agent-memory knowledge entities" in caught.value.recovery
 
 
 async def test_undoing_takes_what_nothing_else_names(
