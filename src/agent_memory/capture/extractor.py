@@ -56,6 +56,13 @@ _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
 _PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail="pasted")}
 """Fields of an observation that another author may have written."""
+_ORDERS: Final = frozenset(("preference", "pattern", "decision"))
+_NEEDS_YES: Final = re.compile(
+    r"`|\w@\w|\w://|(?<![\w@./-])www\.\w|(?<![\w./@-])[a-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,24}/\w|(?:\d{1,3}\.){3}\d"
+    r"|(?:^|\s)(?:\$ |--[a-z]|(?:&&|\|\|?|>>?)\s)",
+    re.IGNORECASE,
+)
+"""Address or shell command: a rule with one acts only after a yes."""
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
     r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep"
@@ -166,7 +173,8 @@ class Extractor:
             else:
                 ends = {"expires_at": _find_end(content, now)} if draft.verdict.cue and now else {}
                 doubt = _PASTED if kind == "user" and not draft.is_typed_in(typed) else {}
-                observations.append(_observe(draft, content, kind, tool).model_copy(update={**seen, **ends, **doubt}))
+                observation = _observe(draft, content, kind, tool).model_copy(update={**seen, **ends, **doubt})
+                observations.append(_withhold(observation))
         return Extraction(observations, skipped)
 
     def _judge_all(self, typed_lines: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
@@ -270,6 +278,16 @@ def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observ
         trust=trust,
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
         cue=draft.verdict.cue,
+    )
+
+
+def _withhold(observation: Observation) -> Observation:
+    """Return a rule with an address or a command as a note."""
+    is_rule = observation.cue == "standing" or observation.category in _ORDERS
+    return (
+        observation.model_copy(update={"cue": ""})
+        if is_rule and _NEEDS_YES.search(observation.content)
+        else observation
     )
 
 
