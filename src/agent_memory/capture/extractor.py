@@ -29,6 +29,7 @@ from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
+from agent_memory.models.memory import PASTED
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _MIN_WORDS: Final = 4
 _MIN_WORDS_OF_CUE: Final = 2
 _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
-_PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail="pasted")}
+_PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail=PASTED)}
 """Fields of an observation that another author may have written."""
 _ORDERS: Final = frozenset(("preference", "pattern", "decision"))
 _NEEDS_YES: Final = re.compile(

@@ -24,6 +24,7 @@ from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
+from agent_memory.models.memory import PASTED
 from agent_memory.redaction import quoted
 from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_redaction import redact_record
@@ -229,7 +230,8 @@ class Inbox:
     ) -> Stored:
         """Store a candidate as a memory, with optional changes.
 
-        Its trust stays: a person's yes does not raise that of an untrusted text. A changed text has the caller's.
+        Its trust stays: a person's yes does not raise that of an untrusted text. But a text of their own message, which
+        only may have been pasted, has medium trust then. A changed text has the caller's.
 
         Raises:
             UnknownIdError: It does not wait.
@@ -240,7 +242,9 @@ class Inbox:
         values, new = candidate.wanted(), dict(changes or {})
         if new.get("content", candidate.content) != candidate.content:
             new = {"trust": caller.trust, "source": {"kind": "user", "detail": "inbox"}, **new}
-        stored = await self._service.store({**values, **new}, caller)
+        is_vouched = caller.trust == "high" and candidate.source.detail == PASTED
+        raised = {"trust": "medium"} if is_vouched and values.get("trust") == "low" else {}
+        stored = await self._service.store({**values, **raised, **new}, caller)
         await self._remove([candidate], "edited" if new else "accepted", caller, stored.memory.id)
         return stored
 

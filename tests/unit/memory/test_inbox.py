@@ -130,6 +130,11 @@ async def test_a_yes_makes_a_strangers_words_no_more_than_they_were(house: House
     assert (await house.inbox.accept(held, house.caller)).memory.trust == "low"
 
 
+async def test_persons_yes_vouches_for_a_text_of_their_message_that_may_be_pasted(house: House) -> None:
+    held = await house.hold(FACT, trust="low", source=Source(kind="import", detail="pasted"))
+    assert (await house.inbox.accept(held, house.caller)).memory.trust == "medium"
+
+
 async def test_a_no_leaves_no_byte_and_the_text_is_not_offered_again(house: House) -> None:
     held = await house.hold(FACT)
     await house.hold(OTHER)
