@@ -14,6 +14,7 @@ is broken:
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sys
 import time
@@ -131,6 +132,7 @@ class SoakRun:
         self.state.purged.append(text)
 
     def _take_sample(self, number: int) -> None:
+        gc.collect()  # files of segments that were replaced are open until their last search result is collected
         descriptors, rss = len(list(Path("/proc/self/fd").iterdir())), round(read_memory("self", "VmRSS"), 1)
         cpu = round(time.process_time() - self._began, 1)
         self.state.samples.append(SoakSample(number, len(self.state.contents), rss, descriptors, cpu))
