@@ -87,8 +87,9 @@ def _show(run: AgentContext, provenance: Provenance) -> None:
     row(screen, "written", f"{minute(record.timestamp)}, by {record.source.kind}{detail}{session}")
     if record.observed_at is not None:
         row(screen, "file of" if FILE_TIME in record.metadata else "said", minute(record.observed_at))
-    if isinstance(record, Episode):
-        row(screen, "speaker", record.speaker or record.role)
+    speaker = (record.speaker or record.role) if isinstance(record, Episode) else record.metadata.get("speaker")
+    if isinstance(speaker, str):
+        row(screen, "speaker", speaker)
     if record.belongs_to:
         row(screen, "group", record.belongs_to)
     for changed in provenance.changes[1:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -131,3 +132,11 @@ def test_what_is_not_known_says_where_ids_stand(bob: Run) -> None:
 def test_asking_counts_as_no_use(bob: Run) -> None:
     told(bob, B, "bob")
     assert document(bob("list", "-a", "bob", "--json"))["memories"][-1]["access_count"] == 0
+
+
+def test_why_names_the_speaker_of_a_turn(cli: Run, tmp_path: Path) -> None:
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text('{"speaker": "Ben", "text": "The backups go to Bergen every night."}\n')
+    cli("ingest", "-a", "eve", str(talk))
+    (item,) = document(cli("list", "--items", "--json"))["memories"]
+    assert re.search(r"speaker\s+Ben", cli("why", item["id"]).stdout)
