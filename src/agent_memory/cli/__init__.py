@@ -31,13 +31,14 @@ def main() -> None:
     if threading.current_thread() is threading.main_thread():  # no other thread may set a handler
         signal.signal(signal.SIGINT, _stop)  # a running command has a handler of its own, which reports how far it came
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the result is complete
-    from agent_memory.registry import load_handler
     from agent_memory.settings.installation import advice, installed_version
 
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
         sys.stdout.write(f"agent-memory {installed_version()}\n")
         return
     if sys.argv[1:2] == ["hook"]:  # hosts wait for it, so it loads no command
+        from agent_memory.registry import load_handler
+
         sys.exit(load_handler(_HOOK)(sys.argv[2:]))
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 10 ms

@@ -7,12 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import AgentOption, Yes, choose_agent, open_service
+from agent_memory.cli.options import AgentOption, Yes, choose_served_agent, open_service
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, resolve_root
 from agent_memory.files.wording import counted
-from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.registry import load_handler
 from agent_memory.settings import DEFAULT_ROOT
 
@@ -33,7 +32,7 @@ async def connect(
     if host is None:
         _list(run)
         return
-    agent, program = _choose_agent(run), _find_program()
+    agent, program = choose_served_agent(run.get_options(AgentOption).agent, run.root), _find_program()
     if undo:
         change = load_handler(f"{_PLACE}.host_connection:plan_disconnection")(host)
     else:
@@ -59,13 +58,6 @@ async def connect(
     if backup is not None:
         run.screen.note(f"The file before is {backup}.", style="dim")
     await _report(run, host, agent, is_undo=undo)
-
-
-def _choose_agent(run: CommandContext) -> str:
-    name = run.get_options(AgentOption).agent
-    if name is None and not agents_under(run.root):
-        name = DEFAULT_AGENT
-    return choose_agent(name, run.root, may_be_new=True)
 
 
 def _find_program() -> Path:

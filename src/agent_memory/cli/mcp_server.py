@@ -6,11 +6,9 @@ from typing import Annotated, Final
 
 import typer
 
-from agent_memory.cli.options import AgentOption, choose_agent
+from agent_memory.cli.options import AgentOption, choose_served_agent
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ConfigurationError
-from agent_memory.files.layout import agents_under
-from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.registry import load_handler
 from agent_memory.settings import ServiceSettings, build_settings
 from agent_memory.settings.installation import advice
@@ -37,10 +35,7 @@ async def mcp(
             code="not_installed",
             recovery=advice("mcp"),
         )
-    name = run.get_options(AgentOption).agent
-    if name is None and not agents_under(run.root):
-        name = DEFAULT_AGENT
-    agent = choose_agent(name, run.root, may_be_new=True)
+    agent = choose_served_agent(run.get_options(AgentOption).agent, run.root)
     settings = build_settings("mcp", ServiceSettings, {"storage_root": str(run.root), "embedder": embedder})
     session = load_handler(_SESSION)(agent, settings, Path.cwd())
     if http:

@@ -27,6 +27,7 @@ from agent_memory.models import (
     offered_fields,
     parse_bound,
 )
+from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.models.record import normalise_tags
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 
@@ -254,6 +255,17 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
             "for all commands with `agent-memory use NAME`.",
         )
     return agents[0]
+
+
+def choose_served_agent(name: str | None, root: Path) -> str:
+    """Return the agent for a host, as `choose_agent`; the default one if there is none.
+
+    Raises:
+        IdentityError, ValidationError, StorageError: As `choose_agent`.
+    """
+    if name is None and not agents_under(root):
+        name = DEFAULT_AGENT
+    return choose_agent(name, root, may_be_new=True)
 
 
 def _format_list(names: list[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.files import names
 from agent_memory.files.atomic import translated
-from agent_memory.models import check_agent_id
+from agent_memory.models import MAX_PROJECT_CHARS, check_agent_id, flatten
 from agent_memory.settings import DEFAULT_ROOT
 
 _HEADER: Final = b'--- {"journal":'
@@ -302,3 +302,12 @@ def find_project_root(folder: Path) -> Path | None:
     except (OSError, RuntimeError):
         return None
     return None if place in around else place
+
+
+def find_project_name(folder: Path | None) -> str:
+    """Return the name of a folder's repository, else the folder's own.
+
+    Empty for a user's home, the folders around it, and the root of the file system.
+    """
+    root = find_project_root(folder) if folder is not None else None
+    return "" if root is None else flatten(root.name)[:MAX_PROJECT_CHARS]

@@ -81,10 +81,8 @@ def list_unused(values: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
         values: Fields that were to be stored.
         memory: Memory that has the text already.
     """
-    category, tags = (
-        values.get("category") or "note",
-        [tag for tag in values.get("tags") or () if tag not in memory.tags],
-    )
+    category = values.get("category") or "note"
+    tags = [tag for tag in values.get("tags") or () if tag not in memory.tags]
     unused = {"category": category} if category not in {"note", memory.category} else {}
     return {**unused, **({"tags": tags} if tags else {})}
 

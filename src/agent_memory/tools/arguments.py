@@ -37,10 +37,10 @@ from agent_memory.tools.argument_reader import ToolArguments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+IdText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 _MemoryId = Annotated[str, StringConstraints(strip_whitespace=True, pattern=f"^mem-{ID_DIGITS}$")]
 _RecordId = Annotated[str, StringConstraints(strip_whitespace=True, pattern=f"^[a-z]{{3}}-{ID_DIGITS}$")]
-_CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
+CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
 _Detail = Literal["short", "full"]
 _Tag = Annotated[str, StringConstraints(max_length=MAX_TAG_CHARS)]
 _HIDDEN: Final[dict[str, Any]] = {"x-hidden": True}
@@ -89,7 +89,7 @@ class DateRangeInput(StrictInput):
 class FiltersInput(StrictInput):
     """Conditions that every result meets."""
 
-    category: _CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
+    category: CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
     tags: list[str] | None = Field(None, json_schema_extra=_TAG)
     all_tags: list[str] | None = Field(None, json_schema_extra=_HIDDEN)
     date_range: DateRangeInput | None = None
@@ -121,7 +121,7 @@ class StoreInput(ToolArguments):
     """Arguments of memory_store."""
 
     content: str = Field(json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
-    category: _CategoryName = Field(json_schema_extra={"x-fallback": "note"})
+    category: CategoryName = Field(json_schema_extra={"x-fallback": "note"})
     tags: list[_Tag] = Field(default_factory=list, max_length=MAX_TAGS, json_schema_extra=_TAG)
     metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_HIDDEN)
     supersedes: _MemoryId | None = Field(None, description="id of what it replaces")
@@ -135,17 +135,17 @@ class StoreInput(ToolArguments):
 class MemoryIdInput(ToolArguments):
     """Arguments of memory_promote."""
 
-    memory_id: _Id = Field(json_schema_extra={"x-aliases": ["id"]})
+    memory_id: IdText = Field(json_schema_extra={"x-aliases": ["id"]})
 
 
 class ForgetInput(StrictInput):
     """Arguments of memory_forget: a description, IDs, or everything."""
 
     query: str | None = Field(None, description="the user's words")
-    ids: list[_Id] | None = Field(None, json_schema_extra={"x-aliases": ["memory_ids"]}, max_length=_MAX_FORGOTTEN)
+    ids: list[IdText] | None = Field(None, json_schema_extra={"x-aliases": ["memory_ids"]}, max_length=_MAX_FORGOTTEN)
     confirm: str | None = Field(None, json_schema_extra=_HIDDEN)
     permanently: bool = False
-    memory_id: _Id | None = Field(None, json_schema_extra=_HIDDEN)
+    memory_id: IdText | None = Field(None, json_schema_extra=_HIDDEN)
     reason: str = Field("", json_schema_extra=_HIDDEN)
     all: bool = Field(default=False, json_schema_extra=_HIDDEN)
 
@@ -176,9 +176,9 @@ class ListRecentInput(ToolArguments):
 class UpdateInput(StrictInput):
     """Arguments of memory_update."""
 
-    memory_id: _Id
+    memory_id: IdText
     content: str | None = None
-    category: _CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
+    category: CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
     tags: list[str] | None = None
     pinned: bool | None = None
     supersedes: _MemoryId | None = None

@@ -21,7 +21,7 @@ def test_account_names_every_file_with_mode_and_hash(bob: Run, root: Path) -> No
     assert names[-1].startswith("_backups/bob-")
     assert {item["mode"] for item in page["stored"]} <= {"0600", "0700"}
     assert page["sha256"]["memories.yaml"] == hashlib.sha256((root / "bob" / "memories.yaml").read_bytes()).hexdigest()
-    assert "other" not in {item["content"] for item in page["stored"]}
+    assert "not of this program" not in {item["content"] for item in page["stored"]}
 
 
 def test_account_names_files_that_others_can_read(bob: Run, root: Path) -> None:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import IdentityError, ValidationError
-from agent_memory.files.layout import find_project_root
 from agent_memory.files.names import CONSENT
 from agent_memory.memory.consent import ConsentRule, ConsentState, read_rule
-from agent_memory.models import MAX_PROJECT_CHARS, check_agent_id, flatten
+from agent_memory.models import check_agent_id
 from agent_memory.settings import TENANT
 
 if TYPE_CHECKING:
@@ -208,15 +207,6 @@ def find_working_folder(coordinator: Any) -> Path | None:
     """Return the working folder of a session, or None."""
     folder = coordinator.get_capability(WORKING_DIR)
     return Path(folder) if isinstance(folder, str | Path) and str(folder) else None
-
-
-def find_project_name(folder: Path | None) -> str:
-    """Return the name of a folder's repository, else the folder's own.
-
-    Empty for a user's home, the folders around it, and the root of the file system.
-    """
-    root = find_project_root(folder) if folder is not None else None
-    return "" if root is None else flatten(root.name)[:MAX_PROJECT_CHARS]
 
 
 def _get_section(config: Any, *path: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
-from agent_memory.files.layout import agents_under, folder_of, resolve_root
+from agent_memory.files.layout import agents_under, find_project_name, folder_of, resolve_root
 from agent_memory.integrations.amplifier.conversation import Conversation
 from agent_memory.integrations.amplifier.hooks.change_lines import ChangeLines
 from agent_memory.integrations.amplifier.identity import (
@@ -26,7 +26,6 @@ from agent_memory.integrations.amplifier.identity import (
     build_request_error,
     describe_ineffective,
     find_agent_name,
-    find_project_name,
     find_working_folder,
     get_activation,
     get_delegate_name,

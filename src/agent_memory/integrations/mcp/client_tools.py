@@ -5,18 +5,19 @@ Each maps to the memory tools of `tools/`, so that rules and texts exist once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, cast
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory import views
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.memory.inbox_access import opened_inbox
-from agent_memory.models import CATEGORIES, is_memory_id, to_text, visible
+from agent_memory.models import is_memory_id, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.tools.agent_tool import AgentTool
 from agent_memory.tools.argument_reader import ToolArguments, read_arguments
+from agent_memory.tools.arguments import CategoryName, IdText  # noqa: TC001 - pydantic reads them
 from agent_memory.tools.memory_tools import (
     ForgetTool,
     ListRecentTool,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from agent_memory.memory.conflict_review import Decision
     from agent_memory.models import Memory
 
-_Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
-_CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
 _TITLE_CHARS: Final = 60
 _MAX_BUDGET: Final = 4_000
 _DECISIONS: Final[dict[str, tuple[Decision, bool]]] = {
@@ -50,7 +49,7 @@ class SearchArguments(ToolArguments):
 
     query: str = Field(max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
     limit: int = Field(5, ge=1, le=100, json_schema_extra={"x-aliases": ["k", "top_k", "max_results"]})
-    category: _CategoryName | None = Field(None, json_schema_extra={"x-unlisted": True})
+    category: CategoryName | None = Field(None, json_schema_extra={"x-unlisted": True})
     since: str | None = Field(None, description="day")
     until: str | None = None
     replaced: bool = Field(default=False, description="older versions too")
@@ -59,7 +58,7 @@ class SearchArguments(ToolArguments):
 class FetchArguments(ToolArguments):
     """Arguments of `fetch`."""
 
-    id: _Id = Field(json_schema_extra={"x-aliases": ["memory_id"]})
+    id: IdText = Field(json_schema_extra={"x-aliases": ["memory_id"]})
     history: bool = False
 
 
@@ -74,15 +73,15 @@ class StoreArguments(ToolArguments):
     """Arguments of `store`."""
 
     content: str = Field(json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
-    category: _CategoryName = "note"
+    category: CategoryName = "note"
     tags: list[str] = Field(default_factory=list, json_schema_extra={"x-aliases": ["tag"]})
-    supersedes: _Id | None = Field(None, description="id of what it replaces")
+    supersedes: IdText | None = Field(None, description="id of what it replaces")
 
 
 class UpdateArguments(ToolArguments):
     """Arguments of `update`."""
 
-    id: _Id = Field(json_schema_extra={"x-aliases": ["memory_id"]})
+    id: IdText = Field(json_schema_extra={"x-aliases": ["memory_id"]})
     content: str | None = None
     tags: list[str] | None = None
     pinned: bool | None = None
@@ -93,7 +92,7 @@ class ForgetArguments(ToolArguments):
     """Arguments of `forget`: a description first, then IDs."""
 
     what: str | None = Field(None, description="the user's words", json_schema_extra={"x-aliases": ["query"]})
-    ids: list[_Id] | None = Field(None, json_schema_extra={"x-aliases": ["id", "memory_ids"]})
+    ids: list[IdText] | None = Field(None, json_schema_extra={"x-aliases": ["id", "memory_ids"]})
 
 
 class ListArguments(ToolArguments):
@@ -106,7 +105,7 @@ class ListArguments(ToolArguments):
 class DecideArguments(ToolArguments):
     """Arguments of `decide`."""
 
-    id: _Id
+    id: IdText
     verdict: Literal["newer", "older", "both", "different", "reject", "undo"]
 
 

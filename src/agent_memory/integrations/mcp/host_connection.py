@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import stat
 from dataclasses import dataclass
@@ -33,13 +32,11 @@ class HostChange:
     Attributes:
         host: Host of the file.
         before, after: Text of the file.
-        entry: Our entry afterwards, or None.
     """
 
     host: HostFile
     before: str
     after: str
-    entry: dict[str, Any] | None
 
     @property
     def diff(self) -> str:
@@ -104,7 +101,7 @@ def plan_connection(name: str, command: str, agent_id: str, root: str) -> HostCh
     host = get_host(name)
     arguments = ["mcp", "--agent", agent_id, *(["--root", root] if root else [])]
     entry, before = build_entry(host, command, arguments), read_host_text(host)
-    return HostChange(host, before, write_entry(host, before, entry), entry)
+    return HostChange(host, before, write_entry(host, before, entry))
 
 
 def plan_disconnection(name: str) -> HostChange:
@@ -116,7 +113,7 @@ def plan_disconnection(name: str) -> HostChange:
     host = get_host(name)
     before = read_host_text(host)
     after = before if read_entry(host, before) is None else write_entry(host, before, None)
-    return HostChange(host, before, after, None)
+    return HostChange(host, before, after)
 
 
 def list_connections() -> list[dict[str, Any]]:
@@ -141,8 +138,3 @@ def list_connections() -> list[dict[str, Any]]:
 def _list_words(entry: Any) -> list[Any]:
     command = entry.get("command")
     return [*(command if isinstance(command, list) else ()), *(entry.get("args") or ())]
-
-
-def print_entry(change: HostChange) -> str:
-    """Return our entry as JSON, for a host that is configured by hand."""
-    return json.dumps(change.entry, indent=2)

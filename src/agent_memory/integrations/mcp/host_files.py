@@ -139,12 +139,8 @@ def _parse(host: HostFile, text: str) -> Any:
 
                 value = tomlkit.parse(text)
             case "yaml":
-                value = _load_yaml().load(text) or {}
+                value = _read_yaml(text)
     except (ValueError, RecursionError) as error:
-        raise _build_form_error(host, error) from None
-    except Exception as error:  # of ruamel, whose errors have no class in common with the others
-        if not type(error).__module__.startswith("ruamel"):
-            raise
         raise _build_form_error(host, error) from None
     if not hasattr(value, "get"):
         raise _build_form_error(host, ValueError("it is not a mapping"))
@@ -170,6 +166,15 @@ def _render(host: HostFile, document: Any) -> str:
     stream = io.StringIO()
     _load_yaml().dump(document, stream)
     return stream.getvalue()
+
+
+def _read_yaml(text: str) -> Any:
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return _load_yaml().load(text) or {}
+    except YAMLError as error:
+        raise ValueError(str(error)) from None
 
 
 def _load_yaml() -> Any:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from agent_memory.errors import AgentMemoryError, UnknownIdError
-from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS, ClientTool
+from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS, ClientFetch, ClientTool
 from agent_memory.integrations.mcp.server_session import ServerSession
 from agent_memory.memory.scratchpad_entries import render
 from agent_memory.models import visible
@@ -103,26 +103,25 @@ def _build_tool(kind: type[ClientTool[Any]], session: ServerSession) -> ServedTo
         if not _can_ask(context):
             return UserConfirmation(ok=False)
         try:
-            question = await kind(session.for_call("", is_approved=False)).find_question(arguments)
+            question = await kind(session.for_call(is_approved=False)).find_question(arguments)
         except AgentMemoryError:
             question = ""  # the call itself says what is wrong
         return Elicit(question, UserConfirmation) if question else UserConfirmation(ok=False)
 
     async def act(
         arguments: dict[str, Any],
-        context: Context[Any, Any],
         confirmation: Annotated[ElicitationResult[UserConfirmation], Resolve(ask)],
     ) -> CallToolResult:
         match confirmation:
             case AcceptedElicitation(data=UserConfirmation(ok=is_approved)):
-                tool = kind(session.for_call(_get_host(context), is_approved=is_approved))
+                tool = kind(session.for_call(is_approved=is_approved))
                 return _build_result(tool, arguments, await tool.answer(arguments))
         return CallToolResult(
             content=[TextContent(type="text", text="The user said no; nothing was changed. [declined]")], is_error=True
         )
 
-    async def read(arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-        tool = kind(session.for_call(_get_host(context), is_approved=False))
+    async def read(arguments: dict[str, Any]) -> CallToolResult:
+        tool = kind(session.for_call(is_approved=False))
         return _build_result(tool, arguments, await tool.answer(arguments))
 
     return _serve_tool(kind, session, read if kind.only_reads else act)
@@ -151,11 +150,6 @@ def _serve_tool(kind: type[ClientTool[Any]], session: ServerSession, function: C
 def _can_ask(context: Context[Any, Any]) -> bool:
     capabilities = context.client_capabilities
     return capabilities is not None and capabilities.elicitation is not None
-
-
-def _get_host(context: Context[Any, Any]) -> str:
-    client = context.request_context.session.client_params
-    return "" if client is None else visible(client.client_info.name)[:40]
 
 
 def _build_result(tool: ClientTool[Any], arguments: Any, answer: ToolAnswer) -> CallToolResult:
@@ -192,8 +186,7 @@ def _add_resources(server: MCPServer[Any], session: ServerSession) -> None:
 
     @server.resource("memory://{record_id}", title="One record", mime_type="application/json")
     async def record(record_id: str) -> str:
-        answer = await next(kind for kind in CLIENT_TOOLS if kind.name == "fetch")(session).answer({"id": record_id})
-        return _read_answer(answer)
+        return _read_answer(await ClientFetch(session).answer({"id": record_id}))
 
     @server.resource("memory://topic/{name}", title="Page of a topic", mime_type="text/markdown")
     async def topic(name: str) -> str:

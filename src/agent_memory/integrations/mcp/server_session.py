@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Never
 
 from agent_memory.errors import IdentityError
-from agent_memory.files.layout import find_project_root, folder_of
+from agent_memory.files.layout import find_project_name, folder_of
 from agent_memory.memory import Caller, open_service
 from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
 from agent_memory.memory.features import attach_features
-from agent_memory.models import MAX_PROJECT_CHARS, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -83,7 +82,6 @@ class ServerSession:
         folder: Folder that the host works in.
 
     Attributes:
-        host: Name of the client, as it gave it.
         is_approved: True if the user agreed to the call.
         is_stopped: False: a client cannot say "off the record".
     """
@@ -96,7 +94,7 @@ class ServerSession:
         self.counters: dict[str, Callable[[], dict[str, Any]]] = {}
         self.turn, self.taint = ClientTurn(), ClientTaint()
         self.proposals = ProposalBook()
-        self.host, self.is_approved = "", False
+        self.is_approved = False
         self._trust: Trust = "low"
         self._agent_id, self._settings = agent_id, settings
         self._folder = folder
@@ -104,15 +102,14 @@ class ServerSession:
         self._opening = asyncio.Lock()
         self._open: dict[str, MemoryService] = {}
 
-    def for_call(self, host: str, *, is_approved: bool) -> ServerSession:
+    def for_call(self, *, is_approved: bool) -> ServerSession:
         """Return this session for one call.
 
         Args:
-            host: Name of the client.
             is_approved: True if the user agreed to the call in the host's form.
         """
         session = copy.copy(self)
-        session.host, session.is_approved, session.turn = host, is_approved, ClientTurn()
+        session.is_approved, session.turn = is_approved, ClientTurn()
         session.proposals = ApprovedProposals() if is_approved else ProposalBook()
         return session
 
@@ -148,8 +145,7 @@ class ServerSession:
 
     def project(self) -> str:
         """Return the name of the repository that the host works in."""
-        root = find_project_root(self._folder)
-        return "" if root is None else flatten(root.name)[:MAX_PROJECT_CHARS]
+        return find_project_name(self._folder)
 
     def group(self) -> str:
         """Return an empty text: a server has no groups."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.identity import find_project_name
+from agent_memory.files.layout import find_project_name
 from tests.unit.integrations.amplifier.conftest import host_of
 
 if TYPE_CHECKING:
