@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,13 +21,11 @@ from agent_memory.compat.sigil_layers import (
 from agent_memory.compat.sigil_operations import (
     CategoryConsolidatedPayload,
     CategoryCreatedPayload,
-    EventSender,
     HybridRetriever,
     ItemDeletedPayload,
-    ItemExtraction,
     Items,
+    ItemsExtractedPayload,
     LLMRetriever,
-    MemoryEventType,
     RAGRetriever,
     ResourceDeletedPayload,
     ResourceStoredPayload,
@@ -35,28 +34,36 @@ from agent_memory.compat.sigil_operations import (
     RetrievalResult,
     check_query,
     query_hash,
+    send_event,
 )
 from agent_memory.errors import (
-    CategoryNotFoundError,
+    CategoryExistsError,
     ConfigurationError,
     ConsolidationError,
+    ExtractionError,
+    ResourceNotFoundError,
     StorageError,
     ValidationError,
 )
 from agent_memory.files.entries import get_disk_size
+from agent_memory.knowledge.digest.model_digest import ask_statements, split_batches
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import withdraw
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
+from agent_memory.knowledge.pages.assignment import guess_topics
+from agent_memory.knowledge.pages.page_items import build_description
 from agent_memory.knowledge.pages.page_watcher import PAGES, PageWatcher
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.passages.item_stage import ItemStage
-from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
+from agent_memory.knowledge.passages.items import is_passage
+from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of, store_passages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import render
+from agent_memory.logs import get_logger
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import Listing, SearchFilters
 from agent_memory.settings import ServiceSettings
@@ -73,7 +80,9 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.tool_settings import Importance
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import RecordCounts, Topic
+    from agent_memory.models import Memory, RecordCounts, Topic
+
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,62 +131,6 @@ class PageText(str):
     warnings: ClassVar[list[str]] = []
     degraded: ClassVar[None] = None
     by_model: ClassVar[int] = 0
-
-
-class PageConsolidation:
-    """Makes pages.
-
-    Args:
-        pages: Makes and shows them.
-        events: Gets what was done.
-        caller: Returns the session that asks.
-    """
-
-    def __init__(self, pages: Pages, events: EventSender, caller: Callable[[], Caller]) -> None:
-        self._pages, self._events, self._caller = pages, events, caller
-
-    async def topic(self, name: str) -> Topic:
-        """Return a topic by its name."""
-        topic = await self._pages.get_by_name(name)
-        if topic is None:
-            raise CategoryNotFoundError(name, [shown.name for shown in await self._pages.list_shown()])
-        return topic
-
-    async def make(self, name: str, *, force: bool) -> PageText:
-        """Rebuild a page unless edited or unchanged; return it."""
-        topic = await self.topic(name)
-        try:
-            members = await self._pages.list_members(topic)
-            is_current = topic.consolidated_at is not None and {member.id for member in members} == {*topic.item_ids}
-            if not topic.edited_by and (force or not is_current):
-                made = await self._pages.make(topic, members)
-                await self._pages.write_index()
-                await self.tell(made, self._caller())
-                topic = made.topic
-            return PageText(await self._pages.get_text(topic))
-        except StorageError as error:
-            raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error
-
-    async def make_due(self, names: Iterable[str]) -> None:
-        """Rebuild pages with enough new items; one that fails stays."""
-        for name in sorted(set(names)):
-            with suppress(CategoryNotFoundError, ConsolidationError):
-                topic = await self.topic(name)
-                if self._pages.has_enough(topic, [member.id for member in await self._pages.list_members(topic)]):
-                    await self.make(name, force=False)
-
-    async def make_again(self, names: Iterable[str]) -> None:
-        """Rebuild pages of topics whose sources were deleted."""
-        for name in sorted(set(names)):
-            with suppress(CategoryNotFoundError):  # a topic that was never declared has no page
-                await self.make(name, force=True)
-
-    async def tell(self, made: BuiltPage, caller: Caller) -> None:
-        """Send an event of a page that was made."""
-        counts = await count_visible(self._pages.service, made, caller)
-        if counts is not None:
-            payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *counts, made.milliseconds)
-            await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, caller)
 
 
 async def check_storages(service: MemoryService, knowledge: Knowledge) -> bool:
@@ -297,7 +250,6 @@ class MemoryManager:
         self._owns_service, self._caller = service is None, caller if callable(caller) else lambda: caller
         self._service = service or open_service(agent_id, chosen, embedding_service)
         self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
-        self._events = EventSender(self._service, event_store, self._knowledge.clock)
         self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config, self._caller)
         self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
         self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
@@ -307,27 +259,20 @@ class MemoryManager:
         self.item_layer.filed_under = self._seen.filed_under
         self.category_layer = CategoryLayer(self._knowledge, self._seen)
         self.digest = PassageDigest(self._knowledge, self._service)
-        layers = (self.resource_layer, self.item_layer, self.category_layer)
         self.model_budget = budget = budget or ModelBudget()
 
         def asking(retries: int, backoff: float) -> Asking:
             return Asking(model, retries, backoff, budget.seconds, budget=budget)
 
-        drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
-        choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
-        self._consolidation = PageConsolidation(self._pages, self._events, self._caller)
-        watcher = PageWatcher(self._service, self._consolidation.tell)
+        self._asking = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
+        watcher = PageWatcher(self._service, self._report_page)
         self._is_told = self._service.monitor.add_watcher(PAGES, watcher.withdraw, watcher.close)
-        self._extraction = ItemExtraction(
-            self._knowledge, layers, self._consolidation.make_due, self._events, drawing, self.digest
-        )
         rules = RAGRetriever(self.item_layer)
-        chooser = LLMRetriever(self.item_layer, choosing)
-        hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
-        self._ways: dict[RetrievalMode, RAGRetriever | LLMRetriever | HybridRetriever] = {
+        chooser = LLMRetriever(self.item_layer, asking(retry.retrieval_max_retries, retry.retrieval_backoff_base))
+        self._retrievers: dict[RetrievalMode, RAGRetriever | LLMRetriever | HybridRetriever] = {
             RetrievalMode.RAG: rules,
             RetrievalMode.LLM: chooser,
-            RetrievalMode.HYBRID: hybrid,
+            RetrievalMode.HYBRID: HybridRetriever(rules, chooser, self.config.escalation_threshold),
         }
         self._stats, self._is_healthy = MemoryStats(), True
 
@@ -338,7 +283,7 @@ class MemoryManager:
         stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
         keys = sorted(stored.metadata)
         payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
-        await self._events.send(MemoryEventType.RESOURCE_STORED, payload, self._caller())
+        await self._send(payload)
         await self.check(files=False)
         return stored
 
@@ -355,9 +300,48 @@ class MemoryManager:
             with_model: Add statements of a language model that pass the checks of `digest`; where it fails, the
                 passages remain, and `degraded` says why.
         """
-        items = await self._extraction.of_resource(resource_id, category_hint, strict=strict, with_model=with_model)
+        began = time.perf_counter()
+        record = await self.resource_layer.record(resource_id)
+        if record is None:
+            raise ResourceNotFoundError(resource_id)
+        topics = await self._choose_topics(category_hint)
+        sources = await self.resource_layer.list_sources(record)
+        await store_passages(self._knowledge, self._service, sources, topics, self._caller())
+        passages = [memory for memory in await self.item_layer.list_drawn(record.id) if is_passage(memory)]
+        items = Items(map(view_item, passages))
+        if with_model:
+            await self._add_statements(passages, items)
+        if not items:
+            items.warnings.append(f"Nothing that states something was found in {resource_id}.")
+            if strict:
+                raise ExtractionError(items.warnings[-1])
+            log.warning("nothing_extracted", resource_id=resource_id)
+        names = sorted({item.category for item in items if item.category})
+        spent, item_ids = 1000 * (time.perf_counter() - began), [item.item_id for item in items]
+        await self._send(ItemsExtractedPayload(record.id, item_ids, len(items), names, spent, items.by_model))
+        await self._rebuild_due_pages(names)
         await self.check(files=False)
         return items
+
+    async def _choose_topics(self, hint: str | None) -> str | list[Topic]:
+        """Return the topic of a hint, declared if new, else all topics."""
+        if hint is None:
+            return await self.category_layer.topics()
+        if await self.category_layer.topic(hint) is None:
+            with suppress(CategoryExistsError):
+                await self.category_layer.create(hint, build_description(hint.replace("_", " ")))
+        return hint
+
+    async def _add_statements(self, passages: Sequence[Memory], items: Items) -> None:
+        """Add a model's statements about passages."""
+        for batch in split_batches(passages):
+            outcome = await ask_statements(self.digest, self._asking, batch, self._caller())
+            items.warnings += outcome.warnings
+            items.degraded = outcome.failure.sentence if outcome.failure else items.degraded
+            items += [view_item(memory) for memory in outcome.stored]
+            items.by_model += len(outcome.stored)
+        if self._asking.model is not None:
+            await self.model_budget.report_problem(items.degraded, self._service, self._caller())
 
     async def remember(
         self, content: str, category: str | None = None, importance: Importance = "normal"
@@ -369,9 +353,16 @@ class MemoryManager:
             category: Name of its topic, declared if new; guessed when omitted.
             importance: low, normal or high.
         """
-        item = await self._extraction.store_note(content, category, importance)
+        topics = await self._choose_topics(category)
+        topic = topics if isinstance(topics, str) else (await guess_topics(self._service, [content], topics))[0]
+        resource = await self.resource_layer.store(content, "feedback", {"context": "remember"}, self._caller())
+        item = MemoryItem(
+            "", resource.content, None, resource.resource_id, topic or None, 1.0, resource.created_at, importance
+        )
+        stored = await self.item_layer.store(item, source={"kind": "extraction", "detail": "remember"})
+        await self._rebuild_due_pages([stored.category] if stored.category else [])
         await self.check(files=False)
-        return item
+        return stored
 
     async def retrieve(
         self,
@@ -391,14 +382,14 @@ class MemoryManager:
         k = self.config.default_k if k is None else k
         check_query(query, k)
         try:
-            way = self._ways[RetrievalMode(mode)]
+            retriever = self._retrievers[RetrievalMode(mode)]
         except ValueError:
             raise ValidationError(f"mode is one of {', '.join(RetrievalMode)}, got {mode!r}.") from None
         if category_filter is not None:
             await self._seen.require_topic(category_filter)
         spent = self.model_budget
         calls, failures = spent.calls, spent.failures.total()
-        result = await way.retrieve(query, k, category_filter=category_filter)
+        result = await retriever.retrieve(query, k, category_filter=category_filter)
         if (calls, failures) != (spent.calls, spent.failures.total()):
             problem = result.degraded if spent.failures.total() > failures else None
             await spent.report_problem(problem, self._service, self._caller())
@@ -406,7 +397,7 @@ class MemoryManager:
         payload = RetrievalPerformedPayload(
             query_hash(query), result.mode_used.value, len(result.items), result.search_time_ms, result.escalated
         )
-        await self._events.send(MemoryEventType.RETRIEVAL_PERFORMED, payload, self._caller())
+        await self._send(payload)
         return result
 
     async def _name_topics(self, items: Collection[MemoryItem]) -> None:
@@ -445,9 +436,38 @@ class MemoryManager:
         """
         del with_model
         topic = await self._seen.require_topic(category_name)
-        body = await self._consolidation.make(category_name, force=force)
+        record = await self._pages.get_by_name(category_name) or topic
+        body = await self._rebuild_page(record, force=force)
         await self.check(files=False)
-        return body if self._caller().group is None else PageText(await self._seen.get_text(topic))
+        return PageText(body if self._seen.group is None else await self._seen.get_text(topic))
+
+    async def _rebuild_page(self, topic: Topic, *, force: bool = False) -> str:
+        """Rebuild a page unless edited or unchanged; return it."""
+        try:
+            if (made := await self._pages.rebuild(topic, force=force)) is not None:
+                await self._report_page(made, self._caller())
+            return await self._pages.get_text(topic if made is None else made.topic)
+        except StorageError as error:
+            raise ConsolidationError(f"{error.message} The page of {topic.name} is as it was.") from error
+
+    async def _rebuild_due_pages(self, names: Iterable[str]) -> None:
+        """Rebuild pages with enough new items; one that fails stays."""
+        for name in names:
+            topic = await self._pages.get_by_name(name)
+            members = [] if topic is None else await self._pages.list_members(topic)
+            if topic is not None and self._pages.has_enough(topic, [member.id for member in members]):
+                with suppress(ConsolidationError):
+                    await self._rebuild_page(topic)
+
+    async def _report_page(self, made: BuiltPage, caller: Caller) -> None:
+        """Send the event of a page that the session may know."""
+        if (counts := await count_visible(self._service, made, caller)) is not None:
+            payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *counts, made.milliseconds)
+            await self._send(payload, caller)
+
+    async def _send(self, payload: Any, caller: Caller | None = None) -> None:
+        """Send an event to the event store and the session."""
+        await send_event(payload, self._service, self.event_store, self._knowledge.clock(), caller or self._caller())
 
     def get_stats(self) -> MemoryStats:
         """Return the counts of the last change or check."""
@@ -463,24 +483,22 @@ class MemoryManager:
 
         After a change it is counted alone.
         """
+        size = self._stats.storage_bytes
         if files:
             size = await asyncio.to_thread(get_disk_size, self._knowledge.folder.path)
-            try:
-                self._stats = await count_records(self._service, self._knowledge, self._seen, size)
-                self._is_healthy = await check_storages(self._service, self._knowledge)
-            except StorageError:
-                self._stats, self._is_healthy = MemoryStats(), False
-            return self._stats
-        with suppress(StorageError):  # what was to be done is done
-            size = self._stats.storage_bytes
+        try:
             self._stats = await count_records(self._service, self._knowledge, self._seen, size)
+            if files:
+                self._is_healthy = await check_storages(self._service, self._knowledge)
+        except StorageError:  # after a change, what was to be done is done
+            if files:
+                self._stats, self._is_healthy = MemoryStats(), False
         return self._stats
 
     async def create_category(self, name: str, description: str) -> MemoryCategory:
         """Declare a topic."""
         created = await self.category_layer.create(name, description)
-        payload = CategoryCreatedPayload(created.category_id, name, created.description)
-        await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller())
+        await self._send(CategoryCreatedPayload(created.category_id, name, created.description))
         await self.check(files=False)
         return created
 
@@ -503,15 +521,16 @@ class MemoryManager:
             gone, _ = await withdraw(self._knowledge, self._service, resource_id, self._caller())
             items = list(map(view_item, gone))
             for item in items:
-                await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
+                await self._send(ItemDeletedPayload(item.item_id))
         else:
             items = await self.item_layer.get_by_resource(resource_id)
             await self.item_layer.detach(resource_id)
             await self.resource_layer.delete(resource_id)
-        payload = ResourceDeletedPayload(resource_id, cascade, len(items))
-        await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller())
+        await self._send(ResourceDeletedPayload(resource_id, cascade, len(items)))
         if not cascade:
-            await self._consolidation.make_again(item.category for item in items if item.category)
+            for name in sorted({item.category for item in items if item.category}):
+                if (topic := await self._pages.get_by_name(name)) is not None:  # else never declared
+                    await self._rebuild_page(topic, force=True)
         await self.check(files=False)
         return True
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.compat.sigil_operations import read_choice
 from agent_memory.errors import RetrievalError, StorageError
 from agent_memory.knowledge import (
     Asking,
@@ -21,6 +20,7 @@ from agent_memory.knowledge import (
     RAGRetriever,
     RetrievalMode,
 )
+from agent_memory.knowledge.llm.candidate_choice import read_choice
 from agent_memory.knowledge.llm.language_model import NO_MODEL
 from agent_memory.settings import ServiceSettings
 from tests.rows import check_rows

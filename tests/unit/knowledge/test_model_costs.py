@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from agent_memory.compat.sigil_operations import choice_prompt
 from agent_memory.knowledge.digest.model_digest import render_prompt
+from agent_memory.knowledge.llm.candidate_choice import build_choice_prompt
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Memory
 from tests.rows import check_rows
@@ -16,7 +16,7 @@ WORDS = "The harbour of Oban opens at nine and its office sells the tickets for 
 
 
 def choosing(count: int, chars: int) -> str:
-    return choice_prompt("when does the harbour open", [WORDS[:chars]] * count, 5)
+    return build_choice_prompt("when does the harbour open", [WORDS[:chars]] * count, 5)
 
 
 def digesting(count: int, chars: int) -> str:

@@ -295,6 +295,20 @@ class Pages:
                 raise BusyError(f"The page of {topic.name} is being changed all the time. It will be made again.")
         return BuiltPage(topic, body, len(members), 1000 * (time.perf_counter() - began))
 
+    async def rebuild(self, topic: Topic, *, force: bool = False) -> BuiltPage | None:
+        """Build and write a page unless edited or, without `force`, unchanged.
+
+        Raises:
+            StorageError: As for `make`.
+        """
+        members = await self.list_members(topic)
+        is_current = topic.consolidated_at is not None and {member.id for member in members} == {*topic.item_ids}
+        if topic.edited_by or (is_current and not force):
+            return None
+        made = await self.make(topic, members)
+        await self.write_index()
+        return made
+
     async def _write(self, topic: Topic, members: Sequence[Memory]) -> tuple[Topic, str, _RenderedPage]:
         sources = await load_texts(self._knowledge, map(get_source_id, members))
         saved = await asyncio.to_thread(self._save_file, topic, members, sources)

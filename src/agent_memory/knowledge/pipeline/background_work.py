@@ -19,9 +19,11 @@ from agent_memory.files.processes import CurrentNote, ReaderDiedError, read_alon
 from agent_memory.knowledge.digest.model_digest import ModelDigest, ModelPermission
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.entities.entity_stage import EntityStage
+from agent_memory.knowledge.pages.assignment import guess_topics, open_to
 from agent_memory.knowledge.pages.page_stage import PageStage
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.item_stage import ItemStage
+from agent_memory.knowledge.passages.items import STAGE
 from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
 from agent_memory.knowledge.pipeline.stages import (
     ATTEMPTS,
@@ -46,7 +48,7 @@ from agent_memory.knowledge.pipeline.stages import (
 from agent_memory.knowledge.summaries.summary_stage import SummaryStage
 from agent_memory.logs import get_logger
 from agent_memory.memory import NOBODY
-from agent_memory.models import EPISODE, MARK, RESOURCE, Listing, StageCheckpoint, derived_id
+from agent_memory.models import EPISODE, MARK, RESOURCE, Listing, Resource, StageCheckpoint, derived_id, to_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pipeline.stages import Stage, WholeStage
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Clock, StageFailure
+    from agent_memory.models import Clock, Episode, StageFailure, Topic
     from agent_memory.store.record_storage import RecordStorage
 
 log = get_logger(__name__)
@@ -70,6 +72,8 @@ BatchIds = list[tuple[int, str]]
 ITEMS_ONLY: Final = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
 """Settings of a runner that stores passages and builds pages alone."""
 _NAME: Final = "rebuild"
+_QUOTED: Final = 0.8
+"""How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
 
 
 class Runner:
@@ -388,3 +392,42 @@ async def rebuild(
     await marks.keep(checkpoint)
     totals = [(await storage.browse(Listing(limit=0))).total for storage in (knowledge.resources, knowledge.episodes)]
     return RebuildResult(sum(totals), new, ran.failed)
+
+
+async def store_passages(
+    knowledge: Knowledge,
+    service: MemoryService,
+    sources: Sequence[Resource | Episode],
+    topics: Sequence[Topic] | str,
+    caller: Caller,
+) -> None:
+    """Store the passages of one resource, with topics.
+
+    Args:
+        knowledge: Records of the agent.
+        service: Memories of the agent.
+        sources: Turns of the resource, or the resource itself.
+        topics: Topics to choose from, or the name of the only one.
+        caller: Session that gets events.
+
+    Raises:
+        StorageError: Some may be stored; doing it again stores none twice.
+    """
+    moments = {source.id: source.observed_at for source in sources}
+
+    async def prepare(drawn: Sequence[dict[str, Any]]) -> None:
+        for group in sorted({values["group"] for values in drawn}):
+            members = [values for values in drawn if values["group"] == group]
+            if isinstance(topics, str):
+                names = [topics] * len(members)
+            else:
+                texts = [values["content"] for values in members]
+                names = await guess_topics(service, texts, open_to(group, topics))
+            for values, name in zip(members, names, strict=True):
+                moment = moments[values["links"][0]["id"]]
+                values |= {"topic": name, "confidence": _QUOTED, "observed_at": moment and to_text(moment)}
+
+    kind = RESOURCE.name if isinstance(sources[0], Resource) else EPISODE.name
+    stage = ItemStage(knowledge, service, kind, caller, prepare)
+    mark = await StageCheckpoints(knowledge.marks).of_name(STAGE, kind)
+    await stage.store(Batch(sources, never={*mark.never, *await stage.gone()}))
