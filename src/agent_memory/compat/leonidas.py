@@ -39,8 +39,6 @@ from agent_memory.compat.leonidas_records import (
     EntryRecords,
     build_period,
     check_types,
-    search_entries,
-    store_many,
 )
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
@@ -159,7 +157,10 @@ class MemoryStore:
         """
         with self.performance_metrics.timing("store"):
             checked = [check_entry(entry) for entry in entries]
-            return await store_many(self.kept, checked, self.store_entry, self._clock, self._caller())
+            ids = await self.kept.store_plain(checked)
+            return [
+                ids[index] if index in ids else await self.store_entry(entry) for index, entry in enumerate(checked)
+            ]
 
     async def update_entry(self, entry_id: str, updates: dict[str, Any]) -> bool:
         """Change fields of an entry; return True if it exists.
@@ -248,7 +249,7 @@ class MemoryStore:
         candidates = config.embedding_config.max_similarity_results
         checked = EntryQuery.check(query, count, least, entry_types, time_range, candidates)
         with self.performance_metrics.timing("retrieve"):
-            records = await search_entries(self.kept, checked, self._clock, caller)
+            records = await self.kept.search(checked)
             entries = [
                 build_entry(record, self._clock(), text=await self.kept.load_text(record), relevance=relevance)
                 for record, relevance in records

@@ -46,7 +46,7 @@ from agent_memory.models import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.compat.leonidas_entries import MemoryEntry
@@ -302,6 +302,53 @@ class EntryRecords:
         await forget_known([record.id], self.knowledge)
         await self._get_storage(record).delete(record.id)
 
+    async def store_plain(self, entries: Sequence[MemoryEntry]) -> dict[int, str]:
+        """Store checked entries that only have to be written; return IDs by index.
+
+        Left out are entries with an ID, corrections, contexts, known or forgotten texts, and all of a caller of low
+        trust: `store` does more for them.
+
+        Raises:
+            StorageError: Some may be on disk.
+        """
+        ids: dict[int, str] = {}
+        memories, turns = await self._select_plain(entries)
+        for session in {entries[index].session_id for index in turns}:
+            of_session = [index for index in turns if entries[index].session_id == session]
+            records = await self.store_turns([entries[index] for index in of_session])
+            for index, record in zip(of_session, records, strict=True):
+                if not isinstance(record, str):
+                    ids[index] = get_external_id(record)
+        caller, drafts, stored = self._caller(), dict[int, Memory](), set[str]()
+        for index in memories:
+            fields = build_fields(entries[index], self._clock(), caller.group or "")
+            fields.setdefault("created_by_session", caller.session_id)
+            drafts[index] = Memory(agent_id=self.service.agent_id, **fields)
+        if drafts:
+            await self.service.writer.import_memories(
+                list(drafts.values()),
+                lambda imported: stored.add(imported.memory_id) if imported.outcome == "stored" else None,
+                caller,
+                trusted=True,
+            )
+        return ids | {index: draft.id for index, draft in drafts.items() if draft.id in stored}
+
+    async def _select_plain(self, entries: Sequence[MemoryEntry]) -> tuple[list[int], list[int]]:
+        """Return indexes of memories and turns that only have to be written."""
+        if self._caller().trust == "low":
+            return [], []
+        texts = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await self.memories()}
+        memories, turns = [], []
+        for index, entry in enumerate(entries):
+            if entry.entry_id or entry.entry_type in _STORED_ALONE:
+                continue
+            if entry.entry_type == MemoryEntryType.INTERACTION:
+                turns.append(index)
+            elif (key := get_duplicate_key(entry.text)) not in texts:
+                texts.add(key)
+                memories.append(index)
+        return memories, turns
+
     async def _add_fields(self, entry: MemoryEntry, record: Record) -> Record:
         fields = build_extra_fields(entry, record)
         return await self.update(record, fields) if fields else record
@@ -318,6 +365,61 @@ class EntryRecords:
     def _get_storage(self, record: Record) -> Any:
         kind = next(kind for kind in (EPISODE, RESOURCE, SUMMARY) if record.id.startswith(kind.prefix))
         return self.knowledge.of(kind.name)
+
+    # -- search -------------------------------------------------------------------------------------------------------
+
+    async def search(self, query: EntryQuery) -> list[tuple[Record, float]]:
+        """Return records that answer a query with their relevance, best first.
+
+        Raises:
+            ValidationError: The query is wrong.
+            StorageError: The memories cannot be read.
+        """
+        now = self._clock()
+        relevant: dict[str, tuple[float, Record]] = {}
+        # Each kind has its own thread, and comparisons there leave the processor to the others.
+        answers = await asyncio.gather(self._search_memories(query), self._search_others(query, now))
+        for ranked, words in chain(*answers):
+            question = WeightedQuestion(query.query, words, now)
+            for record, parts in ranked:
+                if not query.accepts(record):
+                    continue
+                text = str(getattr(record, "content", ""))
+                weighed = question.weigh(text, parts, record.moment, importance_of(record, now))
+                relevance = weighed.relevance * weigh_trust(record.trust)
+                if relevance >= query.least and (weighed.semantic or weighed.keyword or question.periods):
+                    relevant[record.id] = relevance, record
+        best = sorted(relevant.values(), key=lambda pair: (pair[0], pair[1].timestamp), reverse=True)
+        return [(record, round(relevance, 6)) for relevance, record in best[: query.count]]
+
+    async def _search_memories(self, query: EntryQuery) -> list[RankedRecords]:
+        if query.entry_types is not None and query.entry_types <= {MemoryEntryType.INTERACTION}:
+            return []
+        answers: list[RankedRecords] = []
+        for filters in query.build_filters():
+            is_exact = query.entry_types is None or filters.category is not None
+            is_exact = is_exact and (query.period is None or filters.date_range is not None)
+            depth = query.depth if is_exact else MAX_RESULTS
+            answer = await self.service.search(query.query, depth, filters, caller=self._caller())
+            answers.append(([(hit.memory, hit.parts) for hit in answer.results], answer.results.words))
+        return answers
+
+    async def _search_others(self, query: EntryQuery, now: datetime) -> list[RankedRecords]:
+        filters = self._build_filters()
+
+        async def search(storage: RecordStorage[Any]) -> RankedRecords:
+            is_exact = query.period is None and storage.kind.name != RESOURCE.name
+            request = SearchRequest(query.query, query.depth if is_exact else MAX_RESULTS, now, filters)
+            answer = await storage.answer(request)
+            pairs = zip(answer.records, answer.ranking.hits, strict=True)
+            return [(record, hit.parts) for record, hit in pairs if is_entry(record)], answer.ranking.words
+
+        def is_wanted(kind: str) -> bool:
+            entry_type = MemoryEntryType.INTERACTION if kind == EPISODE.name else MemoryEntryType.CONTEXT
+            return query.entry_types is None or entry_type in query.entry_types
+
+        storages = [storage for storage in self.storages() if is_wanted(storage.kind.name)]
+        return list(await asyncio.gather(*map(search, storages)))
 
 
 def is_entry(record: Record) -> bool:
@@ -365,85 +467,6 @@ class QueryCache:
         return getattr(self._embedder, name)
 
 
-# -- many entries ---------------------------------------------------------------------------------------------------
-
-
-async def store_many(
-    records: EntryRecords,
-    entries: Sequence[MemoryEntry],
-    store: Callable[[MemoryEntry], Awaitable[str]],
-    clock: Clock,
-    caller: Caller,
-) -> list[str]:
-    """Store checked entries in few changes and return their IDs in order.
-
-    Entries that need more than a write are stored one by one: with an ID, a correction, a context, a known or forgotten
-    text, or from a caller of low trust.
-
-    Args:
-        records: Records of the store.
-        entries: Entries that were checked before.
-        store: Stores one entry.
-        clock: Source of the present.
-        caller: Session that stores them.
-
-    Raises:
-        ValidationError: An entry is refused; those before it are on disk.
-        StorageError: Those before it are on disk.
-    """
-    ids: dict[int, str] = {}
-    memories, turns = await _select_plain(records, entries, caller)
-    for session in {entries[index].session_id for index in turns}:
-        of_session = [index for index in turns if entries[index].session_id == session]
-        stored = await records.store_turns([entries[index] for index in of_session])
-        for index, record in zip(of_session, stored, strict=True):
-            if not isinstance(record, str):
-                ids[index] = get_external_id(record)
-    ids |= await _import_memories(records, {index: entries[index] for index in memories}, clock, caller)
-    for index, entry in enumerate(entries):
-        if index not in ids:
-            ids[index] = await store(entry)
-    return [ids[index] for index in range(len(entries))]
-
-
-async def _select_plain(
-    records: EntryRecords, entries: Sequence[MemoryEntry], caller: Caller
-) -> tuple[list[int], list[int]]:
-    """Return indexes of memories and turns that only have to be written."""
-    if caller.trust == "low":
-        return [], []
-    texts = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await records.memories()}
-    memories, turns = [], []
-    for index, entry in enumerate(entries):
-        if entry.entry_id or entry.entry_type in _STORED_ALONE:
-            continue
-        if entry.entry_type == MemoryEntryType.INTERACTION:
-            turns.append(index)
-        elif (key := get_duplicate_key(entry.text)) not in texts:
-            texts.add(key)
-            memories.append(index)
-    return memories, turns
-
-
-async def _import_memories(
-    records: EntryRecords, entries: Mapping[int, MemoryEntry], clock: Clock, caller: Caller
-) -> dict[int, str]:
-    """Store new memories in batches; return their IDs by index."""
-    drafts: dict[int, Memory] = {}
-    for index, entry in entries.items():
-        fields = build_fields(entry, clock(), caller.group or "")
-        drafts[index] = Memory(agent_id=records.service.agent_id, **{"created_by_session": caller.session_id, **fields})
-    stored: set[str] = set()
-    if drafts:
-        await records.service.writer.import_memories(
-            list(drafts.values()),
-            lambda imported: stored.add(imported.memory_id) if imported.outcome == "stored" else None,
-            caller,
-            trusted=True,
-        )
-    return {index: draft.id for index, draft in drafts.items() if draft.id in stored}
-
-
 # -- search ---------------------------------------------------------------------------------------------------------
 
 
@@ -488,6 +511,23 @@ class EntryQuery:
             raise ValidationError(f"relevance_threshold must lie between 0 and 1, got {least!r}.")
         return cls(query, count, float(least), check_types(entry_types), build_period(time_range), candidates)
 
+    @property
+    def depth(self) -> int:
+        """Number of records that an exact search ranks."""
+        return min(MAX_RESULTS, max(self.candidates, 2 * self.count))
+
+    def build_filters(self) -> Sequence[SearchFilters]:
+        """Return filters of searches: one per category or one for a time.
+
+        A search without a time also finds memories of another time than that of storing.
+        """
+        plain = SearchFilters(include_items=True)
+        if self.entry_types is not None and self.entry_types <= _SINGLE_CATEGORY:
+            return [plain.model_copy(update={"category": CATEGORY_OF[name]}) for name in sorted(self.entry_types)]
+        if self.period is not None:
+            return [plain, plain.model_copy(update={"date_range": self.period})]
+        return [plain]
+
     def accepts(self, record: Record) -> bool:
         """Return True if a record has a wanted type and time."""
         has_type = self.entry_types is None or get_entry_type(record) in self.entry_types
@@ -521,76 +561,3 @@ def build_period(time_range: tuple[datetime, datetime] | None) -> DateRange | No
         return DateRange(start=start, end=end)
     except (TypeError, ValueError):
         raise ValidationError("time_range is two moments, the earlier one first.") from None
-
-
-async def search_entries(
-    records: EntryRecords, query: EntryQuery, clock: Clock, caller: Caller
-) -> list[tuple[Record, float]]:
-    """Return records that answer a query with their relevance, best first.
-
-    Raises:
-        ValidationError: The query is wrong.
-        StorageError: The memories cannot be read.
-    """
-    now, depth = clock(), min(MAX_RESULTS, max(query.candidates, 2 * query.count))
-    relevant: dict[str, tuple[float, Record]] = {}
-    # Each kind has its own thread, and comparisons there leave the processor to the others.
-    answers = await asyncio.gather(
-        _search_memories(records, query, depth, caller), _search_others(records, query, depth, now, caller)
-    )
-    for ranked, words in chain(*answers):
-        question = WeightedQuestion(query.query, words, now)
-        for record, parts in ranked:
-            if not query.accepts(record):
-                continue
-            text = str(getattr(record, "content", ""))
-            weighed = question.weigh(text, parts, record.moment, importance_of(record, now))
-            relevance = weighed.relevance * weigh_trust(record.trust)
-            if relevance >= query.least and (weighed.semantic or weighed.keyword or question.periods):
-                relevant[record.id] = relevance, record
-    best = sorted(relevant.values(), key=lambda pair: (pair[0], pair[1].timestamp), reverse=True)
-    return [(record, round(relevance, 6)) for relevance, record in best[: query.count]]
-
-
-async def _search_memories(records: EntryRecords, query: EntryQuery, depth: int, caller: Caller) -> list[RankedRecords]:
-    if query.entry_types is not None and query.entry_types <= {MemoryEntryType.INTERACTION}:
-        return []
-    answers: list[RankedRecords] = []
-    for filters in _build_filters(query):
-        is_exact = query.entry_types is None or filters.category is not None
-        is_exact = is_exact and (query.period is None or filters.date_range is not None)
-        answer = await records.service.search(query.query, depth if is_exact else MAX_RESULTS, filters, caller=caller)
-        answers.append(([(hit.memory, hit.parts) for hit in answer.results], answer.results.words))
-    return answers
-
-
-def _build_filters(query: EntryQuery) -> Sequence[SearchFilters]:
-    """Return filters of searches: one per category or one for a time.
-
-    A search without a time also finds memories of another time than that of storing.
-    """
-    types, plain = query.entry_types, SearchFilters(include_items=True)
-    if types is not None and types <= _SINGLE_CATEGORY:
-        return [plain.model_copy(update={"category": CATEGORY_OF[name]}) for name in sorted(types)]
-    if query.period is not None:
-        return [plain, plain.model_copy(update={"date_range": query.period})]
-    return [plain]
-
-
-async def _search_others(
-    records: EntryRecords, query: EntryQuery, depth: int, now: datetime, caller: Caller
-) -> list[RankedRecords]:
-    filters = SearchFilters(include_items=True, group=caller.group)
-
-    async def search(storage: RecordStorage[Any]) -> RankedRecords:
-        is_exact = query.period is None and storage.kind.name != RESOURCE.name
-        answer = await storage.answer(SearchRequest(query.query, depth if is_exact else MAX_RESULTS, now, filters))
-        pairs = zip(answer.records, answer.ranking.hits, strict=True)
-        return [(record, hit.parts) for record, hit in pairs if is_entry(record)], answer.ranking.words
-
-    def is_wanted(kind: str) -> bool:
-        entry_type = MemoryEntryType.INTERACTION if kind == EPISODE.name else MemoryEntryType.CONTEXT
-        return query.entry_types is None or entry_type in query.entry_types
-
-    storages: Iterable[RecordStorage[Any]] = records.storages()
-    return list(await asyncio.gather(*[search(storage) for storage in storages if is_wanted(storage.kind.name)]))

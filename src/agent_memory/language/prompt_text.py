@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.late import compile_late
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _WIDE: Final = compile_late("[\u2e80-\U0010ffff]")
 
@@ -42,3 +45,34 @@ def fence(text: str, label: str = "") -> str:
     """
     marks = get_fence(text)
     return f"{marks}{label}\n{text}\n{marks}"
+
+
+def fit_lines(
+    lines: Iterable[str], budget: int, render: Callable[[list[str]], str], *, has_gaps: bool = True
+) -> tuple[list[str], str]:
+    """Return the first lines that fit into a block, and the block.
+
+    Args:
+        lines: Lines of the block, the most important first.
+        budget: Estimated tokens of the block at most.
+        render: Returns the block of some lines.
+        has_gaps: True to add shorter lines after one that does not fit.
+
+    Returns:
+        No line and an empty text if none fits.
+    """
+    shown: list[str] = []
+    room = budget - estimate_tokens(render([]))
+    for line in lines:
+        cost = estimate_tokens(line) + 1
+        if cost <= room:
+            shown.append(line)
+            room -= cost
+        elif not has_gaps:
+            break
+    while shown:  # a long fence may cost more than estimated
+        text = render(shown)
+        if estimate_tokens(text) <= budget:
+            return shown, text
+        shown.pop()
+    return shown, ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         UnifiedSignalBus,
         WorldModel,
     )
-    from agent_memory.compat.leonidas_entries import MemoryEntry
+    from agent_memory.compat.leonidas_entries import ContextBuilder, MemoryEntry, RAGIntegration, RelevanceFilter
     from agent_memory.compat.leonidas_management import (
         ArchivalConfig,
         ArchivalManager,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         MemoryPerformanceMetrics,
         MemoryStoreConfig,
     )
-    from agent_memory.compat.leonidas_prompts import ContextBuilder, RAGIntegration, RelevanceFilter
     from agent_memory.memory.briefing import Briefer, SessionBriefing
     from agent_memory.memory.results import Briefing
 

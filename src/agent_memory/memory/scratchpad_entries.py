@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.files.wording import counted
-from agent_memory.language.prompt_text import estimate_tokens, fence
+from agent_memory.language.prompt_text import estimate_tokens, fence, fit_lines
 from agent_memory.models import Record, visible
 from agent_memory.settings import ScratchpadSettings
 
@@ -98,20 +98,13 @@ def render(
     """
     excluded = set(settings.exclude_categories)
     candidates = [entry for entry in entries if entry.category not in excluded]
-    room = settings.token_budget - estimate_tokens(_render_block(agent_id, [], len(candidates), total))
-    lines: list[str] = []
-    for entry in candidates:
-        line = _render_line(entry, settings)
-        cost = estimate_tokens(line) + 1
-        if cost <= room:
-            lines.append(line)
-            room -= cost
-    while lines:  # a long fence may still cost more than was reckoned
-        text = _render_block(agent_id, lines, len(candidates) - len(lines), total)
-        tokens = estimate_tokens(text)
-        if tokens <= settings.token_budget:
-            return RenderedPad(text, tokens, len(lines), len(candidates) - len(lines))
-        lines.pop()
+    lines, text = fit_lines(
+        (_render_line(entry, settings) for entry in candidates),
+        settings.token_budget,
+        lambda shown: _render_block(agent_id, shown, len(candidates) - len(shown), total),
+    )
+    if lines:
+        return RenderedPad(text, estimate_tokens(text), len(lines), len(candidates) - len(lines))
     text = "" if total is None else _render_head(agent_id, total)
     if (tokens := estimate_tokens(text)) > settings.token_budget:
         return RenderedPad(omitted=len(candidates))
