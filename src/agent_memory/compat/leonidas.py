@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from agent_memory.care.importance import (
     CATEGORY_OF,
@@ -20,7 +21,12 @@ from agent_memory.care.importance import (
 )
 from agent_memory.compat.leonidas_entries import (
     TEXT,
+    ContextBuilder,
     MemoryEntry,
+    RelevanceFilter,
+    Signal,
+    UnifiedSignalBus,
+    WorldModel,
     build_changes,
     build_entry,
     check_entry,
@@ -35,6 +41,7 @@ from agent_memory.compat.leonidas_management import (
     build_service_settings,
 )
 from agent_memory.compat.leonidas_records import (
+    MAX_RESULTS,
     EntryQuery,
     EntryRecords,
     build_period,
@@ -49,7 +56,7 @@ from agent_memory.models import EPISODE, Memory, SearchFilters, to_text, utc_now
 from agent_memory.models.record import normalise_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -64,6 +71,9 @@ _LEARNED: Final = frozenset({MemoryEntryType.PATTERN, MemoryEntryType.LEARNING, 
 _MAX_PATTERNS: Final = 100
 _MEGABYTE: Final = 1_000_000
 _WORLD_ENTRIES: Final = 50
+_RECENT: Final = timedelta(hours=2)
+_RECENT_TURNS: Final = 10
+_LEARNING_TOKENS: Final = 1000
 _SIGNAL_FIELDS: Final = frozenset(
     {"session_id", "summary", "keywords", "semantic_tags", "importance_score"}
     | {"related_entries", "parent_entry", "entry_id"}
@@ -277,11 +287,8 @@ class MemoryStore:
         if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
             raise ValidationError(f"max_entries is a whole number of 1 or more, got {max_entries!r}.")
         period = build_period(time_range)
-        turns = [
-            record
-            for record in await self.kept.others(EPISODE, session_id)
-            if period is None or period.covers(record.moment)
-        ]
+        all_turns = await self.kept.others(EPISODE, session_id)
+        turns = [turn for turn in all_turns if period is None or period.covers(turn.moment)]
         turns.sort(key=lambda record: (record.moment, getattr(record, "order", 0)), reverse=True)
         return [await self._view(record) for record in turns[:max_entries]]
 
@@ -414,34 +421,6 @@ def _measure_files(folder: Path) -> dict[str, int]:
 # -- integrations ---------------------------------------------------------------------------------------------------
 
 
-@runtime_checkable
-class Signal(Protocol):
-    """Signal of a program: any object with these attributes."""
-
-    @property
-    def signal_type(self) -> str:
-        """Type of the signal, such as `interaction`."""
-
-    @property
-    def data(self) -> Mapping[str, Any]:
-        """Content of the entry: `text` and other values."""
-
-    @property
-    def source(self) -> str:
-        """Name of the sender, such as `cognitive_agent`."""
-
-    @property
-    def timestamp(self) -> datetime:
-        """Moment of the signal."""
-
-
-class UnifiedSignalBus(Protocol):
-    """Bus that delivers signals to subscribers."""
-
-    def subscribe(self, signal_type: str, handler: Callable[[Any], Awaitable[object]]) -> object:
-        """Await `handler` with each signal of a type."""
-
-
 class MemoryStoreSignalBusIntegration:
     """Stores signals as entries; `connect` subscribes the three handlers.
 
@@ -492,16 +471,6 @@ class MemoryStoreSignalBusIntegration:
             **fields,
         )
         return await self.memory_store.store_entry(entry)
-
-
-class WorldModel(Protocol):
-    """Model of the world in a program."""
-
-    async def get_updates(self) -> Sequence[Mapping[str, Any]]:
-        """Return unacknowledged updates: `id`, `text`; optional `timestamp`, `tags`, `importance`."""
-
-    async def acknowledge(self, update_ids: Sequence[str]) -> None:
-        """Mark updates as stored."""
 
 
 class MemoryStoreWorldModelIntegration:
@@ -571,3 +540,59 @@ class MemoryStoreWorldModelIntegration:
             for entry in entries
         ]
         return {"context_type": context_type, "count": len(views), "entries": views}
+
+
+class RAGIntegration:
+    """Renders memories for a prompt within a number of tokens.
+
+    Args:
+        memory_store: Store of the entries.
+        clock: Source of the present.
+
+    Attributes:
+        memory_store: Store of the entries.
+        context_builder, relevance_filter: Render and choose entries; may be replaced.
+    """
+
+    def __init__(self, memory_store: MemoryStore, *, clock: Clock = utc_now) -> None:
+        self.memory_store, self._clock = memory_store, clock
+        self.context_builder, self.relevance_filter = ContextBuilder(), RelevanceFilter()
+
+    async def get_context_for_query(
+        self, user_query: str, max_context_length: int | None = None, max_entries: int = 5
+    ) -> str:
+        """Return a block of entries that answer a query; empty without any.
+
+        Args:
+            user_query: Question in words.
+            max_context_length: Maximum number of tokens; the configuration's if omitted.
+            max_entries: Maximum number of entries, 1 to 100, chosen from twice as many.
+
+        Raises:
+            ValidationError: An argument is wrong.
+            StorageError: The memories cannot be read.
+        """
+        length = self.memory_store.config.max_context_length if max_context_length is None else max_context_length
+        entries = await self.memory_store.retrieve_relevant(user_query, min(MAX_RESULTS, 2 * max_entries))
+        chosen = await self.relevance_filter.filter_entries(entries, user_query, max_entries)
+        return await self.context_builder.build_context(chosen, length)
+
+    async def get_conversation_context(self, session_id: str, max_context_length: int = 1500) -> str:
+        """Return the last ten turns of a session within two hours.
+
+        Raises:
+            ValidationError: The length is wrong.
+            StorageError: They cannot be read.
+        """
+        now = self._clock()
+        turns = await self.memory_store.get_conversation_history(session_id, _RECENT_TURNS, (now - _RECENT, now))
+        return await self.context_builder.build_conversation_context(turns, max_context_length)
+
+    async def get_learning_context(self, topic: str) -> str:
+        """Return patterns, learnings and insights with a tag, within 1,000 tokens.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        learned = await self.memory_store.get_learning_patterns(topic)
+        return await self.context_builder.build_learning_context(learned, _LEARNING_TOKENS)

@@ -303,7 +303,7 @@ class EntryRecords:
         await self._get_storage(record).delete(record.id)
 
     async def store_plain(self, entries: Sequence[MemoryEntry]) -> dict[int, str]:
-        """Store checked entries that only have to be written; return IDs by index.
+        """Store entries that only need a write; return IDs by index.
 
         Left out are entries with an ID, corrections, contexts, known or forgotten texts, and all of a caller of low
         trust: `store` does more for them.

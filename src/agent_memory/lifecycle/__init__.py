@@ -15,11 +15,16 @@ if TYPE_CHECKING:
         MemoryStore,
         MemoryStoreSignalBusIntegration,
         MemoryStoreWorldModelIntegration,
+        RAGIntegration,
+    )
+    from agent_memory.compat.leonidas_entries import (
+        ContextBuilder,
+        MemoryEntry,
+        RelevanceFilter,
         Signal,
         UnifiedSignalBus,
         WorldModel,
     )
-    from agent_memory.compat.leonidas_entries import ContextBuilder, MemoryEntry, RAGIntegration, RelevanceFilter
     from agent_memory.compat.leonidas_management import (
         ArchivalConfig,
         ArchivalManager,

@@ -1,4 +1,4 @@
-"""Choice of a language model among numbered statements that may answer a query."""
+"""Choice of a language model among statements that may answer a query."""
 
 from __future__ import annotations
 
