@@ -12,10 +12,12 @@ _EXTRACTOR = Extractor(CaptureSettings())
 
 
 @check_rows("way", list(PASTES))
-def test_extractor_pasted_rule_is_not_stored_or_high(way: str) -> None:
+def test_extractor_pasted_rule_is_not_stored_or_the_users(way: str) -> None:
     observations = _EXTRACTOR.extract(PASTES[way], "user")
 
-    assert [observation.content for observation in observations if observation.cue or observation.trust == "high"] == []
+    assert [
+        observation.content for observation in observations if observation.cue or observation.source.kind == "user"
+    ] == []
 
 
 @check_rows("way", list(PASTES))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.capture.rules import RuleSet
-    from agent_memory.models import SourceKind, Trust
+    from agent_memory.models import SourceKind
     from agent_memory.settings import CaptureSettings
 
 _MAX_CAPTURE_CHARS: Final = 700
@@ -54,7 +54,7 @@ _FINDINGS: Final = frozenset(("bugfix", "discovery"))
 _MIN_WORDS: Final = 4
 _MIN_WORDS_OF_CUE: Final = 2
 _MIN_WIDE_CHARS: Final = 6
-_SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
+_SPEAKERS: Final[dict[str, SourceKind]] = {"user": "user", "assistant": "assistant"}
 _PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail=PASTED)}
 """Fields of an observation that another author may have written."""
 _ORDERS: Final = frozenset(("preference", "pattern", "decision"))
@@ -270,13 +270,13 @@ class Extractor:
 
 
 def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observation:
-    source, trust = _SPEAKERS.get(kind, ("tool", "low"))
+    source = _SPEAKERS.get(kind, "tool")
     return Observation(
         content=content,
         category=draft.verdict.category,
         confidence=draft.confidence,
         source=Source(kind=source, detail=tool[:200]),
-        trust=trust,
+        trust="low" if source == "tool" else "medium",
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
         cue=draft.verdict.cue,
     )

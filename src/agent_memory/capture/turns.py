@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from agent_memory.language.similarity import is_near_duplicate, is_restated
-from agent_memory.models import may_stand_for
+from agent_memory.models import is_stated, may_stand_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ class TurnBuffer:
         candidates = [
             observation
             for observation in held
-            if (low_trust and observation.trust == "high") or not is_restated(observation.content, stored_by_tool)
+            if (low_trust and _is_typed(observation)) or not is_restated(observation.content, stored_by_tool)
         ]
         return candidates, +Counter(stored_by_tool=len(held) - len(candidates))
 
@@ -83,6 +83,10 @@ class CaptureLedger:
         """Add what became of a batch."""
         self.captured += captured
         self.skipped.update(skipped)
+
+
+def _is_typed(observation: Observation) -> bool:
+    return observation.trust != "low" and is_stated(observation)
 
 
 def _covers(seen: Observation, observation: Observation) -> bool:

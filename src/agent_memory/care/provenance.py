@@ -60,7 +60,7 @@ _APART: Final = timedelta(seconds=5)
 """Maximum time between a change in the journal and its audit line, which is written in the background."""
 _SAID: Final[dict[tuple[str, str], str]] = {
     ("user", "high"): "a person said or wrote it",
-    ("user", "medium"): "a program gave it in a person's name: only a terminal vouches for one",
+    ("user", "medium"): "a person typed it, or a program gave it in their name; only a yes, pin or edit confirms it",
     ("user", "low"): "it came in a person's name, and with a stranger's text",
     ("assistant", "high"): "the program that stored it vouched for it",
     ("assistant", "medium"): "the model, or a program, wrote it",

@@ -230,8 +230,8 @@ class Inbox:
     ) -> Stored:
         """Store a candidate as a memory, with optional changes.
 
-        Its trust stays: a person's yes does not raise that of an untrusted text. But a text of their own message, which
-        only may have been pasted, has medium trust then. A changed text has the caller's.
+        A person's yes gives their typed words high trust. A text of their own message, which only may have been pasted,
+        has medium trust then; that of an untrusted source stays low. A changed text has the caller's.
 
         Raises:
             UnknownIdError: It does not wait.
@@ -242,8 +242,7 @@ class Inbox:
         values, new = candidate.wanted(), dict(changes or {})
         if new.get("content", candidate.content) != candidate.content:
             new = {"trust": caller.trust, "source": {"kind": "user", "detail": "inbox"}, **new}
-        is_vouched = caller.trust == "high" and candidate.source.detail == PASTED
-        raised = {"trust": "medium"} if is_vouched and values.get("trust") == "low" else {}
+        raised = _raise_trust(candidate) if caller.trust == "high" else {}
         stored = await self._service.store({**values, **raised, **new}, caller)
         await self._remove([candidate], "edited" if new else "accepted", caller, stored.memory.id)
         return stored
@@ -316,6 +315,13 @@ class Inbox:
     def _note_rejected(self, texts: list[str]) -> None:
         with folder_lock(self._folder.path, self._service.settings.lock_timeout):
             self._purge_list.reject(texts, to_text(self._clock()))
+
+
+def _raise_trust(candidate: Candidate) -> dict[str, Any]:
+    """Return the trust that a person's yes gives, if any."""
+    if candidate.source.detail == PASTED and candidate.trust == "low":
+        return {"trust": "medium"}
+    return {"trust": "high"} if candidate.source.kind == "user" and candidate.trust == "medium" else {}
 
 
 def _covers(waiting: Memory, memory: Memory) -> bool:

@@ -1,4 +1,4 @@
-"""Trust levels: high (a person) > medium (a model) > low (untrusted).
+"""Trust levels: high (confirmed), medium (typed, or a model's), low.
 
 What is derived or reworded has the lowest trust of its sources. The one place that decides what a caller may do to a
 memory; `TrustGate` has the table.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.errors import ValidationError
 from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
 from agent_memory.memory.similarity import is_near
-from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, rests_on
+from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, is_stated, rests_on
 from agent_memory.store.changes import overlay_fields
 from agent_memory.store.record_redaction import join_fields, redact_fields, with_fields
 
@@ -100,8 +100,8 @@ class TrustGate:
     | forget | nothing up to three in a turn, if untainted; else their yes | their yes |
     | repeat a text of low trust, to raise it | the user's word | the user's word |
 
-    The user stated what they said themselves, and all that has high trust. Their yes answers a proposal, or is a
-    command with the memory's id. A text of low trust replaces nothing above it.
+    The user stated what they said themselves, and all that has high trust (`is_stated`). Their yes answers a proposal,
+    or is a command with the memory's id. A text of low trust replaces nothing above it.
     """
 
     def __init__(self, storage: MemoryStorage) -> None:
@@ -144,7 +144,7 @@ class TrustGate:
             ValidationError: A value is wrong; or the user did not agree to this (`needs_user`).
         """
         if caller.trust == "high":
-            return changes
+            return _vouch(before, changes)
         values = {key: value for key, value in changes.value.items() if key in Memory.model_fields}
         after = overlay_fields(before, values)
         for act in await self._list_acts(before, after, changes.value, caller):
@@ -154,7 +154,7 @@ class TrustGate:
         if not words:
             return changes
         whose: dict[str, Any] = {"trust": before.trust, "source": before.source.model_dump()}
-        if "content" in words or not _is_stated(before):  # else the words are still the user's
+        if "content" in words or not is_stated(before):  # else the words are still the user's
             theirs = await self._get_trust(after.content, caller) if words == {"content"} else caller.trust
             whose["trust"] = lowest(before.trust, theirs, *await self._list_source_trusts(after, caller))
         if "content" in words:
@@ -172,7 +172,7 @@ class TrustGate:
         """
         if memory.trust == "low":
             return False
-        return "high" in {memory.trust, caller.trust} or await self._is_said(memory.content, caller)
+        return caller.trust == "high" or is_stated(memory) or await self._is_said(memory.content, caller)
 
     async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
         """Refuse like `check`; unknown IDs are ignored."""
@@ -280,7 +280,7 @@ class TrustGate:
         is_pin = bool(names) and values.keys() == {"pinned"}
         proposal = proposal_id(names[0], before.id) if is_pin else proposal_id("change", before.id, wording)
         acts = [_MemoryAct(name, before, proposal, after.content, (caller.prompt,)) for name in names]
-        captured = (caller.prompt_before,) if _is_stated(before) and after.content == before.content else ()
+        captured = (caller.prompt_before,) if is_stated(before) and after.content == before.content else ()
         replacing = await self._find_replacing(values.get("supersedes"), after.content, caller.prompt, *captured)
         if replacing is not None:
             acts.append(replace(replacing, proposal=proposal) if names else replacing)
@@ -313,7 +313,7 @@ class TrustGate:
         elif act.name == "pin":
             is_free = caller.proposals.reserve_pin(act.memory.id)
         else:
-            is_free = act.name not in _REDUCING or not _is_stated(act.memory) or await self._is_quoted(act, caller)
+            is_free = act.name not in _REDUCING or not is_stated(act.memory) or await self._is_quoted(act, caller)
         return None if is_free else caller.proposals.add(act.proposal, caller.session_id)
 
     async def _is_quoted(self, act: _MemoryAct, caller: Caller) -> bool:
@@ -355,9 +355,15 @@ class TrustGate:
         return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)
 
 
-def _is_stated(memory: Memory) -> bool:
-    """Return True if a memory has the user's words or trust."""
-    return memory.source.kind == "user" or memory.trust == "high"
+def _vouch(before: Memory, changes: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:
+    """Return a person's changes, with the trust that they give.
+
+    A pin or a new text gives the user's own words high trust, and no other's.
+    """
+    is_vouched = changes.value.get("pinned") is True or changes.value.get("content", before.content) != before.content
+    if not is_vouched or before.source.kind != "user" or before.trust != "medium" or "trust" in changes.value:
+        return changes
+    return join_fields(changes, redact_fields(MEMORY, {"trust": "high"}))
 
 
 def _is_shortened(before: Memory, after: Memory) -> bool:
@@ -366,7 +372,7 @@ def _is_shortened(before: Memory, after: Memory) -> bool:
 
 def _refuse(act: _MemoryAct, proposal: str, caller: Caller) -> ValidationError:
     """Return the refusal of an act that needs the user's yes."""
-    if caller.trust == "low" or (act.name == "replace" and not _is_stated(act.memory)):
+    if caller.trust == "low" or (act.name == "replace" and not is_stated(act.memory)):
         why = "text of an untrusted source is in it or in this conversation, and the user has not agreed to this"
     elif act.name == "pin":
         why = f"more than {MAX_PINNED} pins in one turn need the user's yes"

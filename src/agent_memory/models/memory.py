@@ -88,6 +88,14 @@ def may_conflict(newer: Record, older: Record) -> bool:
     return len(groups) <= 1 and not is_elsewhere and may_stand_for(newer.trust, older.trust)
 
 
+def is_stated(record: Memory | Observation) -> bool:
+    """Return True if the user said it or vouched for it.
+
+    A model does not reword, replace or shorten it without them, whatever its trust.
+    """
+    return record.source.kind == "user" or record.trust == "high"
+
+
 class Memory(Record):
     """One thing an agent knows.
 

@@ -35,9 +35,9 @@ def settings_of(root: Path) -> ServiceSettings:
     return ServiceSettings(storage_root=str(root), embedder="none")
 
 
-async def store_as_user(root: Path, content: str) -> str:
+async def store_as_user(root: Path, content: str, trust: str = "medium") -> str:
     service = open_service("bob", settings_of(root))
-    stored = await service.store({"content": content, "trust": "high", "source": {"kind": "user"}})
+    stored = await service.store({"content": content, "trust": trust, "source": {"kind": "user"}})
     await service.close()
     return stored.memory.id
 
@@ -134,8 +134,9 @@ async def test_declined_form_changes_nothing(root: Path, mode: str, reply: Elici
         assert (await call(client, "fetch", id=memory_id))["text"] == "The ledger is in MySQL."
 
 
-async def test_client_without_forms_forgets_its_own_but_not_the_users(root: Path) -> None:
-    of_user = await store_as_user(root, "The ledger is in MySQL.")
+@pytest.mark.parametrize("trust", ["high", "medium"])
+async def test_client_without_forms_forgets_its_own_but_not_the_users(root: Path, trust: str) -> None:
+    of_user = await store_as_user(root, "The ledger is in MySQL.", trust)
     async with client_of(root) as client:
         own = (await call(client, "store", content="The team prefers green tea."))["memory_id"]
         assert (await call(client, "forget", what="the tea"))["forgotten"] is False

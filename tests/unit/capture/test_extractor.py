@@ -259,7 +259,7 @@ def test_trust_and_source_follow_the_speaker() -> None:
         *captured(comment, "tool:bash"),
     ]
     assert [(item.trust, item.source.kind, item.source.detail) for item in said] == [
-        ("high", "user", ""),
+        ("medium", "user", ""),
         ("medium", "assistant", ""),
         ("low", "tool", "bash"),
     ]

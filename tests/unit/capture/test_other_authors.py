@@ -63,7 +63,9 @@ OWN = [
 def test_extractor_another_authors_words_keeps_nothing_high(message: str) -> None:
     observations = EXTRACTOR.extract(message, "user")
 
-    assert [observation.content for observation in observations if observation.cue or observation.trust == "high"] == []
+    assert [
+        observation.content for observation in observations if observation.cue or observation.source.kind == "user"
+    ] == []
 
 
 @check_rows("message", PASTES)
@@ -76,7 +78,7 @@ def test_extractor_pasted_rule_never_becomes_the_users(message: str) -> None:
 
 @check_rows("message", OWN)
 def test_extractor_own_statement_keeps_it(message: str) -> None:
-    assert [o.trust for o in EXTRACTOR.extract(message, "user") if o.cue][:1] == ["high"]
+    assert [o.trust for o in EXTRACTOR.extract(message, "user") if o.cue][:1] == ["medium"]
 
 
 def test_extractor_chat_line_waits_as_note() -> None:

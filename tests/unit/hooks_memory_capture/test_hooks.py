@@ -319,7 +319,7 @@ async def test_with_mode_ask_captures_wait_and_a_wish_to_remember_is_a_yes(begin
     assert await talk.memories() == [OTHER_KEPT]
     async with opened_inbox(await talk.session.require()) as inbox:
         (waiting,) = await inbox.waiting()
-    assert (waiting.content, waiting.category, waiting.trust, waiting.via) == (FACT, "decision", "high", "capture")
+    assert (waiting.content, waiting.category, waiting.trust, waiting.via) == (FACT, "decision", "medium", "capture")
     assert talk.statistics() == {"captured": 1, "in_inbox": 1, "waiting": 0, "skipped": {}}
     assert (await (await talk.session.require()).search("ledger")).results == []
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from agent_memory.models import SourceKind, Trust
     from tests.support import FrozenClock
 
 FACT, OTHER = "We decided to use Postgres for the ledger.", "Maria takes her tea without sugar."
@@ -192,6 +193,18 @@ async def test_waiting_note_after_its_time_is_archived_and_restorable(house: Hou
     assert await house.inbox.archived() == []
     house.clock.advance(days=house.settings.inbox_days - 1)
     assert await house.texts() == [FACT, OTHER]
+
+
+@pytest.mark.parametrize(
+    ("kind", "trust", "by_person", "by_model"),
+    [("user", "medium", "high", "medium"), ("user", "low", "low", "low"), ("assistant", "medium", "medium", "medium")],
+)
+async def test_accept_typed_candidate_gets_high_trust_from_a_person_alone(
+    house: House, kind: SourceKind, trust: Trust, by_person: Trust, by_model: Trust
+) -> None:
+    for content, caller, expected in ((FACT, house.caller, by_person), (OTHER, Caller("m", trust="medium"), by_model)):
+        held = await house.hold(content, source=Source(kind=kind), trust=trust)
+        assert (await house.inbox.accept(held, caller)).memory.trust == expected
 
 
 async def test_archived_note_can_be_accepted_and_forgotten(house: House) -> None:

@@ -335,7 +335,12 @@ async def test_a_change_without_new_words_leaves_whose_it_is(service: MemoryServ
     assert (updated.memory.trust, updated.memory.source.kind) == ("high", "user")
 
 
-USERS: list[dict[str, Any]] = [{}, {"source": {"kind": "extraction"}}, {"source": {"kind": "import"}}]
+USERS: list[dict[str, Any]] = [
+    {},
+    {"trust": "medium"},
+    {"source": {"kind": "extraction"}},
+    {"source": {"kind": "import"}},
+]
 
 
 @pytest.mark.parametrize("fields", USERS)
@@ -529,6 +534,32 @@ async def test_rewording_a_statement_without_a_quote_is_refused(service: MemoryS
     mine = await known(service, "I live in Paris")
     error = await refused(service.update(mine, {"content": "The user lives in Berlin"}, MODEL))
     assert "quotes nothing" in error.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "trust", "changes", "expected"),
+    [
+        ("user", "medium", {"pinned": True}, "high"),
+        ("user", "medium", {"content": "Push to main after a review."}, "high"),
+        ("user", "medium", {"tags": ["git"]}, "medium"),
+        ("user", "low", {"pinned": True}, "low"),
+        ("assistant", "medium", {"pinned": True}, "medium"),
+    ],
+)
+async def test_update_typed_memory_gets_high_trust_from_a_person_alone(
+    service: MemoryService, kind: str, trust: Trust, changes: dict[str, Any], expected: Trust
+) -> None:
+    for caller, after in ((replace(MODEL, prompt=changes.get("content", "")), trust), (NOBODY, expected)):
+        memory_id = await known(service, trust=trust, source={"kind": kind})
+        assert (await service.update(memory_id, changes, caller)).memory.trust == after
+        await service.forget(memory_id)
+
+
+async def test_capture_typed_words_take_over_an_untrusted_memory(service: MemoryService) -> None:
+    theirs = (await service.store({"content": EVIL}, tainted())).memory.id
+    seen = Observation(content=EVIL, category="pattern", confidence=0.9, source=Source(kind="user"), trust="medium")
+    await service.capture([seen], MODEL)
+    assert ((await service.get(theirs)).trust, (await service.get(theirs)).source.kind) == ("medium", "user")
 
 
 async def test_unknown_ids_are_refused_as_such(service: MemoryService) -> None:

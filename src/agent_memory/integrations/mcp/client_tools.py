@@ -13,7 +13,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory import views
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.memory.inbox_access import opened_inbox
-from agent_memory.models import is_memory_id, to_text, visible
+from agent_memory.models import is_memory_id, is_stated, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.tools.agent_tool import AgentTool
 from agent_memory.tools.argument_reader import ToolArguments, read_arguments
@@ -272,9 +272,9 @@ class ClientForget(ClientTool[ForgetArguments]):
             return await ForgetTool(self.session).call({"query": args.what})
         service = await self.session.require()
         for memory in await _find_protected(service, args.ids):
-            if memory.trust == "high" and not self.session.is_approved:
+            if is_stated(memory) and not self.session.is_approved:
                 raise ValidationError(
-                    f"{memory.id} has high trust: only the user forgets it. Nothing was forgotten.", code="needs_user"
+                    f"{memory.id} is of the user: only they forget it. Nothing was forgotten.", code="needs_user"
                 )
         return await ForgetTool(self.session.as_model()).call({"ids": args.ids})
 
