@@ -20,6 +20,7 @@ from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationErro
 from agent_memory.files.layout import resolve_root
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
+from agent_memory.knowledge.intake.drafts import PURGED
 from agent_memory.knowledge.intake.file_formats import list_files
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.withdrawal import find_forgotten, find_ingested, restore_withdrawn, undo
@@ -58,7 +59,7 @@ _WHY: Final = {
 
 
 @command(may_be_new=True)
-async def ingest(
+async def ingest(  # noqa: PLR0913 - the options of a command
     run: AgentContext,
     files: Annotated[
         list[str] | None,
@@ -83,6 +84,7 @@ async def ingest(
         bool,
         typer.Option("--prune", help="Withdraw documents of a folder whose files are missing; undo restores them."),
     ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also store words again that were purged.")] = False,
     yes: Yes = False,
 ) -> None:
     """Ingest documents and conversations, each once.
@@ -97,19 +99,15 @@ async def ingest(
         raise ValidationError("No file is named.", code="no_file", recovery="Name a file, or an ID with --retry.")
     files = files or []
     if not all(file.strip() for file in files):
-        outcome = "changed" if undo_ else "ingested"
-        raise ValidationError(
-            f"FILE is empty; nothing was {outcome}.", code="no_file", recovery="Name a file or folder."
-        )
+        message = f"FILE is empty; nothing was {'changed' if undo_ else 'ingested'}."
+        raise ValidationError(message, code="no_file", recovery="Name a file or folder.")
     async with open_knowledge(run) as knowledge:
         if retry:
             await _retry(run, knowledge, retry)
-        if not files:
-            return
-        if undo_:
+        if files and undo_:
             await _undo(run, knowledge, files, yes=yes)
-        else:
-            await _ingest(run, knowledge, files, group, prune=prune)
+        elif files:
+            await _ingest(run, knowledge, files, group, prune=prune, again=again)
 
 
 @command(rows=True)
@@ -136,11 +134,8 @@ async def resources(
         head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}
         run.screen.rows({**head, "resources": [_to_document(resource) for resource in shown]}, "resources", _COLUMNS)
         for resource in shown:
-            size = (
-                ""
-                if resource.resource_type == "conversation" and not resource.chars
-                else f" · {resource.chars:,} characters"
-            )
+            has_text = resource.chars or resource.resource_type != "conversation"
+            size = f" · {resource.chars:,} characters" if has_text else ""
             size += f" · group {resource.group}" if resource.group else ""
             size += "".join(f" · {words}" for words in _describe_file(resource))
             run.screen.show(
@@ -190,7 +185,9 @@ async def get_resource(knowledge: Knowledge, word: str) -> Resource:
     )
 
 
-async def _ingest(run: AgentContext, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
+async def _ingest(
+    run: AgentContext, knowledge: Knowledge, words: list[str], group: str, *, prune: bool, again: bool
+) -> None:
     files, folders, links, memories = await _expand_all(run, knowledge, words)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
     unknown = dict[str, AgentMemoryError]()
@@ -199,7 +196,7 @@ async def _ingest(run: AgentContext, knowledge: Knowledge, words: list[str], gro
         try:
             path = _existing(file)
             with _progress(run, path.name) as progress:
-                done = await taking.file(path, group=group, caller=run.caller, progress=progress)
+                done = await taking.file(path, group=group, caller=run.caller, progress=progress, keeps_purged=again)
         except AgentMemoryError as error:
             failed += 1
             documents.append({"file": file, "error": error.as_dict()})
@@ -208,7 +205,7 @@ async def _ingest(run: AgentContext, knowledge: Knowledge, words: list[str], gro
             else:
                 run.screen.note(f"{error.message} {error.recovery}")
             continue
-        failed += bool(done.refused)
+        failed += any(code != PURGED for _, code in done.refused)
         documents.append(_build_row(file, done))
         _say(run, done)
         note_short_talk(run.screen, path, done)
@@ -464,11 +461,12 @@ def _progress(run: AgentContext, name: str) -> "Iterator[Callable[[FileIngested]
 
 def _build_row(file: str, done: FileIngested) -> dict[str, Any]:
     refused = [{"what": what, "code": code} for what, code in done.refused]
-    counts = {"new": done.new, "known": done.known, "characters": done.characters}
     return {
         "file": file,
         "resources": done.resources,
-        **counts,
+        "new": done.new,
+        "known": done.known,
+        "characters": done.characters,
         "redacted": list(done.redacted),
         "refused": refused,
         "mistaken": done.mistaken,
@@ -494,11 +492,15 @@ def _say(run: AgentContext, done: FileIngested) -> None:
             f"An earlier version stored turns of {', '.join(done.mistaken)} as the user's that are not. Run "
             f"`agent-memory ingest --undo {' '.join(done.mistaken)}`, then ingest the file again."
         )
-    if done.redacted:
-        run.screen.note(f"Secrets were removed ({', '.join(done.redacted)}); secrets are never stored.")
-    if done.refused:
-        reasons = "; ".join(f"{what} {_WHY.get(code, f'({code})')}" for what, code in done.refused[:5])
-        more = f" and {len(done.refused) - 5:,} more" if len(done.refused) > 5 else ""  # noqa: PLR2004 - as shown
+    if secrets := [kind for kind in done.redacted if kind != PURGED]:
+        run.screen.note(f"Secrets were removed ({', '.join(secrets)}); secrets are never stored.")
+    refused = [pair for pair in done.refused if pair[1] != PURGED]
+    if len(secrets) < len(done.redacted) or len(refused) < len(done.refused):
+        command_line = "`agent-memory ingest FILE --again` stores them again"
+        run.screen.hint(f"Purged words of {one_line(done.name)} are left out; {command_line}.")
+    if refused:
+        reasons = "; ".join(f"{what} {_WHY.get(code, f'({code})')}" for what, code in refused[:5])
+        more = f" and {len(refused) - 5:,} more" if len(refused) > 5 else ""  # noqa: PLR2004 - as shown
         rest = " The rest of the file was." if done.new or done.known else ""
         run.screen.note(f"Not ingested: {reasons}{more}.{rest} Correct that, then ingest the file again.")
 

@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from agent_memory.errors import UnknownIdError, ValidationError
@@ -213,7 +214,9 @@ class Writer:
 
     # -- many memories ------------------------------------------------------------------------------------------------
 
-    async def store_items(self, items: Sequence[Mapping[str, Any]], caller: Caller) -> StoredItems:
+    async def store_items(
+        self, items: Sequence[Mapping[str, Any]], caller: Caller, moments: Mapping[str, float] = MappingProxyType({})
+    ) -> StoredItems:
         """Store items drawn from texts, durably, as one change.
 
         Existing items stay as they are, also if a person edited or forgot them.
@@ -221,6 +224,7 @@ class Writer:
         Args:
             items: Fields of memories with an ID made of their sources.
             caller: Session that asks for it.
+            moments: When sources were stored, in seconds since 1970, by ID. What was purged earlier may be in them.
 
         Raises:
             StorageError: Nothing was stored.
@@ -236,7 +240,7 @@ class Writer:
             item = draft.value
             if item.id in stored_texts:
                 outcome.known.append(item.id)
-            elif item.content in forgotten or self.is_purged(item.content, item.id):
+            elif item.content in forgotten or self.is_purged(item.content, item.id, _get_moment(item, moments)):
                 outcome.forgotten.append(item.id)
             else:
                 new[item.id] = draft
@@ -263,8 +267,11 @@ class Writer:
             StorageError: They cannot be read.
         """
         forgotten = {memory.id for memory, _ in await self._storage.forgotten() if memory.is_item}
-        purges = [] if self._purged is None else self._purged.purges()
-        return forgotten.union(*(purge.ids for purge in purges))
+        return forgotten.union(self.get_purged_ids())
+
+    def get_purged_ids(self) -> Mapping[str, float]:
+        """Return when records were purged, in seconds since 1970, by ID."""
+        return {} if self._purged is None else self._purged.read().ids
 
     async def import_memories(
         self,
@@ -415,9 +422,9 @@ class Writer:
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def is_purged(self, content: str, memory_id: str = "") -> bool:
-        """Return True if a memory with this ID or text was purged."""
-        return self.is_purged_id(memory_id) or (self._purged is not None and self._purged.has(content))
+    def is_purged(self, content: str, memory_id: str = "", moment: float = 0.0) -> bool:
+        """Return True if this ID was purged, or this text after `moment`."""
+        return self.is_purged_id(memory_id) or (self._purged is not None and self._purged.has(content, moment))
 
     def is_purged_id(self, memory_id: str) -> bool:
         """Return True if a memory with this ID was purged."""
@@ -539,6 +546,11 @@ class Writer:
 
     def _compare_later(self, memory_ids: Iterable[str], caller: Caller) -> None:
         self._monitor.background.run(self.finder.compare_stored(memory_ids, caller))
+
+
+def _get_moment(item: Memory, moments: Mapping[str, float]) -> float:
+    """Return when the last source of an item was stored."""
+    return max((moments.get(link.id, 0.0) for link in item.links), default=0.0)
 
 
 def _is_short(fields: Mapping[str, Any]) -> bool:

@@ -24,13 +24,14 @@ from agent_memory.models import (
     derived_id,
 )
 from agent_memory.models.kind import R
-from agent_memory.store.record_redaction import Redacted, make_record, with_fields
+from agent_memory.store.record_redaction import Redacted, make_record, redact_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, tzinfo
 
-    from agent_memory.models import SourceKind, Trust
+    from agent_memory.journal.purge_list import PurgeIndex
+    from agent_memory.models import Kind, SourceKind, Trust
     from agent_memory.redaction import Redactor
 
 
@@ -42,6 +43,8 @@ PERSON: Final = "person"
 """Role of a named person, not known to be the user."""
 FORMAT: Final = "format"
 """Key of the metadata that names the format of a conversation."""
+PURGED: Final = "purged"
+"""Code of a text that was purged, and of a draft without its purged words."""
 _TITLE, _SPEAKER = 300, 200
 """Characters of a title and of a name that are kept."""
 _SEEN: Final = 20
@@ -120,6 +123,7 @@ class Origin:
         now: Present moment, UTC.
         zone: Time zone of moments without an offset, or None for UTC.
         tags, metadata: Of the resource.
+        keeps_purged: False to leave out words that were purged.
     """
 
     trust: Trust
@@ -130,6 +134,7 @@ class Origin:
     zone: tzinfo | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    keeps_purged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +257,26 @@ def draft_episode(
 def rename_draft(draft: RecordDraft[R], prefix: str, attempt: int) -> RecordDraft[R]:
     """Return a draft with another ID, since its own is taken."""
     return replace(draft, record=with_fields(draft.record, id=derived_id(prefix, *draft.parts, attempt)))
+
+
+def leave_out_purged(draft: RecordDraft[R], kind: Kind[R], purges: PurgeIndex) -> RecordDraft[R]:
+    """Return a draft without purged words, under the same ID.
+
+    Raises:
+        ValidationError: Nothing else is in it (`purged`).
+    """
+    values = draft.record.value.model_dump(mode="json", exclude_defaults=True)
+    long_text = purges.spans.hide(draft.text)
+    hidden = purges.spans.hide_in(values, 0.0) | ({"content": long_text[:MAX_LINE_CHARS]} if long_text else {})
+    changes = {name: value for name, value in hidden.items() if value != values[name]}
+    is_purged = bool(changes) and not any(map(str.isalnum, long_text or hidden[kind.text]))
+    if is_purged or purges.has(kind.text_of(draft.record.value)):
+        raise ValidationError("Nothing was stored: the text was purged.", code=PURGED)
+    if not changes and long_text == draft.text:
+        return draft
+    changes |= {"blob": hash_text(long_text)} if long_text else {}
+    record = redact_record(kind, kind.model.model_validate(draft.record.value.model_dump() | changes))
+    return replace(draft, record=record, text=long_text, redacted=(*draft.redacted, PURGED))
 
 
 def _draft(

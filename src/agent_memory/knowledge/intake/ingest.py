@@ -30,6 +30,7 @@ from agent_memory.knowledge.intake.document_index import (
 )
 from agent_memory.knowledge.intake.drafts import (
     FORMAT,
+    PURGED,
     UNKNOWN,
     Origin,
     ReceivedDocument,
@@ -39,14 +40,15 @@ from agent_memory.knowledge.intake.drafts import (
     draft_conversation,
     draft_episode,
     draft_resource,
+    leave_out_purged,
     place_draft,
     rename_draft,
 )
 from agent_memory.knowledge.intake.file_formats import has_its_id, parse_file
 from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
-from agent_memory.models import RESOURCE
-from agent_memory.models.kind import R
+from agent_memory.models import EPISODE, RESOURCE
+from agent_memory.models.kind import Kind, R
 from agent_memory.redaction import SecretRedactor, redact_path
 from agent_memory.store.record_redaction import redact_fields
 
@@ -101,7 +103,8 @@ async def _store(
     knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[RecordDraft[R]]
 ) -> list[IngestOutcome[R]]:
     stored = await storage.get_many([draft.record.value.id for draft in drafts])
-    placed = [await _place_draft(storage, draft, stored) for draft in drafts]
+    purges = PurgeList(knowledge.folder.path)
+    placed = [await _place_draft(storage, draft, stored, purges) for draft in drafts]
     new = [draft for draft, existing in placed if existing is None]
     with ExitStack() as held:
         texts = [draft.text for draft in new if draft.text]
@@ -117,7 +120,7 @@ async def _store(
 
 
 async def _place_draft(
-    storage: RecordStorage[R], draft: RecordDraft[R], stored: Mapping[str, R]
+    storage: RecordStorage[R], draft: RecordDraft[R], stored: Mapping[str, R], purges: PurgeList
 ) -> tuple[RecordDraft[R], R | None]:
     """Return a draft with a free ID, or the existing record.
 
@@ -125,11 +128,14 @@ async def _place_draft(
         storage: Storage of the records.
         draft: Draft to place.
         stored: Stored records by the first IDs of the drafts.
+        purges: Purged records, whose IDs are not free.
     """
     kind, text = storage.kind, storage.kind.text_of(draft.record.value)
     placed, existing = draft, stored.get(draft.record.value.id)
     for attempt in range(1, _ATTEMPTS + 1):
-        if existing is None or draft.has_name or kind.text_of(existing) == text:
+        if existing is None and not purges.names(placed.record.value.id):
+            return placed, None
+        if existing is not None and (draft.has_name or kind.text_of(existing) == text):
             return placed, existing
         placed = rename_draft(draft, kind.prefix, attempt)
         existing = await storage.get(placed.record.value.id)
@@ -198,7 +204,7 @@ class Ingest:
     def __init__(self, knowledge: Knowledge, report: Report | None = None, redactor: Redactor | None = None) -> None:
         self._knowledge, self._report = knowledge, report
         self._redactor = redactor or SecretRedactor()
-        self._purged = PurgeList(knowledge.folder.path)
+        self._purge_list = PurgeList(knowledge.folder.path)
         self._index: tuple[int, DocumentIndex] | None = None
 
     async def resource(
@@ -310,6 +316,7 @@ class Ingest:
         group: str = "",
         caller: Caller = NOBODY,
         progress: Callable[[FileIngested], object] | None = None,
+        keeps_purged: bool = False,
     ) -> FileIngested:
         """Ingest a file: Markdown, text, JSON lines, or an export.
 
@@ -320,6 +327,7 @@ class Ingest:
             group: To which all of it belongs.
             caller: The session that asks.
             progress: Called with the outcome so far after each stored batch.
+            keeps_purged: True to store words again that were purged.
 
         Raises:
             ValidationError: It is of no form that is known (`unknown_form`), or damaged; nothing was stored.
@@ -328,7 +336,7 @@ class Ingest:
         done = FileIngested(path.name)
         tell = progress or (lambda _: None)
         name = await asyncio.to_thread(redact_path, path.name, self._redactor)
-        origin = replace(self._origin(caller, group), file=name.text[:200])
+        origin = replace(self._origin(caller, group), file=name.text[:200], keeps_purged=keeps_purged)
         await asyncio.to_thread(_check_path, path)
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, SkippedPart):
@@ -352,7 +360,16 @@ class Ingest:
         if turn.role == "system" and origin.file:  # a host's own events have this role, too
             most = "low"
         turn_origin = replace(origin, trust=lowest(origin.trust, most, turn.trust))
-        return draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)
+        draft = draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)
+        return self._leave_out_purged(draft, EPISODE, origin)
+
+    def _document(self, document: ReceivedDocument, origin: Origin) -> RecordDraft[Resource]:
+        draft = draft_resource(self._knowledge.agent_id, document, origin, self._redactor)
+        return self._leave_out_purged(draft, RESOURCE, origin)
+
+    def _leave_out_purged(self, draft: RecordDraft[R], kind: Kind[R], origin: Origin) -> RecordDraft[R]:
+        purges = self._purge_list.read()
+        return draft if origin.keeps_purged or not purges.ids else leave_out_purged(draft, kind, purges)
 
     def _draft_turns(
         self, turns: Sequence[tuple[int, ReceivedTurn]], part_of: str, origin: Origin, *, is_live: bool = False
@@ -369,7 +386,7 @@ class Ingest:
             except ValidationError as error:
                 refused.append((order, error.code))
                 continue
-            if is_live and self._purged.has(draft.record.value.content):
+            if is_live and self._purge_list.has(draft.record.value.content):
                 refused.append((order, "forgotten"))
             else:
                 drafts.append(draft)
@@ -378,21 +395,21 @@ class Ingest:
     async def _ingest_document(
         self, document: ReceivedDocument, origin: Origin, caller: Caller
     ) -> IngestOutcome[Resource]:
-        agent_id = self._knowledge.agent_id
         if caller.project and PATH in document.metadata:
             document = replace(document, metadata={**document.metadata, PROJECT: caller.project})
-        draft = await asyncio.to_thread(draft_resource, agent_id, document, origin, self._redactor)
+        draft = await asyncio.to_thread(self._document, document, origin)
         if PATH not in document.metadata:
             return await self._resource(draft, caller)
         index = await self._get_index()
         placed = await self._place(draft, index)
         if isinstance(placed, _AlikeDocument):
             document = replace(document, metadata={**document.metadata, placed.key: placed.resource_id})
-            draft = await asyncio.to_thread(draft_resource, agent_id, document, origin, self._redactor)
+            draft = await asyncio.to_thread(self._document, document, origin)
             placed = place_draft(draft, get_path_id(draft.record.value))
-        ingested = (
-            await self._resource(placed, caller) if isinstance(placed, RecordDraft) else IngestOutcome(placed, "known")
-        )
+        if isinstance(placed, RecordDraft):
+            ingested = await self._resource(placed, caller)
+        else:
+            ingested = IngestOutcome(placed, "known", (PURGED,) if PURGED in draft.redacted else ())
         index.add(ingested.record)
         self._index = await self._get_last_number(), index
         return ingested
@@ -431,9 +448,12 @@ class Ingest:
         if similar := [*same_id, index.find_unplaced(record)][0]:
             return _AlikeDocument(MAYBE_VERSION_OF, similar.id)
         placed, place, number = draft, get_path_id(record), 1
-        while await self._knowledge.resources.get(placed.record.value.id):  # a version that was replaced or withdrawn
+        while await self._is_taken(placed.record.value.id):  # by a version that was replaced, withdrawn or purged
             placed, number = place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
         return placed
+
+    async def _is_taken(self, resource_id: str) -> bool:
+        return self._purge_list.names(resource_id) or await self._knowledge.resources.get(resource_id) is not None
 
     async def _move(self, stored: Resource, record: Resource) -> Resource:
         """Return a resource with the place that its file has now."""
@@ -445,6 +465,8 @@ class Ingest:
     async def _begin(
         self, key: str, title: str, said_at: datetime | None, origin: Origin, caller: Caller
     ) -> IngestOutcome[Resource]:
+        if not origin.keeps_purged:
+            title = self._purge_list.get_spans().hide(title)
         draft = await asyncio.to_thread(
             draft_conversation, self._knowledge.agent_id, title, key, said_at, origin, self._redactor
         )

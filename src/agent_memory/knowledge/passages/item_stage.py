@@ -17,9 +17,9 @@ from agent_memory.knowledge.passages.items import (
     REPLACES,
     STAGE,
     PrecedingTurns,
+    admit_item,
     drawn_from,
     is_as_drawn,
-    is_forgotten,
     is_passage,
     join_items,
     leave_answered,
@@ -94,12 +94,14 @@ class ItemStage:
         items = await batch.run(_draw_each, sources, list_forgotten_words(gone))
         linked = await self._service.storage.linked_to_each([record.id for record, *_ in sources])
         statements = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
-        drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
+        moments = {record.id: record.timestamp.timestamp() for record, *_ in sources}
+        purged = self._service.writer.get_purged_ids()
+        drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never, purged, moments)
         drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
         if self._prepare is not None:
             await self._prepare(drawn)
         stamp = {"timestamp": to_text(self._knowledge.clock())}
-        stored = await self._store([{**stamp, **item} for item in drawn], batch.never)
+        stored = await self._store([{**stamp, **item} for item in drawn], batch.never, moments)
         for record in batch.records:
             if isinstance(record, Resource) and record.id in texts:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
@@ -132,18 +134,20 @@ class ItemStage:
                 item["supersedes"] = older[0].id
         return new
 
-    async def _store(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[Memory]:
+    async def _store(
+        self, drawn: Sequence[dict[str, Any]], never: Collection[str], moments: Mapping[str, float]
+    ) -> list[Memory]:
         """Store new items, replacing ones after the replaced; return them."""
         stored: list[Memory] = []
         new = await self._with_more(drawn, never)
         plain = [item for item in new if "supersedes" not in item]
         if plain:
-            stored += (await self._service.writer.store_items(plain, self._caller)).stored
+            stored += (await self._service.writer.store_items(plain, self._caller, moments)).stored
         for item in new:
             if "supersedes" in item:
                 older = await self._service.storage.get(item["supersedes"])
                 fields = {**item, "supersedes": older.id if older is not None else None}
-                stored += (await self._service.writer.store_items([fields], self._caller)).stored
+                stored += (await self._service.writer.store_items([fields], self._caller, moments)).stored
         return stored
 
     async def _with_more(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[dict[str, Any]]:
@@ -233,7 +237,13 @@ def _list_answered(items: Sequence[dict[str, Any]], statements: Collection[tuple
 
 
 def _leave_known(
-    items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]], never: Collection[str]
+    items: Sequence[dict[str, Any]],
+    statements: Collection[tuple[str, str]],
+    never: Collection[str],
+    purged: Mapping[str, float],
+    moments: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """Return items that are neither stored for their source nor forgotten."""
-    return [item for item in items if _get_statement(item) not in statements and not is_forgotten(item, never)]
+    new = [item for item in items if _get_statement(item) not in statements]
+    admitted = [admit_item(item, never, purged, moments[_get_statement(item)[0]]) for item in new]
+    return [item for item in admitted if item is not None]

@@ -7,6 +7,7 @@ one item.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -186,12 +187,27 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     return parts
 
 
-def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
-    """Return True if the text was forgotten at this trust or above."""
-    if not never:
-        return False
-    rank = TRUST_ORDER.index(item["trust"])
-    return any(_make_id({**item, "trust": trust}) in never for trust in TRUST_ORDER[rank:])
+def admit_item(
+    item: dict[str, Any], never: Collection[str], purged: Mapping[str, float], moment: float
+) -> dict[str, Any] | None:
+    """Return an item under a free ID, or None if its text was forgotten.
+
+    Args:
+        item: Passage of one source.
+        never: IDs of forgotten and purged items, which count at this trust or above.
+        purged: When items were purged, in seconds since 1970, by ID.
+        moment: When the source was stored; an earlier purge does not count.
+    """
+    trusts = TRUST_ORDER[TRUST_ORDER.index(item["trust"]) :] if never else ()
+    bases = [_make_id({**item, "trust": trust}) for trust in trusts]
+    part: int | None = None
+    while unwanted := {_part_id(base, part) for base in bases}.intersection(never):
+        if any(purged.get(item_id, math.inf) >= moment for item_id in unwanted):
+            return None
+        part = (part or 1) + 1
+    if part is None:
+        return item
+    return {**item, "id": _part_id(bases[0], part), "metadata": {**item["metadata"], PART: part}}
 
 
 def make_item(
@@ -375,12 +391,11 @@ def _base_id(item: Memory) -> str:
 
 def _own_id(item: Memory) -> str:
     """Return the ID of an item with its original text."""
-    base, part = _base_id(item), item.metadata.get(PART)
-    return base if part is None else _part_id(base, part)
+    return _part_id(_base_id(item), item.metadata.get(PART))
 
 
 def _part_id(base: str, part: object) -> str:
-    return derived_id(MEMORY.prefix, STAGE, base, part)
+    return base if part is None else derived_id(MEMORY.prefix, STAGE, base, part)
 
 
 def _first_id(source_id: str, content: str) -> str:

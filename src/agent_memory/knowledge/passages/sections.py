@@ -122,7 +122,12 @@ def find_cut(text: str, start: int, end: int) -> int:
 def _is_markup(text: str, passage: TextPassage) -> bool:
     """Return True if a passage has only links, images, tags, purged words."""
     lines = text[passage.start : passage.end].split("\n")
-    return all(not line.strip(f"# {BAR}\r\t") or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
+    return all(
+        not line.strip("# \r\t")
+        or (BAR in line and not any(map(str.isalnum, line)))
+        or _MARKUP.fullmatch(line.strip()) is not None
+        for line in lines
+    )
 
 
 def _join_path(titles: Sequence[str]) -> str:

@@ -146,9 +146,19 @@ async def test_an_id_that_was_forgotten_elsewhere_holds_for_the_same_words_of_le
         for trust in ("medium", "high")
     )
     assert medium["id"] != high["id"]
-    assert passage_items.is_forgotten(medium, {high["id"]})
-    assert passage_items.is_forgotten(medium, {medium["id"]})
-    assert not passage_items.is_forgotten(high, {medium["id"]})
+    assert passage_items.admit_item(medium, {high["id"]}, {}, 1.0) is None
+    assert passage_items.admit_item(medium, {medium["id"]}, {}, 1.0) is None
+    assert passage_items.admit_item(high, {medium["id"]}, {}, 1.0) == high
+
+
+async def test_admit_item_with_purged_id_counts_only_later_purges(ingest: Ingest) -> None:
+    turn = (await ingest.turn(ReceivedTurn(ROUTER, "user", said_at=SAID), is_live=True)).record
+    item = passage_items.make_item(turn, ROUTER, (0, len(ROUTER)), "document")
+    again = passage_items.admit_item(item, {item["id"]}, {item["id"]: 1.0}, 2.0)
+    assert passage_items.admit_item(item, {item["id"]}, {item["id"]: 2.0}, 1.0) is None
+    assert again is not None
+    assert again["id"] != item["id"]
+    assert passage_items.admit_item(item, {item["id"], again["id"]}, {item["id"]: 1.0}, 2.0) is None
 
 
 @pytest.mark.parametrize("portion", [1, 100])

@@ -195,6 +195,6 @@ def test_cut_passages_of_words_next_to_markup_keeps_both() -> None:
     assert passage.text == "[a]: https://a.example\nSee [a] for the plan."
 
 
-@check_rows("purged", ["# \u2588\u2588\u2588", "\u2588\u2588\u2588", "## Keys\n\n\u2588\u2588\u2588"])
+@check_rows("purged", ["# \u2588\u2588\u2588", "\u2588\u2588\u2588", "## Keys\n\n\u2588\u2588\u2588.", "- \u2588!"])
 def test_passages_of_purged_words_are_left_out(purged: str) -> None:
     assert [passage.text for passage in cut_passages(f"# Port\n\nIt is 8080.\n\n{purged}\n")][1:] == []
