@@ -104,13 +104,15 @@ class ScratchpadContext:
         return self.preface.text, self.preface.tokens
 
     async def _get_changes(self) -> str:
-        """Return the lines about memories that changed in this turn.
+        """Return the lines about changed memories and newly used rules.
 
         A sub-session has none.
         """
         if self._session.is_child or self._settings is None:
             return ""
         try:
+            if self.preface is not None:
+                await self._session.lines.note_used(self.preface.memories)
             return await self._session.lines.get_injection()
         except AgentMemoryError as error:
             await self._session.conversation.report_degraded("scratchpad", error)

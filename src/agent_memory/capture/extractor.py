@@ -29,7 +29,7 @@ from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
-from agent_memory.models.memory import PASTED
+from agent_memory.models.memory import PASTED, RULE_CATEGORIES
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, SourceKind]] = {"user": "user", "assistant": "assistant"}
 _PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail=PASTED)}
 """Fields of an observation that another author may have written."""
-_ORDERS: Final = frozenset(("preference", "pattern", "decision"))
 _NEEDS_YES: Final = re.compile(
     r"`|\w@\w|\w://|(?<![\w@./-])www\.\w|(?<![\w./@-])[a-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,24}/\w|(?:\d{1,3}\.){3}\d"
     r"|(?:^|\s)(?:\$ |--[a-z]|(?:&&|\|\|?|>>?)\s)",
@@ -284,7 +283,7 @@ def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observ
 
 def _withhold(observation: Observation) -> Observation:
     """Return a rule with an address or a command as a note."""
-    is_rule = observation.cue == "standing" or observation.category in _ORDERS
+    is_rule = observation.cue == "standing" or observation.category in RULE_CATEGORIES
     return (
         observation.model_copy(update={"cue": ""})
         if is_rule and _NEEDS_YES.search(observation.content)

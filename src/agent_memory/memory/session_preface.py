@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.briefing import SessionBriefing
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.service import MemoryService
-    from agent_memory.models import Scratchpad
+    from agent_memory.models import Memory, Scratchpad
     from agent_memory.settings import ScratchpadSettings
 
 
@@ -50,6 +50,12 @@ class SessionPreface:
     def text(self) -> str:
         """Text of the last refresh; may be empty."""
         return "\n\n".join(filter(None, (self._rendered.text, self._briefing.text)))
+
+    @property
+    def memories(self) -> list[Memory]:
+        """Memories that the text shows."""
+        entries = self._scratchpad.entries if self._scratchpad else []
+        return [*(entry for entry in entries if entry.id in self._rendered.text), *self._briefing.memories]
 
     @property
     def tokens(self) -> int:

@@ -96,6 +96,16 @@ def is_stated(record: Memory | Observation) -> bool:
     return record.source.kind == "user" or record.trust == "high"
 
 
+RULE_CATEGORIES: Final = frozenset(("preference", "pattern", "decision"))
+"""Categories of what a session is to keep to."""
+
+
+def is_typed_rule(memory: Memory) -> bool:
+    """Return True if it is a rule that the user typed."""
+    is_typed = memory.source.kind == "user" and not memory.source.detail and memory.trust == "medium"
+    return is_typed and memory.category in RULE_CATEGORIES
+
+
 class Memory(Record):
     """One thing an agent knows.
 

@@ -1,5 +1,7 @@
 """Notes of sessions for their resume: one small file each under `_sessions`.
 
+A file per agent has the IDs of the typed rules whose first use was shown.
+
 A note has the same protection as the memories next to it: a program that can write one can write the other.
 """
 
@@ -12,14 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import make_private_folder, remove_leftovers, replace_file, translated
+from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SESSIONS
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 _MAX_NOTES: Final = 1000
+_MAX_RULES: Final = 10_000
 _FLAGS: Final = ("is_tainted", "is_stopped", "has_foreign_results")
 
 
@@ -81,6 +85,21 @@ class SessionNotes:
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
             return SessionNote()
+
+    def claim_rules(self, agent_id: str, rule_ids: Collection[str]) -> set[str]:
+        """Return the rules that no session claimed before, and note them.
+
+        Raises:
+            StorageError: They could not be noted.
+        """
+        path = self._folder / f"{agent_id.lower()}.rules"
+        make_private_folder(self._folder)
+        with folder_lock(self._folder), translated(path, "write"):
+            claimed = path.read_text("utf-8").split() if path.exists() else []
+            new = set(rule_ids) - set(claimed)
+            if new:
+                replace_file(path, "\n".join([*claimed, *sorted(new)][-_MAX_RULES:]).encode(), durable=True)
+        return new
 
     def _path(self, session_id: str) -> Path:
         return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}.json"

@@ -16,6 +16,7 @@ from agent_memory.memory.history import History
 from agent_memory.models import Observation, Source, utc_now
 from amplifier_module_context_memory_scratchpad import mount as mount_context
 from amplifier_module_hooks_memory_capture import mount as mount_capture
+from tests.support import coordinator_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -41,8 +42,8 @@ class Display:
 class Chat:
     """A session with capture and the scratchpad, with or without a display."""
 
-    def __init__(self, root: Path, display: Display | None, **config: Any) -> None:
-        self.coordinator = MockCoordinator()
+    def __init__(self, root: Path, display: Display | None, session_id: str = "", **config: Any) -> None:
+        self.coordinator: Any = coordinator_of(session_id) if session_id else MockCoordinator()
         self.coordinator.display_system = display
         self.config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", **config}
         self.cleanups: list[Any] = []
@@ -121,6 +122,38 @@ async def test_change_without_a_display_is_injected_into_the_next_turn(begin: Be
     assert await chat.say(FACT) == ""
     assert f'> Kept: "{FACT}" (say "undo that")' in await chat.say("thanks")
     assert await chat.say("and now?") == ""
+
+
+async def test_typed_rule_is_shown_in_the_first_later_session_alone(begin: Begin) -> None:
+    shown: list[str] = []
+    for session_id in ("s-1", "s-2", "s-3"):
+        chat = await begin(session_id=session_id)
+        shown.append(await chat.say("Always run make lint before a commit.") + await chat.say("thanks"))
+        rules = [memory async for memory in (await chat.session.require()).storage.iter_all() if not memory.is_item]
+        await chat.end()
+    (rule,) = rules
+    line = f'> Using: "{rule.content}" (kept {rule.timestamp:%Y-%m-%d} from your words; '
+    assert [line + f"undo: agent-memory undo {rule.id})" in lines for lines in shown] == [False, True, False]
+    assert ["Using:" in lines for lines in shown] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("fields", "config"),
+    [
+        ({"trust": "high"}, {}),
+        ({"source": {"kind": "assistant"}}, {}),
+        ({"source": {"kind": "user", "detail": "command line"}}, {}),
+        ({"category": "note"}, {}),
+        ({}, {"show_changes": False}),
+    ],
+)
+async def test_memory_that_is_no_typed_rule_or_muted_is_not_shown(
+    begin: Begin, fields: dict[str, Any], config: dict[str, Any]
+) -> None:
+    chat = await begin(session_id="s-2", **config)
+    rule = {"content": "Run make lint.", "category": "pattern", "trust": "medium", "source": {"kind": "user"}, **fields}
+    await (await chat.session.require()).store(rule, Caller("s-1"))
+    assert "Using:" not in await chat.say("hello")
 
 
 async def test_line_of_a_stored_memory_reads_nothing(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.capture.rules import get_pattern
 from agent_memory.capture.typed_text import list_own_sentences
 from agent_memory.errors import AgentMemoryError
+from agent_memory.files.layout import resolve_root
 from agent_memory.files.wording import counted, describe_waiting
+from agent_memory.integrations.amplifier.session_notes import SessionNotes
 from agent_memory.logs import get_logger
 from agent_memory.memory.inbox_access import count_waiting, opened_inbox
 from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.memory.views import shorten_line
-from agent_memory.models import sees, to_text, utc_now, visible
+from agent_memory.models import is_typed_rule, sees, to_text, utc_now, visible
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -136,6 +138,7 @@ class ChangeLines:
         self._changed_at: dict[str, str] = {}  # time of the last event, by memory ID
         self._changed_before: dict[str, str] = {}
         self._held = 0
+        self._used: set[str] = set()  # typed rules that act in this session
         self._has_counted = self._is_undoing = False
         self._background = BackgroundTasks()
 
@@ -169,6 +172,25 @@ class ChangeLines:
         """Add a line for the user."""
         if self._session.settings.show_changes:
             self._user_lines.append(line)
+
+    async def note_used(self, memories: Iterable[Memory]) -> None:
+        """Show each typed rule once, in the first later session."""
+        caller = self._session.caller
+        rules = {
+            memory.id: memory
+            for memory in memories
+            if is_typed_rule(memory) and memory.created_by_session != caller.session_id and memory.id not in self._used
+        }
+        if not rules or not self._session.settings.show_changes:
+            return
+        self._used.update(rules)
+        notes = SessionNotes(resolve_root(self._session.settings.storage_root))
+        agent_id = next(iter(rules.values())).agent_id
+        new_ids = await asyncio.to_thread(notes.claim_rules, agent_id, rules)
+        for memory_id, rule in rules.items():
+            if memory_id in new_ids:
+                undo = f"undo: agent-memory undo {memory_id}"
+                self.add(f"Using: {_quote(rule)} (kept {_format_day(rule)} from your words; {undo})")
 
     async def flush(self) -> None:
         """Render the recorded events and show them on the host's display.
