@@ -42,6 +42,7 @@ def main() -> None:
         sys.exit(load_handler(_HOOK)(sys.argv[2:]))
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 10 ms
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take 60 ms to start, and one is enough
     try:
         import typer  # noqa: F401 - an extra: its absence has an answer
     except ImportError:
