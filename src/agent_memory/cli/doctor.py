@@ -3,6 +3,7 @@
 Not a command like the others: those open a memory service, which writes; the doctor writes only with `--repair`.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -21,7 +22,7 @@ from agent_memory.care.checks import (
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import OptionalAgentOption, choose_agent
-from agent_memory.cli.render import show_beside
+from agent_memory.cli.render import show_beside, show_result
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.styled_text import StyledText
@@ -128,21 +129,16 @@ def _show(screen: OutputScreen, report: HomeReport, *, verbose: bool) -> None:
     _conclude(screen, report)
 
 
-def _rows(screen: OutputScreen, findings: Any) -> None:
-    indent = " " * (2 + _MARK_WIDTH + _AREA_WIDTH)
+def _rows(screen: OutputScreen, findings: Iterable[Finding]) -> None:
     for finding in findings:
         mark = finding.severity.name
         marked = (f"{mark.lower():<{_MARK_WIDTH}}", _STYLES[mark])
         head = StyledText.assemble("  ", marked, (f"{finding.area:<{_AREA_WIDTH}}", "dim"))
         size = "" if finding.size is None else format_size(finding.size)
-        show_beside(screen, head, one_line(finding.sentence), tail=size)
-        for detail in finding.details:
-            show_beside(screen, StyledText(f"{indent}  "), one_line(detail), "dim")
-        if finding.advice:
-            show_beside(screen, StyledText(f"{indent}→ "), screen.complete(for_shell(finding.advice)), "italic")
+        show_result(screen, head, finding, for_shell(finding.advice), tail=size)
 
 
-def _verdict(findings: Any) -> Any:
+def _verdict(findings: Iterable[Finding]) -> StyledText:
     names = [finding.severity.name for finding in findings]
     tally = [(name, number) for name in ("PROBLEM", "WARNING") if (number := names.count(name))]
     parts = [StyledText(counted(number, name.lower()), _STYLES[name]) for name, number in tally]

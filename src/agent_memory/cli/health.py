@@ -8,7 +8,7 @@ import typer
 from agent_memory.care.checks import AgentHealth, Check, Severity, by_gravity, examine, health_of, worst
 from agent_memory.care.checks.health_checks import report_unreadable
 from agent_memory.cli.options import OptionalAgentOption, choose_agent, open_service
-from agent_memory.cli.render import show_beside
+from agent_memory.cli.render import show_result
 from agent_memory.cli.runtime import MonitorContext, command
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.styled_text import StyledText
@@ -113,13 +113,6 @@ def _show(screen: OutputScreen, reports: list[AgentHealth], *, brief: bool) -> N
         words = "all is well" if not bad else f"{name}: {bad} of {counted(len(report.checks), 'check')}"
         screen.show(StyledText.assemble((plain(report.agent_id), "bold"), "  ", (words, _STYLES[name])))
         for check in rows:
-            _show_check(screen, check)
-
-
-def _show_check(screen: OutputScreen, check: Check) -> None:
-    name = check.level.name.lower()
-    mark, code = (f"{name:<{_MARK_WIDTH}}", _STYLES[name]), (f"{check.code:<{_CODE_WIDTH}}", "dim")
-    show_beside(screen, StyledText.assemble("  ", mark, code), one_line(check.sentence))
-    if check.advice:
-        indent = " " * (2 + _MARK_WIDTH + _CODE_WIDTH)
-        show_beside(screen, StyledText(f"{indent}→ "), screen.complete(one_line(check.advice)), "italic")
+            level = check.level.name.lower()
+            mark, code = (f"{level:<{_MARK_WIDTH}}", _STYLES[level]), (f"{check.code:<{_CODE_WIDTH}}", "dim")
+            show_result(screen, StyledText.assemble("  ", mark, code), check, one_line(check.advice))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.care.agents import AgentSummary
+    from agent_memory.care.checks import Check, Finding
     from agent_memory.cli.screen import OutputScreen
     from agent_memory.memory import Status
     from agent_memory.models import Memory, MemorySearchResult, Surroundings, Trace
@@ -328,6 +329,18 @@ def show_beside(screen: OutputScreen, head: StyledText, text: str, style: str = 
             lines.append(StyledText(tail, "dim"))
     for position, line in enumerate(lines):
         screen.show(StyledText.assemble(head if position == 0 else " " * len(head), line))
+
+
+def show_result(
+    screen: OutputScreen, head: StyledText, result: Check | Finding, advice: str, *, tail: str = ""
+) -> None:
+    """Print a check result next to `head`, and its advice below."""
+    show_beside(screen, head, one_line(result.sentence), tail=tail)
+    indent = " " * len(head)
+    for detail in getattr(result, "details", ()):
+        show_beside(screen, StyledText(f"{indent}  "), one_line(detail), "dim")
+    if advice:
+        show_beside(screen, StyledText(f"{indent}→ "), screen.complete(advice), "italic")
 
 
 def row(screen: OutputScreen, label: str, value: str, *, style: str = "") -> None:

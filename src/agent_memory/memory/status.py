@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.encryption import check_encryption, is_encrypted
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import check_agent_folder, check_lock
-from agent_memory.files.entries import get_path_type
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.results import Status
 from agent_memory.memory.scratchpad_file import check_refused_edits
@@ -19,8 +18,9 @@ from agent_memory.registry import load_handler
 from agent_memory.settings import ENGINE_PAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
@@ -141,6 +141,26 @@ def _list_advice(
     return advice
 
 
+class FolderCase(NamedTuple):
+    """An agent's folder under examination; `path` is a journal of it."""
+
+    folder: AgentFolder
+    path: Path
+    now: datetime
+
+
+CHEAP_CHECKS: Final[dict[str, Callable[[Any], Iterable[Concern]]]] = {
+    "place": lambda case: check_agent_folder(case.folder),
+    "rejected": lambda case: check_rejected(case.path),
+    "lock": lambda case: check_lock(case.folder),
+    "metadata": lambda case: load_handler(_INDEX_FACTS)(case.folder),
+    "purges": lambda case: check_purges(case.folder.path),
+    "encryption": lambda case: check_encryption(case.folder.path),
+    "edits": lambda case: check_refused_edits(case.folder.scratchpad, case.now),
+}
+"""Checks of milliseconds by name: `status` and `health` run these, `doctor` runs more."""
+
+
 def find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
     """Return the concerns in `ATTENTION`, the most severe first.
 
@@ -148,17 +168,6 @@ def find_concerns(folder: AgentFolder, now: datetime) -> list[Concern]:
     """
     if not folder.path.is_dir():
         return []
-    concerns = [
-        *check_agent_folder(folder),
-        *check_rejected(folder.journal),
-        *check_purges(folder.path),
-        *check_encryption(folder.path),
-        *check_lock(folder),
-    ]
-    if get_path_type(folder.metadata) != "missing":
-        concerns += load_handler(_INDEX_FACTS)(folder)
-    concerns += check_refused_edits(folder.scratchpad, now)
-    codes = list(ATTENTION)
-    return sorted(
-        (concern for concern in concerns if concern.code in ATTENTION), key=lambda concern: codes.index(concern.code)
-    )
+    case, codes = FolderCase(folder, folder.journal, now), list(ATTENTION)
+    concerns = [concern for check in CHEAP_CHECKS.values() for concern in check(case) if concern.code in ATTENTION]
+    return sorted(concerns, key=lambda concern: codes.index(concern.code))

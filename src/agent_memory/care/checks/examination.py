@@ -20,21 +20,19 @@ from agent_memory.care.checks import file_checks, journal_checks
 from agent_memory.care.checks.codes import AgentReport, Finding, HomeReport, by_area
 from agent_memory.care.checks.journal_survey import JournalCase, list_cases
 from agent_memory.embeddings.local import MINILM_SHA256, find_weights
-from agent_memory.encryption import check_encryption
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import read_json
-from agent_memory.files.concerns import Concern, check_agent_folder, check_lock
+from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import get_disk_size, get_path_type, names_in
 from agent_memory.files.layout import folder_of, is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS, TOPICS
 from agent_memory.files.wording import counted, format_size
-from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_misplaced
 from agent_memory.memory.kinds import KINDS
+from agent_memory.memory.status import CHEAP_CHECKS
 from agent_memory.registry import CHECKS, load_handler
 from agent_memory.settings import ServiceSettings
 from agent_memory.settings.installation import REQUIREMENTS, advice
-from agent_memory.store.shards import report_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -222,28 +220,25 @@ _HOME_CHECKS: Final[dict[str, FileCheck]] = {
 _JOURNAL_CHECKS: Final[dict[str, FileCheck]] = {
     "journal": journal_checks.examine_journal,
     "generation": journal_checks.examine_generation,
-    "rejected": lambda case: check_rejected(case.path),
+    "rejected": CHEAP_CHECKS["rejected"],
     "blobs": file_checks.examine_blobs,
     "tasks": journal_checks.examine_tasks,
     "hidden_conflicts": journal_checks.examine_conflicts,
 }
 _DERIVED_CHECKS: Final[dict[str, FileCheck]] = {
+    "edits": CHEAP_CHECKS["edits"],
     "scratchpad": file_checks.examine_scratchpad,
     "segments": file_checks.examine_segments,
     "index": file_checks.examine_index,
 }
 """Checks of files that are derived from the journal of memories alone."""
 _AGENT_CHECKS: Final[dict[str, FileCheck]] = {
-    "place": lambda case: check_agent_folder(case.folder),
     "presence": journal_checks.examine_presence,
     "copies": journal_checks.examine_copies,
-    "lock": lambda case: check_lock(case.folder),
-    "metadata": lambda case: report_metadata(case.folder),
     "vectors": file_checks.examine_vectors,
     "audit": file_checks.examine_audit,
     "backups": file_checks.examine_backups,
-    "purges": lambda case: check_purges(case.folder.path),
-    "encryption": lambda case: check_encryption(case.folder.path),
+    **CHEAP_CHECKS,
 }
 
 

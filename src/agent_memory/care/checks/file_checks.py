@@ -26,7 +26,7 @@ from agent_memory.files.entries import (
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import list_audit_files, read_audit_file
-from agent_memory.memory.scratchpad_file import check_refused_edits, parse_entries, read_edits
+from agent_memory.memory.scratchpad_file import parse_entries, read_edits
 from agent_memory.settings.installation import advice
 from agent_memory.store.change_log import hashes_elsewhere
 from agent_memory.store.shards import Shards, is_installed
@@ -47,8 +47,7 @@ _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild`
 
 
 def examine_scratchpad(case: JournalCase) -> Iterator[Concern]:
-    """Examine `scratchpad.yaml` and its quarantined copies."""
-    yield from check_refused_edits(case.folder.scratchpad, case.now)
+    """Examine `scratchpad.yaml`."""
     if not case.journal.file.readable:
         return
     path = case.folder.scratchpad
@@ -91,8 +90,7 @@ def _compare_pad(case: JournalCase) -> tuple[str, str, str]:
 
 def examine_segments(case: JournalCase) -> Iterator[Concern]:
     """Report the comparisons of segments with the journal."""
-    for check in case.segments:
-        yield from check.concerns()
+    return chain.from_iterable(check.concerns() for check in case.segments)
 
 
 # -- memories.db -------------------------------------------------------------------------------------------------

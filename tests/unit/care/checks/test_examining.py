@@ -16,7 +16,7 @@ import pytest
 from agent_memory.care.checks import CODES, Severity, examine, find_salvageable
 from agent_memory.care.checks.journal_survey import JournalReading
 from agent_memory.files.wording import format_size
-from agent_memory.memory.status import ATTENTION
+from agent_memory.memory.status import ATTENTION, find_concerns
 from agent_memory.models import MEMORY, SUSPECT, Link
 from agent_memory.registry import RegisteredCheck
 from agent_memory.settings import ServiceSettings
@@ -368,6 +368,14 @@ def test_examine_hidden_pair_counted_until_replaced(root: Path, found: Found) ->
     assert found()["conflicts_hidden"].sentence.startswith("1 undecided pair is hidden")
     asyncio.run(store(memory_of("Ina leads the desk.", supersedes=lead.id)))
     assert "conflicts_hidden" not in found()
+
+
+def test_doctor_reports_each_concern_of_status(bob: Path, root: Path, found: Found) -> None:
+    bob.chmod(0o755)
+    (bob / "metadata.json").write_text("{")
+    (bob / "memories.rejected.yaml").mkdir()
+    codes = {concern.code for concern in find_concerns(folder_of("bob", root), NOON)}
+    assert {"permissions_open", "metadata_broken", "rejected_unusable"} <= codes <= found().keys()
 
 
 def test_check_of_an_absent_package_is_reported(bob: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
