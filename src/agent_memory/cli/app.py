@@ -6,6 +6,7 @@ The module of a command is imported when the command is asked for; its line in t
 
 import sys
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -51,6 +52,8 @@ class CommandEntry(NamedTuple):
     function: str = ""
 
 
+PlaceEntry: Final = partial(CommandEntry, kind=PlaceCommand)
+"""Makes the line of a command that needs no agent."""
 _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Search": {
         "search": CommandEntry("search", "Search memories, documents, pages and conversations."),
@@ -91,7 +94,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "backup": CommandEntry("backup", "List, create, check, restore or delete backups.", None),
     },
     "Privacy": {
-        "consent": CommandEntry("consent_limits", "Show or limit what may be stored.", PlaceCommand),
+        "consent": PlaceEntry("consent_limits", "Show or limit what may be stored."),
         "account": CommandEntry(
             "security_review",
             "Show what is stored where, who can read it, and what leaves the machine.",
@@ -102,21 +105,21 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "Maintenance": {
         "status": CommandEntry("status", "Show how many memories there are, and problems."),
-        "doctor": CommandEntry("doctor", "Check every file of every agent; repair derived ones.", PlaceCommand),
+        "doctor": PlaceEntry("doctor", "Check every file of every agent; repair derived ones."),
         "agents": CommandEntry("upkeep", "List agents; rename, copy, reset or delete one; statistics.", None),
         "archive": CommandEntry("archive", "List, search and restore archived memories; tidy and compact.", None),
         "index": CommandEntry("upkeep", "Use a vector engine or a Qdrant server for search.", None),
     },
     "Setup": {
-        "connect": CommandEntry("connect", "Give an MCP host such as claude-code an agent's memory.", PlaceCommand),
-        "use": CommandEntry("upkeep", "Choose the agent that commands without --agent work on.", PlaceCommand),
+        "connect": PlaceEntry("connect", "Give an MCP host such as claude-code an agent's memory."),
+        "use": PlaceEntry("upkeep", "Choose the agent that commands without --agent work on."),
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
 _HIDDEN: Final = {
     "help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand),
     "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
-    "mcp": CommandEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them.", PlaceCommand),
+    "mcp": PlaceEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them."),
     "man": CommandEntry("man_pages", "Write a page of the manual for each command.", PlainCommand),
 }
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
@@ -145,6 +148,9 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "pull": CommandEntry("index_transfer", "Copy from the server what is missing here; nothing here is changed."),
     },
     "knowledge": {
+        "rebuild": CommandEntry(
+            "rebuild", "Process stored documents and conversations again with this version's rules."
+        ),
         "resources": CommandEntry("knowledge", "List documents and conversations, the newest first; or show one."),
         "episodes": CommandEntry(
             "entities", "List turns of conversations, newest first; or one conversation in order."
@@ -154,6 +160,27 @@ SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
         "topic": CommandEntry("topics", "Show the page of a topic, or declare one."),
         "entities": CommandEntry("entities", "List people and things, the most often named first."),
         "entity": CommandEntry("entities", "Show one entity and its facts in order of time."),
+    },
+    "workspace": {
+        "check": PlaceEntry("workspace.workspace_files", "Check a declaration and print errors with line and column."),
+        "init": PlaceEntry("workspace.workspace_files", "Create a workspace in this folder, or in --at."),
+        "status": PlaceEntry("workspace.board", "Show phases and rows with their claims, failures and open questions."),
+        "next": PlaceEntry("workspace.board", "List the steps that can run now."),
+        "claim": PlaceEntry(
+            "workspace.claims", "Claim a step; --finish, --release, --renew, --fail read it from stdin."
+        ),
+        "table": PlaceEntry("workspace.rows", "List the rows of a table, sorted by key."),
+        "row": PlaceEntry("workspace.rows", "Show all fields of a row."),
+        "save": PlaceEntry("workspace.row_input", "Save rows from stdin as JSON; rows with known keys are changed."),
+        "log": PlaceEntry("workspace.rows", "List changes, newest first, with their writer and step."),
+        "snapshot": PlaceEntry("workspace.snapshots", "Create, list, verify or delete snapshots of rows and files."),
+        "diff": PlaceEntry("workspace.snapshots", "Show differences between two snapshots, or one and the present."),
+        "restore": PlaceEntry(
+            "workspace.snapshots", "Restore a snapshot; the present state is saved as a snapshot first."
+        ),
+        "resume": PlaceEntry("workspace.snapshots", "Repeat the steps of a row, starting at a phase; ends claims."),
+        "export": PlaceEntry("workspace.workspace_files", "Write all visible rows to a new file."),
+        "import": PlaceEntry("workspace.workspace_files", "Import an export into an empty workspace, all or nothing."),
     },
 }
 """Rare commands, in the group of their noun."""

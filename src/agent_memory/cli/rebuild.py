@@ -1,12 +1,10 @@
-"""`agent-memory knowledge` and its commands."""
-
-from typing import Final
+"""`agent-memory knowledge rebuild`."""
 
 import typer
 
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.knowledge import open_knowledge
-from agent_memory.cli.runtime import QUIET, AgentCommand, AgentContext, CommandGroup, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import rebuild as read_again
@@ -39,13 +37,3 @@ async def rebuild(run: AgentContext) -> None:
         f"{counted(result.records, 'document or turn', 'documents and turns')} read again: "
         f"{counted(result.new, 'new item')}, {counted(pages, 'page')}{failed}."
     )
-
-
-_HELP: Final = "Show documents, conversations, topics and entities; rebuild."
-knowledge = typer.Typer(cls=CommandGroup, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
-knowledge.command("rebuild", cls=AgentCommand)(rebuild)
-
-
-@knowledge.callback(help=_HELP)
-def keep_group() -> None:
-    """Keep the name of the only command."""
