@@ -43,14 +43,14 @@ from agent_memory.cli.runtime import (
     command,
     show_none,
 )
-from agent_memory.cli.text import minute
+from agent_memory.cli.text import minute, view_fields
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, build_command, folder_of
 from agent_memory.files.names import BACKUPS
 from agent_memory.files.wording import counted, format_size
 from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import Caller
-from agent_memory.models import to_text, utc_now
+from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
     from agent_memory.care.backups import RestoredBackup
@@ -284,22 +284,16 @@ def _held(manifest: BackupManifest) -> str:
 
 def _said(manifest: BackupManifest) -> dict[str, Any]:
     return {
-        "agent_id": manifest.agent_id,
-        "made_at": to_text(manifest.made_at),
-        "made_by": manifest.made_by,
-        "reason": manifest.reason,
-        "memories": manifest.memories,
+        **view_fields(manifest, "agent_id", "made_at", "made_by", "reason", "memories"),
         "journals": {
-            journal.name: {"last_seq": journal.last_seq, "lines": journal.lines, "records": journal.records}
-            for journal in manifest.journals
+            journal.name: view_fields(journal, "last_seq", "lines", "records") for journal in manifest.journals
         },
     }
 
 
 def _row(summary: BackupSummary) -> dict[str, Any]:
     return {
-        "agent_id": summary.agent_id,
-        "made_at": to_text(summary.made_at),
+        **view_fields(summary, "agent_id", "made_at"),
         "age_days": round((utc_now() - summary.made_at) / timedelta(days=1), 2),
         "memories": None if summary.manifest is None else summary.manifest.memories,
         "bytes": summary.size,

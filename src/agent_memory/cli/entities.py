@@ -2,14 +2,14 @@
 
 import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
 import typer
 
 from agent_memory.cli.knowledge import get_resource, open_knowledge
 from agent_memory.cli.options import parse_moment
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import day, minute, one_line
+from agent_memory.cli.text import day, minute, one_line, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.entities.entity_repository import EntityReader, MergedEntity, TimelineEntry
@@ -17,10 +17,7 @@ from agent_memory.knowledge.pages.assignment import count_passages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day
-from agent_memory.models import EntityType, Episode, to_text, visible
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from agent_memory.models import EntityType, Episode, visible
 
 _COLUMNS: Final = ("name", "entity_type", "mentions", "also", "id")
 _EPISODE_COLUMNS: Final = ("id", "timestamp", "speaker", "content")
@@ -230,48 +227,24 @@ def _line(moment: TimelineEntry, name: str) -> str:
 
 def _to_document(entity_known: MergedEntity) -> dict[str, Any]:
     return {
-        "id": entity_known.entity.id,
-        "name": entity_known.entity.name,
-        "entity_type": entity_known.entity.entity_type,
+        **view_fields(entity_known.entity, "id", "name", "entity_type"),
         "also": list(entity_known.names[1:]),
         "mentions": entity_known.mentions,
-        "attributes": dict(entity_known.entity.attributes),
-        "trust": entity_known.entity.trust,
-        "group": entity_known.entity.group,
+        **view_fields(entity_known.entity, "attributes", "trust", "group"),
         "merged": [
-            {"id": merged.id, "name": merged.name, "why": merged.metadata.get("merge")}
-            for merged in entity_known.merged
+            {**view_fields(merged, "id", "name"), "why": merged.metadata.get("merge")} for merged in entity_known.merged
         ],
         "maybe": list(entity_known.maybe),
     }
 
 
 def _to_moment(moment: TimelineEntry) -> dict[str, Any]:
-    return {
-        "at": to_text(moment.at),
-        "until": _text(moment.until),
-        "what": moment.what,
-        "other": moment.other,
-        "is_subject": moment.is_subject,
-        "text": moment.text,
-        "source": moment.source,
-        "trust": moment.trust,
-    }
-
-
-def _text(moment: "datetime | None") -> str | None:
-    return None if moment is None else to_text(moment)
+    return view_fields(moment, "at", "until", "what", "other", "is_subject", "text", "source", "trust")
 
 
 def _episode(episode: Episode) -> dict[str, Any]:
     return {
-        "id": episode.id,
-        "timestamp": to_text(episode.moment),
+        **view_fields(episode, "id", timestamp="moment"),
         "speaker": episode.speaker or episode.role,
-        "content": episode.content,
-        "content_type": episode.content_type,
-        "conversation": episode.conversation,
-        "order": episode.order,
-        "group": episode.group,
-        "trust": episode.trust,
+        **view_fields(episode, "content", "content_type", "conversation", "order", "group", "trust"),
     }

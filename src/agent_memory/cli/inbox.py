@@ -9,10 +9,10 @@ from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.options import build_ambiguous, check_beginning
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import day, plain
+from agent_memory.cli.text import day, plain, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.models import CANDIDATE, to_text
+from agent_memory.models import CANDIDATE
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -144,17 +144,9 @@ async def edit_candidate(
 
 def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
     return {
-        "id": candidate.id,
-        "content": candidate.content,
-        "category": candidate.category,
-        "project": candidate.project,
-        "tags": list(candidate.tags),
-        "trust": candidate.trust,
+        **view_fields(candidate, "id", "content", "category", "project", "tags", "trust"),
         "source": candidate.source.kind,
-        "via": candidate.via,
-        "replaces": candidate.replaces,
-        "is_note": candidate.is_note,
-        "timestamp": to_text(candidate.timestamp),
+        **view_fields(candidate, "via", "replaces", "is_note", "timestamp"),
         "until": opened.ends_at(candidate),
     }
 

@@ -13,7 +13,7 @@ import typer
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import minute, one_line
+from agent_memory.cli.text import minute, one_line, view_fields
 from agent_memory.cli.transfer_tally import note_short_talk
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
@@ -38,7 +38,7 @@ from agent_memory.knowledge.passages.replaced_items import (
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_settings import check_group
-from agent_memory.models import Resource, to_text, visible
+from agent_memory.models import Resource, visible
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -585,14 +585,7 @@ def _describe_file(resource: Resource) -> list[str]:
 
 def _to_document(resource: Resource) -> dict[str, Any]:
     return {
-        "id": resource.id,
-        "resource_type": resource.resource_type,
-        "title": resource.title,
-        "timestamp": to_text(resource.timestamp),
-        "chars": resource.chars,
+        **view_fields(resource, "id", "resource_type", "title", "timestamp", "chars"),
         "file": resource.source.detail,
-        "trust": resource.trust,
-        "group": resource.group,
-        "tags": list(resource.tags),
-        "metadata": dict(resource.metadata),
+        **view_fields(resource, "trust", "group", "tags", "metadata"),
     }

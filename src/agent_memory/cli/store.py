@@ -10,9 +10,8 @@ import typer
 from agent_memory.cli.edit import note_memories_to_compare, note_redacted, offer_keeping, read_new_text
 from agent_memory.cli.options import NewCategory, NotSecret, Offered, parse_moment, parse_tags, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import brief, describe_end, minute
+from agent_memory.cli.text import brief, describe_end, minute, view_fields
 from agent_memory.memory.views import list_unused, view_similar, view_suspects, view_trace
-from agent_memory.models import to_text
 
 if TYPE_CHECKING:
     from agent_memory.memory import Stored
@@ -67,12 +66,8 @@ async def _show_stored(run: AgentContext, stored: "Stored", unused: list[tuple[s
     run.screen.document(
         {
             "memory_id": memory.id,
-            "stored_at": to_text(memory.timestamp),
-            "expires_at": None if memory.expires_at is None else to_text(memory.expires_at),
-            "in_scratchpad": stored.in_scratchpad,
-            "backend": stored.backend,
-            "duplicate": stored.duplicate,
-            "redacted": list(stored.redacted),
+            **view_fields(memory, stored_at="timestamp", expires_at="expires_at"),
+            **view_fields(stored, "in_scratchpad", "backend", "duplicate", "redacted"),
             "released": view_trace(stored.trace) if stored.trace else None,
             "suspects": view_suspects(stored.suspects),
             "similar": view_similar(stored.similar),

@@ -6,9 +6,9 @@ import typer
 
 from agent_memory.cli.knowledge import get_resource, open_knowledge
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import day
+from agent_memory.cli.text import day, view_fields
 from agent_memory.files.wording import counted
-from agent_memory.models import PART_OF, Summary, to_text, visible
+from agent_memory.models import PART_OF, Summary, visible
 
 _COLUMNS: Final = ("id", "level", "timestamp", "conversation", "content")
 _SHOWN: Final = 10
@@ -61,12 +61,7 @@ def _describe_talk(summary: Summary) -> str:
 
 def _to_document(summary: Summary) -> dict[str, Any]:
     return {
-        "id": summary.id,
-        "level": summary.level,
-        "timestamp": to_text(summary.moment),
+        **view_fields(summary, "id", "level", timestamp="moment"),
         "conversation": _describe_talk(summary),
-        "content": summary.content,
-        "covers": summary.covers,
-        "group": summary.group,
-        "trust": summary.trust,
+        **view_fields(summary, "content", "covers", "group", "trust"),
     }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.characters import MISPLACED
 from agent_memory.late import compile_late
-from agent_memory.models import STEERING, utc_now
+from agent_memory.models import STEERING, to_text, utc_now
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
+    from collections.abc import Iterable
 
 # Characters that steer or are invisible, and lone surrogates, which a terminal's encoding cannot carry.
 _STEERING: Final = compile_late(f"[{STEERING}\\ud800-\\udfff]|{MISPLACED}")
@@ -53,6 +55,26 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     """Return `value` as JSON that says the same and steers no terminal."""
     document = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     return _STEERING_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], document)
+
+
+def view_fields(record: Any, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a record as JSON values.
+
+    Args:
+        record: Any object.
+        names: Attributes, which are the keys as well.
+        renamed: Attributes by other keys.
+    """
+    attributes = {**dict(zip(names, names, strict=True)), **renamed}
+    return {key: _to_json_value(getattr(record, name)) for key, name in attributes.items()}
+
+
+def _to_json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_text(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
 def has_steering(text: str) -> bool:

@@ -9,11 +9,10 @@ from agent_memory.cli.archive import open_archive
 from agent_memory.cli.formats import read_yaml
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import minute
+from agent_memory.cli.text import minute, view_fields
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.wording import counted
-from agent_memory.models import to_text
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:
@@ -127,9 +126,7 @@ def _read(path: Path) -> Any:
 def _row(suggestion: "TidySuggestion") -> dict[str, Any]:
     return {
         "id": suggestion.memory.id,
-        "action": suggestion.action,
-        "rule": suggestion.rule,
-        "why": suggestion.why,
+        **view_fields(suggestion, "action", "rule", "why"),
         "importance": round(suggestion.importance, 3),
         "older_versions": [version.id for version in suggestion.older],
         "into": suggestion.into.id if suggestion.into is not None else None,
@@ -145,9 +142,7 @@ def _show(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None") -> 
         "applied": done is not None,
         "run": done.run.id if done is not None and done.run is not None else None,
         "budget": plan.budget.most,
-        "waiting": plan.waiting,
-        "memories": plan.memories,
-        "archived": plan.archived,
+        **view_fields(plan, "waiting", "memories", "archived"),
         "left_out": [{"id": suggestion.id, "why": suggestion.why} for suggestion in done.left_out]
         if done is not None
         else [],
@@ -194,10 +189,7 @@ def _conclude(run: AgentContext, plan: "TidyingPlan", done: "AppliedRun | None")
 
 async def _list_runs(run: AgentContext, tidying: "Tidying") -> None:
     runs = await tidying.runs()
-    rows = [
-        {"id": tidy_run.id, "timestamp": to_text(tidy_run.timestamp), "state": tidy_run.state, "said": tidy_run.said}
-        for tidy_run in runs
-    ]
+    rows = [view_fields(tidy_run, "id", "timestamp", "state", "said") for tidy_run in runs]
     run.screen.rows({"agent_id": run.service.agent_id, "runs": rows}, "runs", _RUN_COLUMNS)
     for tidy_run in runs:
         run.screen.show(f"{tidy_run.id}  {minute(tidy_run.timestamp)}  {tidy_run.state}: {tidy_run.said}")

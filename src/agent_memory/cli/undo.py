@@ -12,13 +12,13 @@ from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import brief, minute, one_line
+from agent_memory.cli.text import brief, minute, one_line, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import is_withdrawal, undo_version
 from agent_memory.knowledge.passages.replaced_items import find_version_change, show_documents
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
-from agent_memory.models import RESOURCE, to_text
+from agent_memory.models import RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -239,11 +239,7 @@ def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence:
 
 def _describe(change: MemoryChange) -> dict[str, Any]:
     return {
-        "change": change.seq,
-        "at": to_text(change.at),
-        "session": change.session_id,
-        "what": change.verb,
-        "fields": list(change.fields),
+        **view_fields(change, change="seq", at="at", session="session_id", what="verb", fields="fields"),
         "memories": [part.record_id for part in change.parts],
         "content": _get_content(change),
     }

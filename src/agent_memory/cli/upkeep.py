@@ -29,12 +29,13 @@ from agent_memory.cli.runtime import (
     command,
     show_none,
 )
+from agent_memory.cli.text import view_fields
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import replace_file
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of, read_used_agent
 from agent_memory.files.names import USED_AGENT
 from agent_memory.files.wording import counted
-from agent_memory.models import to_text, utc_now
+from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
     from agent_memory.store.protocols import Built
@@ -129,16 +130,8 @@ def _ask(place: CommandContext, question: str, otherwise: str, name: str, *, yes
 
 
 def _to_document(summary: AgentSummary) -> dict[str, Any]:
-    return {
-        "agent_id": summary.agent_id,
-        "memories": summary.memories,
-        "items": summary.items,
-        "others": dict(summary.others),
-        "bytes": summary.size,
-        "last_used": None if summary.last_used is None else to_text(summary.last_used),
-        "folder": str(summary.folder),
-        "problem": summary.problem,
-    }
+    counts = view_fields(summary, "agent_id", "memories", "items", "others", bytes="size")
+    return {**counts, **view_fields(summary, "last_used", "folder", "problem")}
 
 
 async def use(

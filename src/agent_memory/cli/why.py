@@ -11,9 +11,9 @@ from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import build_ambiguous, resolve_ids
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import brief, minute
+from agent_memory.cli.text import brief, minute, view_fields
 from agent_memory.errors import UnknownIdError
-from agent_memory.models import Episode, Resource, Topic, to_text
+from agent_memory.models import Episode, Resource, Topic
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.redaction import quoted
 
@@ -145,15 +145,13 @@ def _to_document(provenance: Provenance) -> dict[str, Any]:
         "why": provenance.why,
         "source": record.source.model_dump(mode="json"),
         "session": record.created_by_session,
-        "timestamp": to_text(record.timestamp),
-        "observed_at": None if record.observed_at is None else to_text(record.observed_at),
-        "group": record.belongs_to,
+        **view_fields(record, "timestamp", "observed_at", group="belongs_to"),
         "rests_on": [_plain(record) for record in provenance.rests_on],
         "replaces": [_plain(record) for record in provenance.replaces],
         "replaced_by": provenance.replaced_by,
         "used_by": [_plain(record) for record in provenance.used_by],
         "changes": [
-            {"at": to_text(change.at), "what": change.what, "session": change.session, "fields": list(change.fields)}
+            view_fields(change, "at", "what", "session", "fields")
             | ({} if change.trust is None else {"trust": change.trust})
             for change in provenance.changes
         ],
@@ -161,13 +159,4 @@ def _to_document(provenance: Provenance) -> dict[str, Any]:
 
 
 def _plain(step: ProvenanceStep) -> dict[str, Any]:
-    return {
-        "rel": step.rel,
-        "id": step.id,
-        "kind": step.kind,
-        "trust": step.trust,
-        "state": step.state,
-        "depth": step.depth,
-        "source": step.detail,
-        "content": step.text,
-    }
+    return view_fields(step, "rel", "id", "kind", "trust", "state", "depth", source="detail", content="text")

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from agent_memory.cli import render
 from agent_memory.cli.screen import OutputScreen
-from agent_memory.cli.text import for_shell, one_line, plain, to_json
+from agent_memory.cli.text import for_shell, one_line, plain, to_json, view_fields
 from agent_memory.errors import EmbeddingError, UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.models import Memory
@@ -105,6 +105,14 @@ def test_list_cuts_text_of_many_lines(terminal: OutputScreen) -> None:
 def test_row_separates_label_and_value(terminal: OutputScreen, label: str) -> None:
     render.row(terminal, label, "1")
     assert read_lines(terminal)[0].split() == [*label.split(), "1"]
+
+
+def test_view_fields_returns_json_values_in_order() -> None:
+    memory = Memory(agent_id="bob", content="Ann", tags=["a"], timestamp="2026-03-01T12:00:00Z")
+    fields = view_fields(memory, "content", "tags", "expires_at", at="timestamp")
+    assert list(fields.items()) == [
+        ("content", "Ann"), ("tags", ["a"]), ("expires_at", None), ("at", "2026-03-01T12:00:00Z"),
+    ]  # fmt: skip
 
 
 def test_overview_counts_memories_of_categories_left_out(terminal: OutputScreen) -> None:
