@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ def has_memory_disk() -> bool:
 
 if has_memory_disk():  # thousands of tests wait for syncs of real files; nothing here loses power
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+    tempfile.tempdir = str(MEMORY_DISK)  # for folders of databases and of property tests
 
 hypothesis.settings.register_profile(
     "agent-memory",

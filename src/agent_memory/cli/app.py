@@ -6,7 +6,7 @@ The module of a command is imported when the command is asked for; its line in t
 
 import sys
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -299,6 +299,7 @@ def _load(name: str) -> Any:
     return command
 
 
+@cache
 def import_command(name: str, entry: CommandEntry) -> Any:
     """Import the module of a command and build the command."""
     module, function = import_module(f"agent_memory.cli.{entry.module}"), entry.function or name

@@ -368,15 +368,15 @@ def _make_current(opened: OpenWorkspace, connection: sa.Connection) -> None:
         _check_secrets(opened.declaration, old=old)
         _add_columns(opened, connection, old)
         schema.metadata.create_all(connection)
+        for table in schema.declared.values():
+            for index in table.indexes:
+                index.create(connection, checkfirst=True)
         for name, value in current.items():
             connection.execute(sa.update(schema.meta).where(schema.meta.c.key == name).values(value=value))
     else:
         schema.metadata.create_all(connection)
         rows = current | {"epoch": "0", "restoring": "", "due": ""}
         connection.execute(sa.insert(schema.meta), [{"key": key, "value": value} for key, value in rows.items()])
-    for table in schema.declared.values():
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
     opened.words.create(connection)
 
 

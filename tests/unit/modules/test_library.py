@@ -67,6 +67,13 @@ def a_clone(folder: Path, *, version: str = agent_memory.__version__) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def clones(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a clone, and one of an older version, which no test may change."""
+    folder = tmp_path_factory.mktemp("clones")
+    return a_clone(folder / "new"), a_clone(folder / "old", version="0.0.1")
+
+
 def module_folders(clone: Path) -> list[Path]:
     return sorted((clone / "modules").iterdir())
 
@@ -93,9 +100,10 @@ def test_all_parts_have_one_version() -> None:
 
 
 @pytest.mark.parametrize("module", [path.name for path in WITH_LIBRARY])
-def test_the_library_beside_the_module_goes_before_one_installed(module: str, tmp_path: Path) -> None:
-    clone = a_clone(tmp_path / "new")
-    old = a_clone(tmp_path / "old", version="0.0.1")
+def test_the_library_beside_the_module_goes_before_one_installed(
+    module: str, clones: tuple[Path, Path], tmp_path: Path
+) -> None:
+    clone, old = clones
     path = [*module_folders(clone), old / "src"]
     done = run(WHERE, module, path, tmp_path)
     assert done.stderr == ""
@@ -103,17 +111,20 @@ def test_the_library_beside_the_module_goes_before_one_installed(module: str, tm
 
 
 @pytest.mark.parametrize("module", [path.name for path in WITH_LIBRARY])
-def test_a_library_whose_files_were_removed_is_found_beside_the_module(module: str, tmp_path: Path) -> None:
-    clone = a_clone(tmp_path / "new")
+def test_a_library_whose_files_were_removed_is_found_beside_the_module(
+    module: str, clones: tuple[Path, Path], tmp_path: Path
+) -> None:
+    clone, _ = clones
     done = run(WHERE, module, [*module_folders(clone), without_a_library(tmp_path)], tmp_path)
     assert done.stderr == ""
     assert Path(json.loads(done.stdout)).is_relative_to(clone)
 
 
-def test_a_library_of_another_version_is_told_by_one_tool_with_what_to_do(tmp_path: Path) -> None:
-    clone = a_clone(tmp_path / "new")
-    old = a_clone(tmp_path / "old", version="0.0.1")
-    shutil.rmtree(clone / "src")
+def test_a_library_of_another_version_is_told_by_one_tool_with_what_to_do(
+    clones: tuple[Path, Path], tmp_path: Path
+) -> None:
+    clone, old = tmp_path / "new", clones[1]
+    shutil.copytree(REPOSITORY / "modules", clone / "modules")
     path = [*module_folders(clone), old / "src"]
     done = run(MOUNT, "amplifier_module_tool_memory_semantic", path, tmp_path)
     tools = json.loads(done.stdout)["tools"]
@@ -129,8 +140,8 @@ def test_a_library_of_another_version_is_told_by_one_tool_with_what_to_do(tmp_pa
 
 @pytest.mark.parametrize("library", ["without loader", "absent"])
 def test_a_library_without_loader_is_told_by_one_tool_with_what_to_do(library: str, tmp_path: Path) -> None:
-    clone = a_clone(tmp_path / "new")
-    shutil.rmtree(clone / "src")
+    clone = tmp_path / "new"
+    shutil.copytree(REPOSITORY / "modules", clone / "modules")
     if library == "absent":
         path = [*module_folders(clone), without_a_library(tmp_path)]
     else:

@@ -191,6 +191,7 @@ def are_settings(node: ast.expr) -> bool:
 
 
 @cache
+@cache
 def find_settings_read() -> set[str]:
     """Return the names of attributes that the sources read from settings."""
     return {

@@ -118,7 +118,7 @@ async def test_a_segment_with_vectors_waits_for_those_of_the_next_one(folder: Ag
 
 
 async def test_segments_that_never_get_vectors_do_not_become_ever_more(folder: AgentFolder) -> None:
-    for number in range(20):
+    for number in range(14):
         await stored(folder, f"number {number}", embedded=number % 2 == 0)
         assert len(sealed(folder)) < 12
 

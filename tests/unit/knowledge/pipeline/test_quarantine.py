@@ -19,6 +19,7 @@ from agent_memory.knowledge.pipeline import stages
 from agent_memory.models import Episode
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.fork_server import CommandForker
+from tests.in_process import build_cli
 from tests.unit.knowledge.pipeline import deadly
 
 if TYPE_CHECKING:
@@ -187,26 +188,28 @@ original, entity_drafts.find_mentions = entity_drafts.find_mentions, find_mentio
 """
 
 
-async def test_ingest_poison_file_stops_no_later_file(tmp_path: Path, root: Path) -> None:
+async def test_ingest_poison_file_stops_no_later_file(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "sitecustomize.py").write_text(_POISONED)
     (tmp_path / "a.md").write_text("Notes\n\nPlease read the poison label before Friday.\n")
     (tmp_path / "b.md").write_text("# Other\n\nThe harbour of Lisbon is open at nine.\n")
     own = environment()
     own["PYTHONPATH"] = os.pathsep.join([str(tmp_path), own["PYTHONPATH"]])
 
-    def run(*words: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "agent_memory.cli", "-a", "bob", "--root", str(root), *words]
-        done = subprocess.run(command, env=own, check=False, capture_output=True, text=True)
-        return done.returncode, done.stdout
+    def ingest(*words: str) -> int:
+        command = [sys.executable, "-m", "agent_memory.cli", "-a", "bob", "--root", str(root), "ingest", *words]
+        return subprocess.run(command, env=own, check=False, capture_output=True).returncode
 
-    codes = [run("ingest", str(tmp_path / name))[0] for name in ("a.md", "b.md", "b.md")]
+    codes = [ingest(str(tmp_path / name)) for name in ("a.md", "b.md", "b.md")]
     assert codes == [9, 9, 0]
-    status = json.loads(run("status", "--json")[1])
+    run = build_cli(root, monkeypatch)
+    status = json.loads((await asyncio.to_thread(run, "status", "--json", code=None)).stdout)
     (record,) = [record for stage in status["background"] for record in stage["quarantined"]]
     assert (record["title"], record["reason"]) == ("a.md", "ended_with_9")
-    assert record["id"] in run("status")[1]
-    assert record["id"] in run("doctor")[1]
-    assert run("ingest", "--retry", record["id"])[0] == 1
+    assert record["id"] in (await asyncio.to_thread(run, "status", code=None)).stdout
+    assert record["id"] in (await asyncio.to_thread(run, "doctor", code=None)).stdout
+    assert ingest("--retry", record["id"]) == 1
     knowledge = deadly.opened(root)
     assert [entity.name for entity in await knowledge.entities.valid()] == ["Lisbon"]
     assert [each.id for each in await knowledge.resources.valid() if "poison" in each.content] == [record["id"]]
