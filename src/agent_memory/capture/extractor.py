@@ -48,6 +48,10 @@ _HEADLINE_CHARS: Final = 80
 _PAST_A_CODE_BLOCK: Final = 2
 """A finding this short announces the paragraph that explains it."""
 
+_SURE: Final = 0.8
+"""Confidence from which a typed statement of these categories is stored without a cue."""
+_PERSONAL: Final = frozenset(("preference", "question"))
+
 _FINDINGS: Final = frozenset(("bugfix", "discovery"))
 """A finding and its cause are often stated together."""
 
@@ -157,7 +161,7 @@ class Extractor:
             message = read_teammate_statements(message)
         if not message.strip():
             return Extraction([], skipped)
-        typed_lines, blocks = separate(message, typed=kind == "user")
+        typed_lines, blocks = separate(message, typed=kind == "user", has_tail=True)
         if kind == "user" and len(typed_lines) > MAX_OWN_CHARS:
             return Extraction([], Counter(pasted=1))
         verdicts = self._judge_all(typed_lines, blocks, "teammate" if kind == "tool" else kind)
@@ -270,6 +274,7 @@ class Extractor:
 
 def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observation:
     source = _SPEAKERS.get(kind, "tool")
+    is_sure = draft.confidence >= _SURE and draft.verdict.category in _PERSONAL and not draft.verdict.doubtful
     return Observation(
         content=content,
         category=draft.verdict.category,
@@ -277,7 +282,7 @@ def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observ
         source=Source(kind=source, detail=tool[:200]),
         trust="low" if source == "tool" else "medium",
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
-        cue=draft.verdict.cue,
+        cue=draft.verdict.cue or ("sure" if kind == "user" and is_sure else ""),
     )
 
 

@@ -180,7 +180,7 @@ def _has_footer(lines: list[str]) -> bool:
 
 def _is_signed(line: str, below: str, text: str) -> bool:
     """Return True if a line ends its paragraph with a signature."""
-    if not text or below.strip():
+    if not text or below.strip() or line.rstrip().endswith(COLONS):
         return False
     match = _SIGNATURE.search(line)
     return match is not None and _is_closing(match[1]) and not _is_own_label(match[1], match[1])

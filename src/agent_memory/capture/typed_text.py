@@ -42,7 +42,7 @@ MAX_OWN_CHARS: Final = 4_000
 _QUOTE_LINE: Final = re.compile(r"^\s{0,3}(?:>|&gt;|\|\s)")
 
 
-def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
+def separate(text: str, *, typed: bool, has_tail: bool = False) -> tuple[str, dict[str, str]]:
     """Return the author's own lines, and code blocks by placeholder line.
 
     A short block stays reachable: a sentence that introduces it with a colon may keep it.
@@ -51,12 +51,14 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
         text: One message, or what a teammate said in a tool's output.
         typed: Whether a person typed it. Then headings, labels and long even prose are signs of a paste; a model
             writes like that itself.
+        has_tail: True to return the last paragraph below a document or address, too; it may be of either author.
     """
     text = _remove_elements(_ROLE_MARKER.split(text, maxsplit=1)[0]) if "<" in text else text
     lines, blocks = _remove_fences(_drop_injected(text.splitlines()))
     lines = ["" if _QUOTE_LINE.match(line) else line for line in lines]
     if typed:
-        lines = _drop_impersonal(_blank_machine_regions(_drop_document(_drop_announced(lines))))
+        own_lines = _drop_document(_drop_announced(lines, has_tail=has_tail), has_tail=has_tail)
+        lines = _drop_impersonal(_blank_machine_regions(own_lines))
     return "\n".join(line for line in lines if not is_machine_line(line)), blocks
 
 
@@ -250,7 +252,7 @@ def _keep_ends(kept_lines: list[str], machine: list[bool]) -> list[str]:
     return [line if position < first or position >= last else "" for position, line in enumerate(kept_lines)]
 
 
-def _drop_announced(lines: list[str]) -> list[str]:
+def _drop_announced(lines: list[str], *, has_tail: bool) -> list[str]:
     """Drop pasted text after words such as "Here is the page:".
 
     A last paragraph of the author's own stays.
@@ -259,17 +261,17 @@ def _drop_announced(lines: list[str]) -> list[str]:
     """
     first = next((position for position, line in enumerate(lines) if line.strip()), 0)
     for position, line in enumerate(lines):
-        announcement = _get_sign("announces_paste").search(line[:_MAX_LINE])
+        announcement, is_tail_own = _get_sign("announces_paste").search(line[:_MAX_LINE]), False
         if announcement is None and position == first:
-            announcement = _get_sign("opens_paste", r"\W*(?:%s)").match(line[:_MAX_LINE])
+            announcement, is_tail_own = _get_sign("opens_paste", r"\W*(?:%s)").match(line[:_MAX_LINE]), has_tail
         if announcement is None or not (line[announcement.end() :].strip() or any(lines[position + 1 :])):
             continue
-        tail = _last_words(lines, position + 1)
+        tail = _last_words(lines, position + 1, is_own=is_tail_own)
         return [*lines[:position], line[: announcement.end()], *[""] * (tail - position - 1), *lines[tail:]]
     return lines
 
 
-def _drop_document(lines: list[str]) -> list[str]:
+def _drop_document(lines: list[str], *, has_tail: bool) -> list[str]:
     """Drop a document with headings or labels.
 
     A heading in the opening line is enough. A last paragraph of the author's own stays.
@@ -282,14 +284,18 @@ def _drop_document(lines: list[str]) -> list[str]:
         return lines
     marks = sorted([*headings, *signs])
     lead = lines[: marks[0]]
-    tail = _last_words(lines, marks[-1] + 1)
+    has_section = "\n\n" in "\n".join(lines[marks[-1] + 1 :]).strip()  # else the last paragraph is all of it
+    tail = _last_words(lines, marks[-1] + 1, is_own=has_tail and has_section)
     if sum(map(len, lead)) > _LONG_LEAD:
         lead = [""] * len(lead)
     return [*lead, *[""] * (tail - marks[0]), *lines[tail:]]
 
 
-def _last_words(lines: list[str], start: int) -> int:
-    """Return the start of a last own paragraph, or the end."""
+def _last_words(lines: list[str], start: int, *, is_own: bool) -> int:
+    """Return the start of a last own paragraph, or the end.
+
+    With `is_own`, a paragraph of one line counts whatever its words.
+    """
     end = len(lines)
     while end > start and not lines[end - 1].strip():
         end -= 1
@@ -297,7 +303,9 @@ def _last_words(lines: list[str], start: int) -> int:
     while first > start and lines[first - 1].strip():
         first -= 1
     stands_apart = start < first < end
-    return first if stands_apart and _get_sign("returns_to_self", r"\W*(?:%s)").match(lines[first]) else len(lines)
+    is_own = is_own and end == first + 1
+    returns = stands_apart and (is_own or _get_sign("returns_to_self", r"\W*(?:%s)").match(lines[first]))
+    return first if returns else len(lines)
 
 
 def _drop_impersonal(lines: list[str]) -> list[str]:

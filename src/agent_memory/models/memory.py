@@ -216,7 +216,8 @@ class Observation(BaseModel):
         content: Sentence as it was said.
         category: Category of the memory to be.
         confidence: Certainty of the rule, 0 to 1.
-        cue: Class of the user's explicit words (memory, standing, decision, identity, custom); without one it waits.
+        cue: Class of the user's explicit words (memory, standing, decision, identity, custom), or `sure`; without one
+            it waits.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

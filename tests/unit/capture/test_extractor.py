@@ -265,6 +265,22 @@ def test_trust_and_source_follow_the_speaker() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "cue", "trust"),
+    [
+        ("I prefer small pull requests.", "sure", "medium"),  # sure, without a cue
+        ("I like small pull requests.", "", "medium"),
+        ("Never run `make clean` without asking me.", "", "medium"),  # a command waits, sure or not
+        ("Leave paging as an open question.", "sure", "medium"),
+        ("# Goals\n\nSpeed.\n\n# Limits\n\nNo typos.\n\nWe decided to leave paging out.", "", "low"),
+        ("https://status.example/41\n\nRemember that the vendor sleeps on Mondays.", "", "low"),
+    ],
+)
+def test_extractor_statement_waits_unless_sure_or_with_a_cue(text: str, cue: str, trust: str) -> None:
+    (observation,) = captured(text)
+    assert (observation.cue, observation.trust) == (cue, trust)
+
+
 def test_two_statements_of_different_kinds_become_two_captures() -> None:
     text = "The crash was the stale lock file, deleting it fixed it.\n\nTODO: same mistake is in SettingsFragment"
     assert [item.category for item in captured(text)] == ["bugfix", "task"]

@@ -272,17 +272,17 @@ async def test_where_only_tools_may_write_nothing_is_captured_and_nothing_is_sai
 
 
 async def test_capture_without_a_cue_waits(talk: Talk) -> None:
-    await talk.whole("I prefer small pull requests. Never rebase the main branch.")
+    await talk.whole("I like small pull requests. Never rebase the main branch.")
     assert await talk.memories() == ["Never rebase the main branch."]
-    assert [note.content for note in await talk.waiting()] == ["I prefer small pull requests."]
+    assert [note.content for note in await talk.waiting()] == ["I like small pull requests."]
     assert (await (await talk.session.require()).search("pull requests")).results == []
 
 
 async def test_capture_of_a_waiting_text_with_a_cue_takes_it_out_of_waiting(talk: Talk) -> None:
-    await talk.whole("I prefer small pull requests.")
+    await talk.whole("I like small pull requests.")
     assert [note.is_note for note in await talk.waiting()] == [True]
-    await talk.whole("Remember that I prefer small pull requests.")
-    assert await talk.memories() == ["I prefer small pull requests."]
+    await talk.whole("Remember that I like small pull requests.")
+    assert await talk.memories() == ["I like small pull requests."]
     assert await talk.waiting() == []
 
 
@@ -290,7 +290,7 @@ async def test_capture_without_an_inbox_skips_notes_and_says_so(begin: Begin, mo
     talk = await begin()
     service = await talk.session.require()
     monkeypatch.setattr(service, "settings", service.settings.model_copy(update={"backend": "server"}))
-    await talk.whole(f"{FACT} I prefer small pull requests.")
+    await talk.whole(f"{FACT} I like small pull requests.")
     assert await talk.memories() == [FACT]
     assert talk.reasons() == {"inbox_needs_files": 1}
 

@@ -310,7 +310,7 @@ async def test_waiting_notes_are_counted_once_and_listed_on_request(begin: Begin
 async def test_end_of_a_session_says_how_many_notes_it_left(begin: Begin) -> None:
     display = Display()
     chat = await begin(display)
-    await chat.say("I prefer small pull requests.")
+    await chat.say("I like small pull requests.")
     await chat.coordinator.hooks.emit("session:end", {})
     assert display.lines == ["1 note waits. Run agent-memory review to decide."]
 

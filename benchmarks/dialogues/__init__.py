@@ -1,0 +1,1 @@
+"""Ordinary dialogues: wishes of the user that must be kept, findings that must come back."""
