@@ -75,6 +75,12 @@ def test_the_front_door_itself_loads_nothing_and_the_holder_of_a_shard_no_models
     assert "pydantic" not in imported("agent_memory.engines.shard_process", tmp_path)["modules"]  # type: ignore[operator]
 
 
+def test_help_of_commands_loads_no_models_and_no_event_loop(tmp_path: Path) -> None:
+    modules = imported("agent_memory.cli.app", tmp_path)["modules"]
+    assert isinstance(modules, list)
+    assert {"pydantic", "asyncio", "numpy", "rich"}.isdisjoint(modules)
+
+
 def test_a_storage_without_segments_is_opened_without_numpy(tmp_path: Path) -> None:
     finished = subprocess.run(
         [sys.executable, "-c", OPENED, str(tmp_path)],

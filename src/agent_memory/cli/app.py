@@ -11,24 +11,20 @@ from importlib import import_module
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperCommand
 from typer.main import get_command
 from typing_extensions import override
 
-from agent_memory.cli.exit_codes import STOPPED, USAGE, describe_exit_codes
-from agent_memory.cli.options import AgentBefore, Json, RootBefore
-from agent_memory.cli.runtime import (
+from agent_memory.cli.command_groups import (
     QUIET,
     USAGE_ERROR,
-    AgentCommand,
+    AgentBefore,
     CommandGroup,
-    MonitorCommand,
-    PlaceCommand,
+    Json,
     PlainCommand,
-    RestoreCommand,
+    RootBefore,
     wants_json,
 )
-from agent_memory.cli.text import plain, to_json
+from agent_memory.cli.exit_codes import STOPPED, USAGE, describe_exit_codes
 from agent_memory.earlier_name_tables import COMMANDS, build_notice
 from agent_memory.settings.installation import installed_version
 
@@ -42,17 +38,17 @@ class CommandEntry(NamedTuple):
     Attributes:
         module: File of `cli/` that has the command.
         help: First line of the function's docstring.
-        kind: Class of the command; None for a group that its module builds.
+        kind: Class of the command in `runtime.py`; None for a group that its module builds.
         function: Name of the function, without `_` at its end; the command's name if empty.
     """
 
     module: str
     help: str
-    kind: type[TyperCommand] | None = AgentCommand
+    kind: str | None = "AgentCommand"
     function: str = ""
 
 
-PlaceEntry: Final = partial(CommandEntry, kind=PlaceCommand)
+PlaceEntry: Final = partial(CommandEntry, kind="PlaceCommand")
 """Makes the line of a command that needs no agent."""
 _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Search": {
@@ -71,7 +67,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "pin": CommandEntry("edit", "Keep memories at the top of the scratchpad, or stop that."),
         "forget": CommandEntry("forget", "Forget memories and the older versions they replaced."),
         "restore": CommandEntry(
-            "restore", "Restore what was forgotten, replaced, changed or archived.", RestoreCommand
+            "restore", "Restore what was forgotten, replaced, changed or archived.", "RestoreCommand"
         ),
         "undo": CommandEntry("undo", "List the last 20 changes, or undo one."),
     },
@@ -117,15 +113,15 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
 _HIDDEN: Final = {
-    "help": CommandEntry("app", "Show this help, or that of a command.", PlainCommand),
+    "help": CommandEntry("app", "Show this help, or that of a command.", "PlainCommand"),
     "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
     "mcp": PlaceEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them."),
-    "man": CommandEntry("man_pages", "Write a page of the manual for each command.", PlainCommand),
+    "man": CommandEntry("man_pages", "Write a page of the manual for each command.", "PlainCommand"),
 }
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     "agents": {
         "stats": CommandEntry("stats", "Show how many memories there are, how they grew and which are used."),
-        "health": CommandEntry("health", "Print one verdict for people and for monitors.", MonitorCommand),
+        "health": CommandEntry("health", "Print one verdict for people and for monitors.", "MonitorCommand"),
     },
     "archive": {
         "tidy": CommandEntry("tidy", "Show what could be archived, merged or deleted, and why; apply or undo."),
@@ -267,6 +263,8 @@ class _RootGroup(CommandGroup):
 
 def _print_usage_error(error: Any, *, is_json: bool) -> None:
     """Print an error of the command line itself, or its JSON document."""
+    from agent_memory.cli.text import plain, to_json
+
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split())
     if is_json:
         problem = {"code": "usage", "message": message, "recovery": "See `agent-memory help COMMAND`."}
@@ -310,10 +308,17 @@ def import_command(name: str, entry: CommandEntry) -> Any:
         command = get_command(body)
     else:
         single = typer.Typer(add_completion=False, **QUIET)
-        single.command(name, cls=entry.kind)(body)
+        kind = PlainCommand if entry.kind == PlainCommand.__name__ else _load_kind(entry.kind)
+        single.command(name, cls=kind)(body)
         command = get_command(single)
     command.name = name
     return command
+
+
+def _load_kind(name: str) -> type[PlainCommand]:
+    """Return a class of commands that open a memory."""
+    kind: type[PlainCommand] = getattr(import_module("agent_memory.cli.runtime"), name)
+    return kind
 
 
 def help_(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.command_groups import QUIET, CommandGroup
 from agent_memory.cli.exit_codes import NOT_FOUND
 from agent_memory.cli.filters import build_filters
 from agent_memory.cli.options import (
@@ -19,7 +20,7 @@ from agent_memory.cli.options import (
     resolve_ids,
 )
 from agent_memory.cli.render import show_hit, show_memories
-from agent_memory.cli.runtime import QUIET, AgentCommand, AgentContext, CommandGroup, command
+from agent_memory.cli.runtime import AgentCommand, AgentContext, command
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, format_size

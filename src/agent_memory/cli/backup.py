@@ -22,6 +22,7 @@ from agent_memory.care.backups import (
     to_prune,
     verify_backup,
 )
+from agent_memory.cli.command_groups import QUIET, complete_agent
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import (
     CommonOptions,
@@ -29,12 +30,10 @@ from agent_memory.cli.options import (
     RowOptions,
     Yes,
     choose_agent,
-    complete_agent,
     get_parameter,
     open_service,
 )
 from agent_memory.cli.runtime import (
-    QUIET,
     SESSION_ID,
     CommandContext,
     ListingGroup,

@@ -12,6 +12,7 @@ import typer
 from pydantic import BaseModel
 from typer.main import get_command
 
+from agent_memory.cli.command_groups import AGENT, ROOT, WHOSE, Json
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, read_used_agent, resolve_root
@@ -49,7 +50,7 @@ _SHORT: Final = compile_late(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
 # -- what a shell may complete to -------------------------------------------------------------------------------------
 
 
-def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
+def list_agents(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return agents for shell completion, none if they cannot be listed."""
     with contextlib.suppress(AgentMemoryError):
         return [name for name in agents_under(get_root(ctx)) if name.startswith(incomplete)]
@@ -78,18 +79,11 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 # -- options and arguments --------------------------------------------------------------------------------------------
 
-_AGENT: Final[Any] = {"metavar": "NAME", "autocompletion": complete_agent}
-_WHOSE: Final = "Agent to work on; not needed if there is one."
-_NAMED: Final[Any] = {**_AGENT, "envvar": "AGENT_MEMORY_AGENT"}
+_NAMED: Final[Any] = {**AGENT, "envvar": "AGENT_MEMORY_AGENT"}
 _WHOSE_OR_ALL: Final = "Agent to work on; all if left out."
-_ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents (~/.amplifier/memory)."}
 _ID_HELP: Final = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
 _CATEGORY: Final[Any] = {"metavar": "NAME", "autocompletion": complete_category}
 
-# Before the name of a command the environment has no say: an option after the name wins over it.
-AgentBefore = Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE, **_AGENT)]
-RootBefore = Annotated[str | None, typer.Option("--root", **_ROOT)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help=_ID_HELP, autocompletion=complete_id)]
 MemoryIds = Annotated[
     list[str], typer.Argument(metavar="ID", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
@@ -108,7 +102,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 class CommonOptions:
     """Options of every command."""
 
-    root: Annotated[str | None, typer.Option("--root", envvar="AGENT_MEMORY_ROOT", **_ROOT)] = None
+    root: Annotated[str | None, typer.Option("--root", envvar="AGENT_MEMORY_ROOT", **ROOT)] = None
     as_json: Json = False
 
 
@@ -116,7 +110,7 @@ class CommonOptions:
 class AgentOption:
     """Option that names the agent."""
 
-    agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE, **_NAMED)] = None
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help=WHOSE, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

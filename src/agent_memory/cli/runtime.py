@@ -6,19 +6,16 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import secrets
 import shlex
 import sys
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from importlib import import_module
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
+from agent_memory.cli.command_groups import USAGE_ERROR, CommandGroup, PlainCommand
 from agent_memory.cli.exit_codes import FAILED, STOPPED, UNKNOWN, get_exit_code
 from agent_memory.cli.options import (
     AgentOption,
@@ -44,7 +41,7 @@ from agent_memory.late import compile_late
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from agent_memory.memory import Caller, MemoryService
@@ -52,20 +49,8 @@ if TYPE_CHECKING:
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
 _LOGGED_ERROR: Final = compile_late(r'\berror="((?:[^"\\]|\\.)*)"')
-QUIET: Final[Any] = {
-    "pretty_exceptions_enable": False,  # they print local variables: what a memory says
-    "context_settings": {"help_option_names": ["-h", "--help"]},
-}
-"""What every application of typer's takes, that of all commands and that of a group."""
-USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
-_BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
-"""Words for the command that begins something; `restore` looks like `create` but is not a typing error."""
-_MARKUP: Final = compile_late(r"(\[[a-z#/@][^[]*?])")
 _ID_BEGIN: Final = compile_late(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
 """What an ID begins with, `mem-` given or not."""
-_ALIKE: Final = 0.7
-"""How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""
-"""What typer and click raise for a wrong option, wherever a version of them keeps the class."""
 _NEEDED: Final = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
 """Options that say where a command works, with their parameters and the variables of the environment."""
 
@@ -199,30 +184,6 @@ class AgentContext(CommandContext):
         """Return an `undo` command line for the same agent and root."""
         named = [f"{option} {shlex.quote(value)}" for option, value in self.screen.options.items()]
         return " ".join(["agent-memory undo", *([what] if what else []), *named])
-
-
-class PlainCommand(TyperCommand):
-    """A command whose help says nothing of typer itself."""
-
-    def __init__(self, *args: Any, help: str | None = None, **further: Any) -> None:  # noqa: A002 - typer's name
-        super().__init__(*args, help=_flow(help or ""), **further)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters as the help is to show them."""
-        return _plain_params(super().get_params(ctx))
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; rephrase the library's error messages."""
-        try:
-            return super().parse_args(ctx, args)
-        except USAGE_ERROR as error:
-            message = error.message.replace("Input should be", "it must be").replace("Value error, ", "")
-            error.message = re.sub(r", unable to .*", "", message)
-            raise
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return `QUERY` instead of `{QUERY}`."""
-        return [re.sub(r"\{(.*?)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
 def command(
@@ -364,55 +325,6 @@ class MonitorCommand(PlaceCommand):
         raise typer.Exit(ctx.verdict)
 
 
-class CommandGroup(TyperGroup):
-    """A group of commands, with help that says nothing of typer itself."""
-
-    _offered: Mapping[str, str] = {}
-    _load_offered: Callable[[str], Any]
-
-    def offer(self, commands: Mapping[str, str], load: Callable[[str], Any]) -> None:
-        """Add commands that are imported when they are asked for.
-
-        Args:
-            commands: First lines of help by the names of commands.
-            load: Builds the command of a name.
-        """
-        self._offered, self._load_offered = commands, load
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names in the order of the help."""
-        return [*super().list_commands(ctx), *self._offered]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or a placeholder with its help line."""
-        if cmd_name in self._offered:
-            return PlainCommand(cmd_name, help=self._offered[cmd_name])
-        return super().get_command(ctx, cmd_name)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters as the help is to show them."""
-        return _plain_params(super().get_params(ctx))
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; without any, show the help."""
-        if not args and self.no_args_is_help and not ctx.resilient_parsing:
-            typer.echo(ctx.get_help(), nl=False)
-            ctx.exit()
-        return super().parse_args(ctx, args)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that `args` begin with, or suggest one."""
-        name, names = args[0], self.list_commands(ctx)
-        if name in self._offered:
-            return name, self._load_offered(name), args[1:]
-        if name in names or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        begins = [beginning for beginning in names if name in _BEGINNINGS and beginning in _BEGINNINGS]
-        near = next(iter([*begins, *get_close_matches(name, names, 1, _ALIKE)]), None)
-        hint = f" Did you mean `{ctx.command_path} {near}`?" if near else f" There are: {', '.join(names)}."
-        raise USAGE_ERROR(f"No command {name!r} in `{ctx.command_path}`.{hint}", ctx)
-
-
 class ListingGroup(CommandGroup):
     """A group that lists if no command of it is named.
 
@@ -440,22 +352,6 @@ def build_callback(list_all: Callable[[CommandContext], Coroutine[Any, Any, None
             perform(place, lambda: list_all(place))
 
     return list_if_alone
-
-
-def _flow(text: str) -> str:
-    """Return a help text whose paragraphs wrap, with escaped brackets."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
-    return _MARKUP.sub(r"\\\1", "\n\n".join(paragraphs))
-
-
-def _plain_params(params: list[Any]) -> list[Any]:
-    """Remove typer's type names of switches and arguments from the help."""
-    for param in params:
-        if getattr(param, "is_flag", False) and param.metavar is None:
-            param.metavar = ""
-        if param.param_type_name == "argument":
-            vars(param)["display_type_rich"] = lambda **_: None
-    return params
 
 
 def perform(place: CommandContext, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -486,12 +382,6 @@ def perform(place: CommandContext, body: Callable[[], Coroutine[Any, Any, None]]
     finally:
         logger.removeHandler(warnings)
         screen.flush()
-
-
-def wants_json(args: Sequence[str] | None) -> bool:
-    """Return True if the command line asks for JSON, without parsing it."""
-    words = sys.argv[1:] if args is None else list(args)
-    return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 class _WarningHandler(logging.Handler):

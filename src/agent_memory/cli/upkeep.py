@@ -17,10 +17,10 @@ from agent_memory.care.agents import (
 )
 from agent_memory.care.backups import copy_agent
 from agent_memory.cli.backup import lacks_journal
-from agent_memory.cli.options import Yes, choose_agent, complete_agent
+from agent_memory.cli.command_groups import QUIET, complete_agent
+from agent_memory.cli.options import Yes, choose_agent
 from agent_memory.cli.render import describe_others, show_agents
 from agent_memory.cli.runtime import (
-    QUIET,
     AgentContext,
     CommandContext,
     ListingGroup,
