@@ -150,9 +150,10 @@ KNOWLEDGE: Final = FeaturePackage(
 ARCHIVE: Final = FeaturePackage(
     _ARCHIVE,
     {
-        "watcher": "memory_archive:ArchiveWatcher",
-        "retention": "memory_archive:archive_expired",
-        "recall": "memory_archive:recall_archived",
+        "watcher": "archive_hooks:ArchiveWatcher",
+        "retention": "archive_hooks:archive_expired",
+        "recall": "archive_hooks:recall_archived",
+        "chains": "archive_hooks:load_chains",
     },
     "archive",
 )

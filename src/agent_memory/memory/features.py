@@ -38,20 +38,19 @@ def attach_features(service: MemoryService) -> MemoryService:
                 service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
             if "source" in feature.handlers:
                 service.search_sources.append(LateFeature(feature, "source", service))
-        service.monitor.recall = partial(_recall_archived, service)
+        service.monitor.recall = partial(_call_archive, "recall", service)
+        service.monitor.load_archived = partial(_call_archive, "chains", service)
     service.search_sources.append(WaitingNotes(service))
     return keep_inbox(service)
 
 
-async def _recall_archived(
-    service: MemoryService, memory_ids: Collection[str], sources: Collection[str], caller: Caller
-) -> list[str]:
-    """Restore archived memories by ID or source; see the package `care.archive`."""
+async def _call_archive(use: str, service: MemoryService, *arguments: Any) -> list[Any]:
+    """Call a function of `care.archive`; return [] without an archive."""
     folder = folder_of(service.agent_id, service.settings.storage_root).path
     if not (ARCHIVE.has_files(folder) and ARCHIVE.is_installed):
         return []
-    restored: list[str] = await ARCHIVE.load("recall")(service, memory_ids, sources, caller)
-    return restored
+    answer: list[Any] = await ARCHIVE.load(use)(service, *arguments)
+    return answer
 
 
 class LateFeature(SearchSource):

@@ -52,9 +52,11 @@ class ForgetService:
         self._storage, self._gate, self._scratchpad = parts.storage, parts.gate, parts.scratchpad
         self._monitor, self._clock = parts.monitor, parts.clock
 
-    async def forget_one(self, memory_id: str, caller: Caller, reason: str) -> Forgotten:
+    async def forget_one(
+        self, memory_id: str, caller: Caller, reason: str, archived: Sequence[Memory] = ()
+    ) -> Forgotten:
         """Forget one memory; see `MemoryService.forget`."""
-        outcome = await self.forget([memory_id], caller, reason=reason)
+        outcome = await self.forget([memory_id], caller, reason=reason, archived=archived)
         talk = tuple(item.id for item in outcome.talk)
         statements = tuple(statement.id for statement in outcome.statements)
         return Forgotten(
@@ -62,7 +64,12 @@ class ForgetService:
         )
 
     async def forget(
-        self, memory_ids: Collection[str] | Preview, caller: Caller = NOBODY, *, reason: str = ""
+        self,
+        memory_ids: Collection[str] | Preview,
+        caller: Caller = NOBODY,
+        *,
+        reason: str = "",
+        archived: Sequence[Memory] = (),
     ) -> ForgottenMany:
         """Forget memories and their older versions as one change.
 
@@ -70,6 +77,7 @@ class ForgetService:
             memory_ids: IDs of existing memories, or a preview of them.
             caller: Session that asks for it.
             reason: Reason to keep as a trace, at most 200 characters.
+            archived: Those that only the archive has, with their older versions. Found for a person if omitted.
 
         Raises:
             UnknownIdError: One of them does not exist; nothing was forgotten.
@@ -84,18 +92,19 @@ class ForgetService:
         await check_seen(self._storage, caller, memory_ids, "; nothing was forgotten")
         await self._scratchpad.notice(caller)
         memories = await self._load(memory_ids)
-        unknown = [memory_id for memory_id in memory_ids if memory_id not in memories]
-        if unknown and await self._monitor.recall_archived(unknown, caller):
-            memories = await self._load(memory_ids)
-            unknown = [memory_id for memory_id in memory_ids if memory_id not in memories]
-        if unknown:
-            check_transition("forget", None, quoted(unknown[0]))
+        if unknown := [memory_id for memory_id in memory_ids if memory_id not in memories]:
+            archived = archived or await self._monitor.find_archived(unknown, caller)
+            memories |= {memory.id: memory for memory in archived if memory.id in unknown}
+        for memory_id in unknown:
+            if memory_id not in memories:
+                check_transition("forget", None, quoted(memory_id))
         older = await self._load_older(memories.values())
+        older += tuple(memory for memory in archived if memory.id not in memories)
         named = [memory for memory in memories.values() if memory not in older]
         talk = await self._find_talk(named, caller)
         statements = await self._find_statements(named)
         await self._gate.check_forgetting(named, (*older, *talk), caller)
-        return await self._forget(named, older, caller, reason, talk=talk, statements=statements)
+        return await self._forget(named, older, caller, reason, talk=talk, statements=statements, archived=archived)
 
     async def forget_many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
         """Forget existing memories for upkeep; return their number.
@@ -146,10 +155,11 @@ class ForgetService:
         *,
         talk: Sequence[Memory] = (),
         statements: Sequence[Memory] = (),
+        archived: Sequence[Memory] = (),
     ) -> ForgottenMany:
         reason = await self._gate.reason(reason, caller)
         ids = [memory.id for memory in (*memories, *talk, *statements)]
-        await self._storage.forget_many(ids, reason=reason)
+        await self._storage.forget_many([*ids, *(memory.id for memory in archived)], reason=reason, archived=archived)
         gone = [*ids, *(memory.id for memory in older)]
         self._scratchpad.drop(gone)
         for memory_id in gone:

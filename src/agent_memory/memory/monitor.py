@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
 from agent_memory.memory.events import EVENTS, payload
-from agent_memory.models import to_text
+from agent_memory.models import sees, to_text
 from agent_memory.registry import load_handler
 from agent_memory.store.protocols import Trouble
 
@@ -77,6 +77,7 @@ class Monitor:
         self._closers: list[Callable[[], Awaitable[object]]] = []
         self._migration: Any = None
         self.recall: Callable[[Collection[str], Collection[str], Caller], Awaitable[list[str]]] | None = None
+        self.load_archived: Callable[[Collection[str]], Awaitable[list[Memory]]] | None = None
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -275,6 +276,20 @@ class Monitor:
         if self.recall is None or caller.trust != "high":
             return []
         return await self.recall(memory_ids, sources, caller)
+
+    async def find_archived(self, memory_ids: Collection[str], caller: Caller) -> list[Memory]:
+        """Return archived memories with their older versions, for a person's act.
+
+        Args:
+            memory_ids: IDs of memories; unknown ones are ignored.
+            caller: Session that asks; a model's gets none, and one of a group those that it sees.
+
+        Raises:
+            StorageError: The archive cannot be read.
+        """
+        if self.load_archived is None or caller.trust != "high":
+            return []
+        return [memory for memory in await self.load_archived(memory_ids) if sees(caller.group, memory.facets)]
 
     def remove_watcher(self, name: str) -> None:
         """Remove the watcher with this name."""

@@ -123,7 +123,9 @@ def to_update_many(state: State[R], changes: Mapping[str, Mapping[str, Any]]) ->
     return [change for record_id, fields in changes.items() for change in to_update(state, record_id, fields)[0]], None
 
 
-def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime) -> tuple[list[Change], list[R]]:
+def to_forget(
+    state: State[R], gone: Collection[str], reason: str, now: datetime, archived: Iterable[R] = ()
+) -> tuple[list[Change], list[R]]:
     """Return the changes that forget records and the older versions they replaced.
 
     Args:
@@ -131,6 +133,7 @@ def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime
         gone: IDs of records to forget.
         reason: Why; it leaves a trace of each record. Empty leaves none.
         now: Time of the change.
+        archived: Records that only another journal has; they are stored and forgotten as one change.
 
     Returns:
         The changes, and the forgotten records in the given order, each with its older versions after it.
@@ -139,10 +142,12 @@ def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime
         UnknownIdError: No such record.
     """
     name = state.kind.name
+    absent = {record.id: record for record in archived if record.id not in state.records}
     chains = [(record_id, *state.replacements.list_older(record_id)) for record_id in gone]
     ids = dict.fromkeys(record_id for chain in chains for record_id in chain)
-    records = [_get_required(state, record_id) for record_id in ids]
-    changes = [Change("delete", name, record.id) for record in records]
+    records = [absent.get(record_id) or _get_required(state, record_id) for record_id in ids]
+    changes = [_put(state, record) for record in absent.values()]
+    changes += [Change("delete", name, record.id) for record in records]
     if reason and records:
         salt = next((trace.salt for trace in state.table.traces.values()), None) or Trace.new_salt()
         traces = (Trace.of(record.id, state.kind.text_of(record), now, reason, salt) for record in records)

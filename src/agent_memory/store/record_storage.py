@@ -212,12 +212,13 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         check_id(memory_id)
         return (await self.forget_many([memory_id]))[0]
 
-    async def forget_many(self, gone: Collection[str], *, reason: str = "") -> list[R]:
+    async def forget_many(self, gone: Collection[str], *, reason: str = "", archived: Sequence[R] = ()) -> list[R]:
         """Forget records and the older versions they replaced, as one change.
 
         Args:
             gone: IDs of records to forget.
             reason: Why, kept without secrets as a trace of each record; empty leaves no trace.
+            archived: Those among them that only the archive has.
 
         Returns:
             The forgotten records as they were, each with its older versions after it.
@@ -227,7 +228,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """
         check_texts(gone, "ids")
         records = await self._write(
-            lambda state, why: to_forget(state, gone, why, self._clock()),
+            lambda state, why: to_forget(state, gone, why, self._clock(), archived),
             lambda: str(redact_value(reason, SecretRedactor())[0]) if reason else "",
             is_clean=not reason,
             rewords=True,

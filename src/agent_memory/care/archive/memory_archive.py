@@ -113,14 +113,14 @@ class MemoryChains:
         return list(chain.values())
 
 
-def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory]) -> list[str]:
-    """Return IDs with those of all newer and older versions.
+def whole_chains(wanted: Iterable[str], memories: Mapping[str, Memory], *, has_newer: bool = True) -> list[str]:
+    """Return IDs with those of all older and newer versions.
 
     A version that is restored alone would count, though another one had replaced it.
     """
     newer: dict[str, list[str]] = {}
     for memory in memories.values():
-        if memory.supersedes in memories:
+        if has_newer and memory.supersedes in memories:
             newer.setdefault(memory.supersedes or "", []).append(memory.id)
     ids: dict[str, None] = {}
     pending = [memory_id for memory_id in wanted if memory_id in memories]
@@ -207,6 +207,11 @@ class Archive:
         archived = await self._list_file()
         hidden_ids = await self._find_hidden(archived)
         return [memory for memory in archived if memory.id not in hidden_ids]
+
+    async def load_chains(self, memory_ids: Iterable[str]) -> list[Memory]:
+        """Return archived memories with the older ones that they replaced."""
+        archived = {memory.id: memory for memory in await self.everything()}
+        return [archived[memory_id].memory for memory_id in whole_chains(memory_ids, archived, has_newer=False)]
 
     async def browse(self, offset: int = 0, limit: int | None = None) -> list[ArchivedMemory]:
         """Return a page of archived memories, the last archived first."""
@@ -373,15 +378,19 @@ class Archive:
     async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Any:
         """Forget an archived memory like a live one (`MemoryService.forget`).
 
-        It is restored first, so capture does not store it again, and the grace period and the reason apply.
+        Capture does not store it again, and the grace period and the reason apply. It is not live in between.
 
         Raises:
             UnknownIdError: It is not in the archive.
             ValidationError: The caller may not forget it (`needs_user`), or the reason is too long.
             StorageError: It is not forgotten.
         """
-        await self.restore([memory_id], caller)
-        return await self.service.forget(memory_id, caller, reason=reason)
+        archived = await self.load_chains([memory_id])
+        if not archived:
+            check_transition("unarchive", None, quoted(memory_id))
+        done = await self.service.writer.deletion.forget_one(memory_id, caller, reason, archived)
+        await self.delete([memory.id for memory in archived])
+        return done
 
     # -- changing -----------------------------------------------------------------------------------------------------
 
@@ -513,84 +522,3 @@ async def alone(folder: Path, wait: float) -> AsyncIterator[None]:
 def _release(entered: asyncio.Future[None], locks: contextlib.ExitStack) -> None:
     entered.exception()  # marks an error as retrieved: no caller is left
     locks.close()
-
-
-async def archive_expired(
-    service: MemoryService, project: str, days: int, now: datetime, caller: Caller
-) -> list[ArchivedMemory]:
-    """Archive memories of a project older than `days`, except pinned ones.
-
-    Args:
-        service: Memory of the agent.
-        project: Name of the project, not empty.
-        days: Age in days.
-        now: The present, UTC.
-        caller: Session that gets the events.
-
-    Raises:
-        AgentMemoryError: Memories that were archived before it stay archived.
-    """
-    listed = (await service.storage.browse(Listing("oldest", SearchFilters(project=project)))).records
-    limit = now - timedelta(days=days)
-    expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
-    if not expired:
-        return []
-    archive = Archive(service)
-    try:
-        return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
-    finally:
-        await archive.close()
-
-
-class ArchiveWatcher:
-    """Deletes archived memories that were forgotten or merged into such.
-
-    Args:
-        service: Service of the agent's memory.
-    """
-
-    def __init__(self, service: MemoryService) -> None:
-        self._service = service
-
-    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
-        """Delete archived memories that were forgotten or merged into such."""
-        if not archive_exists(self._service.agent_id, self._service.settings):
-            return
-        forgotten = {memory.id for memory, _ in await self._service.storage.forgotten()}.intersection(memory_ids)
-        if not forgotten:
-            return
-        archive = Archive(self._service)
-        try:
-            merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
-            await archive.delete(merged)  # and what was forgotten itself
-        finally:
-            await archive.close()
-
-    async def close(self) -> None:
-        """Close nothing: the archive is open only while memories are deleted."""
-
-
-async def recall_archived(
-    service: MemoryService, memory_ids: Collection[str], sources: Collection[str], caller: Caller
-) -> list[str]:
-    """Restore archived memories to be changed like live ones; return IDs.
-
-    Args:
-        service: Service of the agent's memory.
-        memory_ids: IDs to restore; unknown ones are ignored.
-        sources: IDs of records; memories that link to one are restored, too.
-        caller: Session that gets events.
-
-    Raises:
-        StorageError: Memories that were restored before it stay restored; none is lost.
-    """
-    archive = Archive(service)
-    try:
-        wanted = [
-            memory.id
-            for memory in await archive.everything()
-            if memory.id in memory_ids or any(link.id in sources for link in memory.links)
-        ]
-        return [memory.id for memory in await archive.restore(wanted, caller)] if wanted else []
-    finally:
-        await archive.close()
