@@ -15,7 +15,7 @@ from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.text import brief, minute, one_line, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.withdrawal import is_withdrawal, undo_version
+from agent_memory.knowledge.intake.withdrawal import load_withdrawn, undo_version
 from agent_memory.knowledge.passages.replaced_items import find_version_change, show_documents
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
 from agent_memory.models import RESOURCE
@@ -88,7 +88,7 @@ async def _take_back(run: AgentContext, recent: History, change: MemoryChange) -
     async with open_knowledge(run) as knowledge:
         if version:
             reason = await undo_version(knowledge, run.service, version, run.caller)
-        elif await is_withdrawal(knowledge, change.seq):
+        elif change.seq in await load_withdrawn(knowledge):
             reason = "its document was taken back; ingest the file to restore it"
         else:
             return await recent.take_back(change, run.caller)
@@ -172,39 +172,50 @@ async def _find_changes(
 
 
 async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> None:
-    files = await _name_versions(run, changes)
-    changes = [change for change in changes if files.get(change.seq) != ""]
+    versions, withdrawn = await _name_documents(run, changes)
+    changes = [change for change in changes if versions.get(change.seq) != ""]
+    names = [{"version_of": versions.get(change.seq), "withdrawn": withdrawn.get(change.seq)} for change in changes]
     rows = [
-        _describe(change) | ({"version_of": files[change.seq]} if change.seq in files else {}) for change in changes
+        _describe(change) | {key: name for key, name in named.items() if name is not None}
+        for change, named in zip(changes, names, strict=True)
     ]
     run.screen.rows({"agent_id": run.service.agent_id, "changes": rows}, "changes", _COLUMNS)
     for change in changes:
         count = len(change.parts)
         what = change.parts[0].record_id if count == 1 else counted(count, "memory", "memories")
         fields = f": {', '.join(change.fields)}" if change.fields else ""
-        done = f"new version of {files[change.seq]}" if change.seq in files else f"{what} {change.verb}{fields}"
+        done = f"{what} {change.verb}{fields}"
+        if change.seq in versions:
+            done = f"new version of {versions[change.seq]}"
+        elif change.seq in withdrawn:
+            done = f"{withdrawn[change.seq]} taken back; ingest the file to restore it"
         run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {done}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
     if not changes:
         run.screen.note("No changes of memories yet.")
-    elif run.screen.form == "text":
-        run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
+    elif run.screen.form == "text" and (numbers := [change.seq for change in changes if change.seq not in withdrawn]):
+        run.screen.note(f"Take one back: {run.build_undo(str(numbers[0]))}", style="dim")
 
 
-async def _name_versions(run: AgentContext, changes: "Sequence[MemoryChange]") -> dict[int, str]:
-    """Return document names by the numbers of version changes.
+async def _name_documents(
+    run: AgentContext, changes: "Sequence[MemoryChange]"
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Return names of new and of withdrawn documents by numbers of changes.
 
-    The name is empty for a change of a document that cannot be taken back by itself.
+    The name of a new version is empty if it was withdrawn since.
     """
     versions = {change.seq: version for change in changes if (version := _find_version(change))}
     forgotten = [change.seq for change in changes if change.verb == "forgotten" and _has_document(change)]
     if not versions and not forgotten:
-        return {}
+        return {}, {}
     async with open_knowledge(run) as knowledge:
         records = await knowledge.resources.valid_among([*versions.values()])
-        names = {seq: "" for seq in forgotten if await is_withdrawal(knowledge, seq)}
+        withdrawn = await load_withdrawn(knowledge) if forgotten else {}
     titles = {version: one_line(record.title) for version, record in records.items()}
-    return names | {seq: titles.get(version, "") for seq, version in versions.items()}
+    return (
+        {seq: titles.get(version, "") for seq, version in versions.items()},
+        {seq: one_line(withdrawn[seq].title or withdrawn[seq].id) for seq in forgotten if seq in withdrawn},
+    )
 
 
 def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:

@@ -337,7 +337,9 @@ def describe_said_day(record: Record, text: str) -> str:
     from agent_memory.times import describe_saying  # reads dates
 
     said_day = describe_saying(text, record.said_at)
-    return f"unknown; {describe_day(record, record.said_at)}" if said_day and FILE_TIME in record.metadata else said_day
+    if not said_day or FILE_TIME not in record.metadata:
+        return said_day
+    return f"on an unknown day; {describe_day(record, record.said_at)}"
 
 
 def describe_day(record: Record, moment: datetime) -> str:

@@ -272,11 +272,26 @@ def test_undo_of_new_version_restores_old_one(cli: Run, versions: list[str], *, 
 
 def test_undo_of_each_change_shows_one_version(cli: Run, versions: list[str]) -> None:
     cli("ingest", "-a", "eve", "--undo", versions[2], "--yes")
-    assert [row["what"] for row in document(cli("undo", "-a", "eve", "--json"))["changes"]] == ["stored", "stored"]
+    changes = document(cli("undo", "-a", "eve", "--json"))["changes"]
+    assert [row["what"] for row in changes] == ["forgotten", "stored", "stored"]
+    assert [row.get("withdrawn") for row in changes] == ["lathe.md", None, None]
     for number in (7, 5, 4):
         refused = cli("undo", "-a", "eve", str(number), code=1).stderr
         assert "taken back" in refused
         assert list_lathes(cli) == ["barn."], number
+
+
+def test_undo_after_withdrawal_names_way_back(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "boat.md"
+    file.write_text("The boat is blue.")
+    cli("ingest", "-a", "eve", str(file))
+    cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+    listed = cli("undo", "-a", "eve")
+    assert "boat.md taken back; ingest the file to restore it" in listed.stdout
+    assert "Take one back: agent-memory undo 1 " in listed.stderr
+    cli("ingest", "-a", "eve", str(file))
+    assert "taken back" not in cli("undo", "-a", "eve").stdout
+    assert "The boat is blue." in cli("list", "-a", "eve", "--items").stdout
 
 
 def test_undo_of_version_with_newer_one_is_refused(cli: Run, versions: list[str], tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
 async def withdraw(
     knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller
 ) -> tuple[list[Memory], UndoneIngest]:
-    """Forget a resource with its turns and items; return the items, and counts.
+    """Forget a resource with turns and items; return items and counts.
 
     Raises as `undo`.
     """
@@ -115,14 +115,18 @@ async def undo_version(knowledge: Knowledge, service: MemoryService, version_id:
     return ""
 
 
-async def is_withdrawal(knowledge: Knowledge, seq: int) -> bool:
-    """Return True if a change forgot items with their document.
+async def load_withdrawn(knowledge: Knowledge) -> dict[int, Resource]:
+    """Return withdrawn documents by numbers of changes of their items.
 
     Raises:
         StorageError: The documents cannot be read.
     """
-    withdrawn = [record.metadata.get(WITHDRAWN_IN) for record, _ in await knowledge.resources.forgotten()]
-    return any(seq in numbers for numbers in withdrawn if isinstance(numbers, list))
+    withdrawn = [(record, record.metadata.get(WITHDRAWN_IN)) for record, _ in await knowledge.resources.forgotten()]
+    return {seq: record for record, numbers in withdrawn for seq in _list_numbers(numbers)}
+
+
+def _list_numbers(value: object) -> list[int]:
+    return [number for number in value if isinstance(number, int)] if isinstance(value, list) else []
 
 
 async def _note_withdrawn(
@@ -161,8 +165,7 @@ async def restore_withdrawn(
     withdrawn = [record for record, _ in await knowledge.resources.forgotten() if _get_place(record) in places]
     past = await knowledge.resources.load_changes(resource_ids)
     withdrawn += [change.before for change in past if change.op == "delete" and change.before is not None]
-    noted = [record.metadata.get(WITHDRAWN_IN) for record in withdrawn]
-    changes = {seq for seqs in noted if isinstance(seqs, list) for seq in seqs}
+    changes = {seq for record in withdrawn for seq in _list_numbers(record.metadata.get(WITHDRAWN_IN))}
     items = await find_forgotten(knowledge, service, resource_ids) if changes else []
     last = {change.record_id: change.seq for change in await service.history.load_changes([item.id for item in items])}
     restored = [item for item in items if last.get(item.id) in changes]

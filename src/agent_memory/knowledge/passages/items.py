@@ -190,7 +190,7 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
 def admit_item(
     item: dict[str, Any], never: Collection[str], purged: Mapping[str, float], moment: float
 ) -> dict[str, Any] | None:
-    """Return an item under a free ID, or None if its text was forgotten.
+    """Return an item under a free ID, or None if forgotten.
 
     Args:
         item: Passage of one source.

@@ -343,10 +343,10 @@ async def test_date_of_a_document_is_that_of_its_front_matter_or_file(library: L
         ("notes.md", "# Notes\n\n## 2026-01-16\n\nI leave on Friday.\n\n## 2026-01-23\n\nOk.", "2026-01-16 (Fri)"),
         ("Retro 2026-01-16.md", "# Retro\n\nI leave on Friday.", "2026-01-16 (Fri)"),
         ("notes.md", "---\ndate: 2026-01-16\n---\nI leave on Friday.", "2026-01-16 (Fri)"),
-        ("notes.md", "# Notes\n\nI leave on Friday.", "unknown; file of 2026-02-20"),
-        ("notes.md", "# Agenda of 2999-01-16\n\nI leave on Friday.", "unknown; file of 2026-02-20"),
-        ("Plan 2999-01-16.md", "I leave on Friday.", "unknown; file of 2026-02-20"),
-        ("notes.md", "# From 2026-01-16 to 2026-01-30\n\nI leave on Friday.", "unknown; file of 2026-02-20"),
+        ("notes.md", "# Notes\n\nI leave on Friday.", "on an unknown day; file of 2026-02-20"),
+        ("notes.md", "# Agenda of 2999-01-16\n\nI leave on Friday.", "on an unknown day; file of 2026-02-20"),
+        ("Plan 2999-01-16.md", "I leave on Friday.", "on an unknown day; file of 2026-02-20"),
+        ("notes.md", "# From 2026-01-16 to 2026-01-30\n\nI leave on Friday.", "on an unknown day; file of 2026-02-20"),
         ("notes.md", "# Notes\n\nThe gate is blue.", ""),
     ],
 )  # fmt: skip
@@ -366,7 +366,7 @@ async def test_talk_without_day_has_no_said_day(library: Library) -> None:
     turns = ["Ada: I leave on Friday, I think.", "Tom: We met last Monday at the port."] * 2
     await library.give("\n".join(f"{turn} {number}" for number, turn in enumerate(turns)), "chat.txt")
     days = {describe_said_day(item, item.content) for item in (await library.shown()).values()}
-    assert {day[:16] for day in days} == {"unknown; file of"}
+    assert {day[:26] for day in days} == {"on an unknown day; file of"}
     [turn, *_] = await library.knowledge.episodes.valid()
     hit = await add_knowledge(library.service).search(turn.id)
     assert view_brief_memory(hit.results[0].memory)["said"] in days

@@ -48,6 +48,15 @@ def test_what_only_looks_like_one_is_none(text: str) -> None:
     assert read_transcript(text, "notes.md") is None
 
 
+def test_read_transcript_with_lower_case_names_reads_turns() -> None:
+    for form in FORMS.values():
+        text = form.format(ada=ADA.text, bo=BO.text)
+        talk, lower = read_transcript(text, "standup.md"), read_transcript(text.lower(), "standup.md")
+        assert talk is not None
+        assert lower is not None
+        assert [turn.speaker for turn in lower.turns] == [turn.speaker.lower() for turn in talk.turns]
+
+
 def test_a_heading_before_it_is_its_title_and_lines_without_a_name_go_on_with_what_was_said() -> None:
     text = (
         "# Standup\nHeld on Monday\n\nUser: I moved from Berlin\n  to Lisbon last month.\n"
