@@ -38,9 +38,10 @@ _SIGNED_BY: Final = re.compile(r"<[^<>@\s]{1,64}@[^<>\s]{1,200}>|(?:©|\([cC]\))
 _MARKED: Final = re.compile(
     r"\s*(?:[<#+|{}\[=:.;~%$^&•·—\u2013]|\*\*|(?:-{2,}|_{3,}|\*{3,})\s*$|\w+\([^()]*\):\s"
     r"|\W{0,2}\d{1,4}[-/.:]\d{1,2}\b|.{0,30}\b\d{1,2}:\d{2}(?:\s?[AP]M)?\s?[:)\]>|]|.{0,20}\b(?:19|20)\d\d\s?[-\u2013—:]\s"
+    r"|[A-Z]?\d{1,5}(?:\t| {2,}| (?=[A-Z]))|(?:bq|bc|p|pre|h[1-6]|fn\d{1,3})\.{1,2}\s|\([^()\n]{1,40}\)\s+(?=[A-Z])"
     r"|@[\w-]+(?![\w./\\-])[\s,:]+\S|\S+\s?[>|»]\s|\S+ [-\u2013—] |[^.!?\n]{1,60}→)"
 )
-"""Beginning of a line with mark-up, a rule, a time, or a name before a mark."""
+"""Beginning of a line with mark-up (also Textile), a rule, a time, a line number, or a name before a mark."""
 _CREDIT: Final = re.compile(r"\s*[—\u2013]\s*\w|.*[.!?][\"'”\u2019]?\s*[—\u2013({\[#|•·~-]+\s?[^\W\d][^.!?\n]*$")
 """Name after a text, such as "… - Ann" or "… (Ann, 3 May)"."""
 REMOVED: Final = "\N{OBJECT REPLACEMENT CHARACTER}"

@@ -71,9 +71,14 @@ def get_typed_part(text: str) -> str:
     typed_text, _ = separate("\n".join(lines), typed=True)
     if len(typed_text) > MAX_OWN_CHARS:
         return ""
-    typed_lines = {line.strip() for line in typed_text.splitlines()}
-    marked = "\n".join(line if line.strip() in typed_lines | {""} else REMOVED for line in lines)
-    return _blank_long_quotations(blank_other_authors(marked))
+    return _blank_long_quotations(_blank_untyped("\n".join(lines), typed_text))
+
+
+def _blank_untyped(text: str, typed_text: str) -> str:
+    """Blank removed lines, and those that another author may have written."""
+    typed_lines = {line.strip() for line in typed_text.splitlines()} | {""}
+    marked = (line if line.strip() in typed_lines else REMOVED for line in text.splitlines())
+    return blank_other_authors("\n".join(marked))
 
 
 def _blank_long_quotations(text: str) -> str:
@@ -432,7 +437,7 @@ def list_own_sentences(message: str, *, strict: bool = True) -> list[str]:
     """
     text = message[:MAX_MESSAGE_CHARS].encode("utf-8", "replace").decode()
     typed_lines, blocks = separate(text, typed=True)
-    own_lines = blank_other_authors(typed_lines) if strict else typed_lines
+    own_lines = _blank_untyped(text, typed_lines) if strict else typed_lines
     sentences = split_sentences(blank_quotations(own_lines), blocks)
     if len(sentences) > _MANY_SENTENCES:
         ends = {sentences[0].paragraph, sentences[-1].paragraph}

@@ -7,7 +7,6 @@ from agent_memory.capture.other_authors import blank_other_authors
 from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.settings import CaptureSettings
 from tests.rows import check_rows
-from tests.unit.capture.pastes import PASTES, RULE
 
 EXTRACTOR = Extractor(CaptureSettings())
 
@@ -66,14 +65,6 @@ def test_extractor_another_authors_words_keeps_nothing_high(message: str) -> Non
     assert [
         observation.content for observation in observations if observation.cue or observation.source.kind == "user"
     ] == []
-
-
-@check_rows("message", PASTES)
-def test_extractor_pasted_rule_never_becomes_the_users(message: str) -> None:
-    observations = EXTRACTOR.extract(message, "user")
-
-    assert [o for o in observations if o.cue or o.trust != "low" or o.source.kind == "user"] == []
-    assert RULE not in get_typed_part(message)
 
 
 @check_rows("message", OWN)

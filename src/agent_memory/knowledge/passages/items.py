@@ -174,7 +174,7 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     if record.trust != "high" or record.source.kind != "user":
         return [(record, 0, len(text))]
     typed = frozenset(" ".join(line.split()) for line in get_typed_part(text).splitlines())
-    pasted = record.model_copy(update={"trust": "medium"})
+    pasted = record.model_copy(update={"trust": "low"})
     parts: list[tuple[Episode, int, int]] = []
     for line in LINE.finditer(text):
         origin = record if " ".join(line[0].split()) in typed else pasted

@@ -204,7 +204,7 @@ async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
         f"# Report\n\n{CABLE}\n\n## Mast\n\nThe mast broke on Monday in the storm.",
     ],
 )
-async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words_as_theirs(
+async def test_item_stage_pasted_part_of_a_turn_is_low(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
@@ -216,7 +216,7 @@ async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words
     assert CABLE not in own
     others = trusts
     assert any(CABLE in content for content in others)
-    assert set(others.values()) == {"medium"}
+    assert set(others.values()) == {"low"}
 
 
 @pytest.mark.parametrize(("asker", "answerer"), [("low", "high"), ("high", "low"), ("medium", "high")])
