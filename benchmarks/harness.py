@@ -39,6 +39,7 @@ _Z: Final = 1.96
 _LEAST_CALLS: Final = 3
 _LOOP_STEP: Final = 0.002
 _KILLED_SECONDS: Final = 120
+_CATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _FILE_CALLS: Final = (
     "open", "write", "pwrite", "fsync", "rename", "replace", "unlink", "mkdir", "rmdir", "remove", "ftruncate",
 )  # fmt: skip
@@ -52,7 +53,6 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "--jsonl": {"type": Path, "metavar": "FILE", "nargs": "+", "default": [], "help": "sets, see benchmarks.retrieval"},
     "--kills": {"type": int, "default": 500, "help": "processes to kill"},
     "--locomo": {"type": Path, "metavar": "FILE", "help": "data/locomo10.json of snap-research/locomo (CC BY-NC 4.0)"},
-    "--plot": {"type": Path, "metavar": "FILE.png", "help": "draw a picture; needs matplotlib"},
     "--rounds": {"type": int, "default": 200, "help": "calls behind each percentile"},
     "--seed": {"type": int, "default": 0, "help": "of all choices"},
     "--vectors": {"type": Path, "metavar": "FILE.sqlite3", "help": "keeps what was embedded for the next run"},
@@ -212,26 +212,6 @@ async def watch_loop() -> AsyncIterator[LoopHold]:
         await watching
 
 
-def draw_lines(
-    lines: Mapping[str, Sequence[tuple[float, float]]], path: Path, unit: str, base: str = "memories"
-) -> None:
-    """Draw a line of points for each name, with logarithmic axes."""
-    import matplotlib as mpl  # only for those who ask
-
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
-
-    chart, axes = plt.subplots(figsize=(9, 6), layout="constrained")
-    for name, points in lines.items():
-        if points:
-            axes.plot(*zip(*points, strict=True), "o-", label=name)
-    axes.set(xscale="log", yscale="log", xlabel=base, ylabel=unit)
-    axes.grid(visible=True, which="both", alpha=0.25)
-    axes.legend(fontsize=8)
-    chart.savefig(path, dpi=130)
-    plt.close(chart)
-
-
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
     """Return the objects of a file with JSON lines, plain or gzipped."""
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -277,7 +257,11 @@ async def store_items(storage: MemoryStorage, items: Iterable[SetItem]) -> dict[
     memories = []
     for item in items:
         memory = Memory(
-            agent_id=storage.agent_id, content=item.text, timestamp=item.when, created_by_session=item.session
+            agent_id=storage.agent_id,
+            content=item.text,
+            timestamp=item.when,
+            created_by_session=item.session,
+            category=item.category if _CATEGORY.fullmatch(item.category) else "note",
         )
         keys[memory.id] = item.key
         memories.append(memory)

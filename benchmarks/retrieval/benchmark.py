@@ -2,7 +2,6 @@
 
     python -m benchmarks.retrieval --locomo FILE [--form all] [--conversations conv-26,conv-30] [--unit turn|session]
     python -m benchmarks.retrieval --jsonl benchmarks/retrieval/facts.jsonl [FILE ...] [--vectors FILE.sqlite3]
-    python -m benchmarks.retrieval ... --sealed all|mixed
 
 LoCoMo (ten long conversations with questions) is `data/locomo10.json` of the project snap-research/locomo on GitHub;
 its licence is CC BY-NC 4.0, so it is not part of this project. A set of one's own is JSON lines, see `load_jsonl`.
@@ -17,9 +16,6 @@ last session plus one day, or what a question says. Questions are those of categ
 interval of each difference. Questions of a set that nothing answers are told from the others by `answer_confidence`, or
 by the number of the first hit: how often the right way round (AUC), and how many fall below what 90 % of the others
 reach. Sets and forms are listed worst first.
-
-With `--sealed all` everything is sealed in segments before it is searched; with `mixed` two thirds are, in three
-segments, and some of these were changed or forgotten since, such that the memories are the same.
 
 Embedding takes most of the time; `--vectors` keeps what was embedded in a file for the next run.
 """
@@ -36,9 +32,8 @@ from benchmarks.harness import build_parser
 from benchmarks.retrieval.data import has_speakers, load_jsonl, load_locomo
 from benchmarks.retrieval.forms import FORMS, NAME, OBSERVATIONS
 from benchmarks.retrieval.metrics import DEPTH
-from benchmarks.retrieval.report import details, overview, plot, report_of
+from benchmarks.retrieval.report import details, overview, report_of
 from benchmarks.retrieval.run import measure
-from benchmarks.retrieval.sealed import WAYS
 from benchmarks.retrieval.vectors import KeptVectors
 
 if TYPE_CHECKING:
@@ -68,29 +63,22 @@ def main() -> int:
             parser.error(f"{about['set']}: there is no question whose answer is among the memories")
     if args.backend == "vector" and not hasattr(backends, "VectorStorage"):
         parser.error("this version has no vector backend")
-    if args.sealed != "none" and args.backend != "file":
-        parser.error("--sealed: the vector backend does not search segments")
-    if args.plot and len(sets) > 1:
-        parser.error("--plot draws one set in one form")
     reports = _measured(sets, args, ks)
     if args.json:
         print(json.dumps(reports[0] if len(reports) == 1 else {"sets": reports}, indent=2))
     else:
         parts = [details(report, ks) for report in reports] if args.details or len(reports) == 1 else []
         print("\n\n".join([overview(reports, ks), *parts]))
-    if args.plot:
-        plot(reports[0], ks, args.plot)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = build_parser("retrieval", __doc__, "--locomo", "--jsonl", "--embedder", "--vectors", "--json", "--plot")
+    parser = build_parser("retrieval", __doc__, "--locomo", "--jsonl", "--embedder", "--vectors", "--json")
     forms = [*FORMS, OBSERVATIONS]
     parser.add_argument("--form", default=NAME, help=f"of turns, with commas between: {', '.join([*forms, _ALL])}")
     parser.add_argument("--conversations", default="", help="names, with commas between; all when omitted")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what one memory is")
     parser.add_argument("--backend", choices=("file", "vector"), default="file")
-    parser.add_argument("--sealed", choices=WAYS, default="none", help="what is sealed before the first question")
     parser.add_argument("--k", default="1,5,10", help="cut-offs, with commas between")
     parser.add_argument("--details", action="store_true", help="all figures of each set, where there are several")
     return parser
@@ -104,7 +92,7 @@ def _sets(args: argparse.Namespace) -> Iterator[tuple[dict[str, str], list[Quest
         raise ValueError(f"--form: there is no {', '.join(sorted(unknown))}")
     if not (args.locomo or args.jsonl):
         raise ValueError("a set is needed: --locomo FILE or --jsonl FILE")
-    how = {"backend": args.backend, "embedder": args.embedder, "sealed": args.sealed}
+    how = {"backend": args.backend, "embedder": args.embedder}
     for form in wanted if args.locomo else ():
         if not (form == OBSERVATIONS and args.unit == "session"):
             conversations = [name for name in args.conversations.split(",") if name]
@@ -124,8 +112,7 @@ def _measured(
     embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
     try:
         return [
-            report_of(asyncio.run(measure(groups, args.backend, embedder, args.sealed)), groups, about, ks)
-            for about, groups in sets
+            report_of(asyncio.run(measure(groups, args.backend, embedder)), groups, about, ks) for about, groups in sets
         ]
     finally:
         if embedder is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.retrieval.metrics import auc, interval, measure, rejected, table
@@ -11,7 +10,6 @@ from benchmarks.retrieval.run import PRODUCT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from benchmarks.retrieval.data import QuestionGroup
     from benchmarks.retrieval.metrics import AnswerRanks
@@ -117,7 +115,7 @@ def details(report: Report, ks: Sequence[int]) -> str:
         (
             f"{report['set']}, {report['form']}: {report['memories']} memories ({report['unit']}), {report['queries']} "
             f"questions, {report['unanswerable_queries']} that nothing answers, {report['skipped']} more without "
-            f"evidence left out; backend {report['backend']}, sealed {report['sealed']}, "
+            f"evidence left out; backend {report['backend']}, "
             f"answered by {modes}"
         ),
         "",
@@ -154,28 +152,3 @@ def _telling(report: Report) -> list[str]:
         lines += ["", f"{'found above all outdated':26}"]
         lines += [f"{name:26}{share:10.3f}" for name, share in report["current"].items()]
     return lines
-
-
-def plot(report: Report, ks: Sequence[int], path: Path) -> None:
-    """Draw one set in one form."""
-    try:
-        import matplotlib.pyplot as plt  # only for people who want a picture
-    except ImportError:
-        sys.exit("--plot needs matplotlib: pip install matplotlib")
-    names = [f"frac@{k}" for k in ks] + ["MRR"]
-    rankers = [PRODUCT, *report["differences"]]
-    wide = 0.8 / len(rankers)
-    figure, axes = plt.subplots(figsize=(1.6 * len(names) + 2, 4), layout="constrained")
-    for place, name in enumerate(rankers):
-        found = [report[name.lower()][each] for each in names]
-        means = [one["mean"] for one in found]
-        reach = [[one["mean"] - one["low"] for one in found], [one["high"] - one["mean"] for one in found]]
-        at = [number + (place - (len(rankers) - 1) / 2) * wide for number in range(len(names))]
-        label = "agent-memory" if name == PRODUCT else name
-        axes.bar(at, means, 0.95 * wide, yerr=reach, capsize=3, label=label)
-    axes.set_xticks(range(len(names)), names)
-    axes.set_ylim(0, 1)
-    axes.set_title(f"{report['set']}, {report['form']}, {report['queries']} questions, memory = {report['unit']}")
-    axes.legend(loc="upper left", frameon=False, ncols=2)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)

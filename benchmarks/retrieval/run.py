@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory import storage as backends
 from agent_memory.settings import ServiceSettings
-from benchmarks.harness import ManualClock, open_scratch
+from benchmarks.harness import ManualClock, open_scratch, store_items
 from benchmarks.retrieval.metrics import DEPTH, AnswerRanks, outcome
 from benchmarks.retrieval.profiles import profiled
 from benchmarks.retrieval.rivals import RankedKeys, RivalRankings
-from benchmarks.retrieval.sealed import filled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,16 +61,13 @@ class _AskedGroup:
     rivals: RivalRankings
 
 
-async def measure(
-    groups: Sequence[QuestionGroup], backend: str, embedder: Embedder | None, sealed: str = "none"
-) -> RetrievalRun:
+async def measure(groups: Sequence[QuestionGroup], backend: str, embedder: Embedder | None) -> RetrievalRun:
     """Store each group as an agent of its own; ask its questions.
 
     Args:
         groups: What to store and to ask.
         backend: `file` or `vector`.
         embedder: None finds by words alone.
-        sealed: One of `sealed.WAYS`; others than `none` with the backend `file` alone.
     """
     run = RetrievalRun()
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
@@ -81,9 +76,9 @@ async def measure(
     with open_scratch() as folder:
         for number, group in enumerate(groups):
             clock = ManualClock(group.now)
-            opened = partial(kind, f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)
-            storage, key_of = await filled(opened, group.items, sealed, embedder.identity if embedder else None)
+            storage = kind(f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)
             try:
+                key_of = await store_items(storage, group.items)
                 await _measure_group(
                     _AskedGroup(run, group, storage, key_of, clock, RivalRankings(group.items, embedder))
                 )

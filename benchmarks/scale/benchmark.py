@@ -1,6 +1,6 @@
 """Measure times and memory by the number of memories, against budgets.
 
-    python -m benchmarks.scale [--sizes 1000,10000,100000,1000000] [--rounds 200] [--json] [--plot FILE.png]
+    python -m benchmarks.scale [--sizes 1000,10000,100000,1000000] [--rounds 200] [--json]
 
 For each size an agent remembers one synthetic sentence after the other over a year, a line of the journal each, with
 vectors in clusters in the cache; the files were just written, so the system has them in memory. Then, in fresh
@@ -36,7 +36,7 @@ from benchmarks.harness import build_parser, print_report
 from benchmarks.scale.compaction import compaction
 from benchmarks.scale.data import fill
 from benchmarks.scale.process import figures_of
-from benchmarks.scale.report import document, is_kept, plot, table
+from benchmarks.scale.report import document, is_kept, table
 from benchmarks.scale.scratchpad import scratchpads
 from benchmarks.scale.start_process import starts, unsealed_starts
 from benchmarks.scale.whole_run import doctor, exporting, sealing
@@ -90,7 +90,7 @@ def prompts(root: Path, size: int) -> list[BenchmarkFigure]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when every budget was kept."""
-    parser = build_parser("scale", __doc__, "--rounds", "--json", "--plot")
+    parser = build_parser("scale", __doc__, "--rounds", "--json")
     parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="numbers of memories, with commas")
     args = parser.parse_args(argv)
     figures = []
@@ -99,7 +99,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             for item in measure(Path(root), size, args.rounds):
                 print(f"{size:>9,}  {item.what}: {item.p50:g} / {item.p95:g} {item.unit}", file=sys.stderr)
                 figures.append(item)
-    if args.plot:
-        plot(figures, args.plot)
     print_report(document(figures), [table(figures)], as_json=args.json)
     return 0 if all(map(is_kept, figures)) else 1

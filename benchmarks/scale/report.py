@@ -6,12 +6,10 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from benchmarks.harness import draw_lines
 from benchmarks.scale.figures import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from benchmarks.scale.figures import BenchmarkFigure
 
@@ -53,18 +51,6 @@ BUDGETS: Final = (
     *_of("compaction, lock held", {100_000: 50}),
     *_of("compaction, longest store of another process", {100_000: 150}),
     *_of("first prompt of a session, processor time", {100_000: 50}),
-)
-DRAWN: Final = (
-    "first answer, by words",
-    "first answer, hybrid, model loaded",
-    "search, words",
-    "search, meaning",
-    "search, hybrid",
-    "list_recent, 10 memories",
-    "status",
-    "first prompt of a session, processor time",
-    "store alone, processor time",
-    "compaction, lock held",
 )
 
 
@@ -119,11 +105,6 @@ def document(figures: Sequence[BenchmarkFigure]) -> dict[str, Any]:
         held = {"budget": None if budget is None else budget.limit, "kept": is_kept(figure)}
         rows.append({**asdict(figure), **held})
     return {"figures": rows, "exponents": exponents(figures), "kept": all(map(is_kept, figures))}
-
-
-def plot(figures: Sequence[BenchmarkFigure], path: Path) -> None:
-    """Draw medians over the number of memories."""
-    draw_lines({what: points_of([*figures], what) for what in DRAWN}, path, "milliseconds, median")
 
 
 def _cell(figure: BenchmarkFigure | None) -> str:

@@ -1,8 +1,7 @@
-"""Kills the processes of a workspace, loads it, and measures it.
+"""Kills the processes of a workspace, and loads it.
 
     python -m benchmarks.workspace --kills 200 [--seed 0] [--declaration FILE] [--json]
     python -m benchmarks.workspace --load 16 [--operations 1000] [--url URL] [--json]
-    python -m benchmarks.workspace --speed [--json]
 
 With `--kills`: workers do all steps of the declared workspace, and each is killed by SIGKILL at a random moment, as are
 processes that make snapshots and go back to them beside the workers. When a round has its kills, workers end the work.
@@ -10,8 +9,7 @@ What there is then must be byte by byte what an unkilled run leaves (the canonic
 there twice or of an attempt that was not finished, every snapshot must be whole, and SQLite must find nothing wrong.
 
 With `--load`: so many processes write and read at once; each write that was acknowledged must be there at the end.
-With `--speed`: snapshots of 100 MB, restoring, summaries of 1,000 chapters, search among 10,000 rows.
-Ends with 1 where something is wrong or slower than wanted.
+Ends with 1 where something is wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ from agent_memory.workspace import Workspace
 from agent_memory.workspace.declaration.parser import read_declaration
 from benchmarks.harness import build_parser
 from benchmarks.workspace import load as _workspace_load
-from benchmarks.workspace import speed as _workspace_speed
 from benchmarks.workspace.worker import seed, work
 
 if TYPE_CHECKING:
@@ -72,8 +69,6 @@ def main() -> int:
     parser = build_parser("workspace", __doc__, "--kills", "--seed", "--json", kills=None)
     parser.add_argument("--load", type=int, metavar="PROCESSES")
     parser.add_argument("--operations", type=int, default=1000)
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--url")
     parser.add_argument("--declaration", type=Path, default=PIPELINE)
     options = parser.parse_args()
@@ -82,8 +77,6 @@ def main() -> int:
             return _workspace_load.run(
                 Path(folder), options.load, options.operations, options.url, as_json=options.json
             )
-        if options.speed:
-            return _workspace_speed.run(Path(folder), options.megabytes, as_json=options.json)
         return _kill(Path(folder), options)
 
 

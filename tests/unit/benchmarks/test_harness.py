@@ -1,9 +1,8 @@
-"""Parts that benchmarks share: reports as text, temporary folders; and `similar` in small."""
+"""Parts that benchmarks share: reports as text and temporary folders."""
 
 from __future__ import annotations
 
 from agent_memory.store import memory_storage
-from benchmarks import similar
 from benchmarks.harness import open_scratch, render_figures
 
 
@@ -20,9 +19,3 @@ def test_open_scratch_starts_no_child_and_is_removed() -> None:
         (folder / "left").touch()
     assert memory_storage.start_child is real
     assert not folder.exists()
-
-
-async def test_similar_lists_the_note_that_became_untrue() -> None:
-    texts = {"old": "The gate opens at six.", "new": "The gate opens at seven.", "other": "The lamp is green."}
-    report = await similar.measure(texts, [similar.ReplacedPair("drift", "new", "old")], ["The tea is hot."], None)
-    assert (report["memories"], report["shapes"]) == (4, {"drift": {"n": 1, "found": 1.0}})

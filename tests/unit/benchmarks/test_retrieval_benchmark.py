@@ -17,7 +17,6 @@ from benchmarks.retrieval.data import SetItem, load_jsonl, load_locomo
 from benchmarks.retrieval.metrics import Bm25Reference, auc, interval, measure, outcome, rejected
 from benchmarks.retrieval.report import overview
 from benchmarks.retrieval.rivals import RivalRankings
-from benchmarks.retrieval.sealed import portions
 from benchmarks.retrieval.vectors import KeptVectors
 
 TALK = {
@@ -217,27 +216,6 @@ def test_a_run_through_the_products_own_storage(
     assert (report["memories"], report["queries"], report["modes"]) == (3, 2, {"keyword": 2})
     assert set(report["by_category"]) == {"1", "4"}
     assert report["product"].keys() == report["difference"].keys()
-
-
-@pytest.mark.parametrize("way", ["all", "mixed"])
-def test_what_is_sealed_before_the_questions_is_as_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], way: str
-) -> None:
-    lines = [{"type": "memory", "id": str(at), "text": f"the parcel {at} weighs {at * 7} pounds"} for at in range(63)]
-    questions = [{"type": "query", "text": f"what does parcel {at} weigh", "gold": [str(at)]} for at in (0, 11, 38, 62)]
-    path = tmp_path / "parcels.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines + questions)), "utf-8")
-    monkeypatch.setattr(
-        sys, "argv", ["retrieval", "--jsonl", str(path), "--embedder", "none", "--sealed", way, "--json"]
-    )
-    assert retrieval.main() == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["sealed"], report["memories"], report["product"]["MRR"]["mean"]) == (way, 63, 1.0)
-
-
-def test_two_thirds_are_sealed_in_segments_that_are_not_merged() -> None:
-    items = [SetItem(str(at), "", datetime(2025, 1, 1, tzinfo=UTC), "") for at in range(63)]
-    assert [len(portion) for portion in portions(items, "mixed")] == [32, 8, 2, 21]
 
 
 def test_the_worst_form_stands_first(

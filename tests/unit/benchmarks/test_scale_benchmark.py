@@ -20,7 +20,7 @@ from benchmarks.scale import benchmark as scale
 from benchmarks.scale.data import each_memory, fill
 from benchmarks.scale.figures import BenchmarkFigure
 from benchmarks.scale.process import memory_of
-from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, plot, table
+from benchmarks.scale.report import BUDGETS, budget_of, document, exponents, is_kept, table
 from benchmarks.scale.store import SyncCounter
 from benchmarks.scale.vectors import AGENT, portions, vectors
 
@@ -89,12 +89,6 @@ def test_a_missed_budget_ends_with_one(
     monkeypatch.setattr(scale, "measure", lambda _root, size, _rounds: [replace(WORDS, size=size, p95=p95)])
     assert scale.main(["--sizes", "1000,10000"]) == code
     assert capsys.readouterr().out.count("MISSED") == code
-
-
-def test_a_plot_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    plot(grown(0.5), tmp_path / "scale.png")
-    assert (tmp_path / "scale.png").stat().st_size > 1000
 
 
 def test_vectors_in_portions_are_those_made_at_once() -> None:
