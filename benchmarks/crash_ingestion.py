@@ -34,12 +34,12 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
 from agent_memory.knowledge.pages.assignment import file_all
 from agent_memory.knowledge.pages.page_items import load_texts
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import drawn_from, get_source_id
 from agent_memory.knowledge.topics.markdown import parse, render
 from agent_memory.knowledge.topics.page_files import TopicFiles
 from agent_memory.memory import NOBODY
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import utc_now
 from agent_memory.settings import ServiceSettings
 from benchmarks.crash.process import ForkedProcess
@@ -113,7 +113,7 @@ async def work(root: Path, files: Sequence[Path]) -> None:
 async def take_back(root: Path, files: Sequence[Path]) -> None:
     """Forget files with all that came of them."""
     async with open_agent(settings_of(root)) as (service, knowledge):
-        keep_pages(service)
+        attach_withdrawals(service)
         for file in files:
             taken = await find_ingested(knowledge, file.name)
             await undo(knowledge, service, [each.id for each in taken], NOBODY)

@@ -16,12 +16,12 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.knowledge import MemoryManager, RetrievalMode, tool_answers
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.assignment import count_unfiled
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memory import MemoryService, open_service
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Shelf:
     @classmethod
     def opened(cls, settings: ServiceSettings) -> Shelf:
         """Open the agent of this demo; nothing is read yet."""
-        service, knowledge = keep_pages(open_service(AGENT, settings)), Knowledge(AGENT, settings)
+        service, knowledge = attach_withdrawals(open_service(AGENT, settings)), Knowledge(AGENT, settings)
         return cls(service, knowledge, Pages(knowledge, service), MemoryManager(service=service))
 
     async def close(self) -> None:

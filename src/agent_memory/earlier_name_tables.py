@@ -102,7 +102,7 @@ SERVICE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "watchers": {
         "add": "monitor.add_watcher",
         "remove": "monitor.remove_watcher",
-        "tell": "monitor.notify_watchers",
+        "tell": "monitor.withdraw",
     },
     "sources": {"add": "searcher.add_source"},
 }

@@ -101,12 +101,10 @@ class FeaturePackage:
     Attributes:
         package: Dotted name of the package.
         handlers: Functions and classes, as `module:name` below the package, by the name of their use.
-        watcher_name: Name of its watcher in a service.
     """
 
     package: str
     handlers: Mapping[str, str]
-    watcher_name: str = ""
 
     @property
     def files(self) -> frozenset[str]:
@@ -137,25 +135,20 @@ class FeaturePackage:
 KNOWLEDGE: Final = FeaturePackage(
     _KNOWLEDGE,
     {
-        "watcher": "pages.page_watcher:PageWatcher",
         "source": "search_source:KnowledgeSource",
-        "withdrawal": "intake.withdrawal:withdraw_given",
         "footnotes": "topics.page_files:cut_edited",
         "records": "records:Knowledge",
         "forgotten_texts": "passages.forgotten_texts:ForgottenTexts",
         "statements": "passages.forgotten_texts:find_statements",
     },
-    "pages",
 )
 ARCHIVE: Final = FeaturePackage(
     _ARCHIVE,
     {
-        "watcher": "archive_hooks:ArchiveWatcher",
         "retention": "archive_hooks:archive_expired",
         "recall": "archive_hooks:recall_archived",
         "chains": "archive_hooks:load_chains",
     },
-    "archive",
 )
 ENGINES: Final = FeaturePackage(
     "agent_memory.engines",

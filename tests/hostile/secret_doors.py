@@ -29,9 +29,8 @@ from agent_memory.compat.sigil import MemoryManager
 from agent_memory.errors import AgentMemoryError
 from agent_memory.ingestion import MemoryIngestor
 from agent_memory.ingestion import Turn as Said
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.memory import AuditLog, Caller, MemoryService
-from agent_memory.memory.inbox_access import keep_inbox
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import Memory, Observation, Source
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
@@ -77,7 +76,7 @@ class SecretHome:
         """Return the service of bob, with everything that keeps watch on it."""
         storage = FileStorage("bob", settings=self.settings)
         audit = AuditLog(storage.folder.audit)
-        return keep_inbox(keep_pages(MemoryService(storage, self.settings, audit=audit)))
+        return attach_withdrawals(MemoryService(storage, self.settings, audit=audit))
 
     async def cli(self, *arguments: str) -> None:
         """Run a command; what it prints is told."""

@@ -85,5 +85,8 @@ def _make_kind(name: str, model: type[R], prefix: str, text: str, **fields: Any)
     return Kind(name=name, model=model, prefix=prefix, text=text, **values)
 
 
-ARCHIVED: Final[Kind[ArchivedMemory]] = _make_kind("archived", ArchivedMemory, "mem-", "content", prose=("why",))
+ARCHIVED: Final[Kind[ArchivedMemory]] = _make_kind(
+    "archived", ArchivedMemory, "mem-", "content", prose=("why",),
+    withdraw="agent_memory.care.archive.archive_hooks:ArchiveWithdrawal",
+)  # fmt: skip
 TIDY_RUN: Final[Kind[TidyRun]] = _make_kind("tidy_run", TidyRun, "run-", "said")

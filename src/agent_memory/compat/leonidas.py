@@ -49,8 +49,8 @@ from agent_memory.compat.leonidas_records import (
 )
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.memory import NOBODY, open_service
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.models import EPISODE, Memory, SearchFilters, to_text, utc_now
 from agent_memory.models.record import normalise_tags
@@ -124,7 +124,7 @@ class MemoryStore:
         self._caller = caller if callable(caller) else lambda: caller
         if service is None:
             chosen = build_service_settings(self.config, settings, embedder)
-            service = keep_pages(open_service(agent_id, chosen, embedder))
+            service = attach_withdrawals(open_service(agent_id, chosen, embedder))
         self.service = service
         self.kept = EntryRecords(service, clock, self._caller, embedder)
         self.importance_calculator = ImportanceCalculator(clock=clock)

@@ -49,11 +49,10 @@ from agent_memory.files.entries import get_disk_size
 from agent_memory.knowledge.digest.model_digest import ask_statements, split_batches
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.withdrawal import withdraw
+from agent_memory.knowledge.intake.withdrawal import KnowledgeWithdrawal, withdraw
 from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.pages.assignment import guess_topics
 from agent_memory.knowledge.pages.page_items import build_description
-from agent_memory.knowledge.pages.page_watcher import PAGES, PageWatcher
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics
@@ -65,7 +64,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import render
 from agent_memory.logs import get_logger
 from agent_memory.memory import NOBODY, open_service
-from agent_memory.models import Listing, SearchFilters
+from agent_memory.models import TOPIC, Listing, SearchFilters
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.shards import with_model
 
@@ -265,8 +264,8 @@ class MemoryManager:
             return Asking(model, retries, backoff, budget.seconds, budget=budget)
 
         self._asking = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
-        watcher = PageWatcher(self._service, self._report_page)
-        self._is_told = self._service.monitor.add_watcher(PAGES, watcher.withdraw, watcher.close)
+        watcher = KnowledgeWithdrawal(self._service, self._report_page)
+        self._is_told = self._service.monitor.add_watcher(TOPIC.name, watcher.withdraw, watcher.close)
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, asking(retry.retrieval_max_retries, retry.retrieval_backoff_base))
         self._retrievers: dict[RetrievalMode, RAGRetriever | LLMRetriever | HybridRetriever] = {
@@ -544,7 +543,7 @@ class MemoryManager:
     async def close(self) -> None:
         """Close the files; a given service stays open."""
         if self._is_told:
-            self._service.monitor.remove_watcher(PAGES)
+            self._service.monitor.remove_watcher(TOPIC.name)
         await self._knowledge.close()
         if self._owns_service:
             await self._service.close()

@@ -1,4 +1,4 @@
-"""Watchers and search sources of the inbox and of feature packages, loaded by their files."""
+"""Withdrawals and search sources of feature packages, loaded by files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.memory.inbox_access import inbox_exists, keep_inbox
+from agent_memory.memory.inbox_access import inbox_exists
 from agent_memory.memory.search_sources import SearchSource, build_hit
 from agent_memory.models import HitOrigin, sees, utc_now
-from agent_memory.registry import ARCHIVE, FEATURES
+from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, load_handler
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,27 +21,28 @@ if TYPE_CHECKING:
     from agent_memory.memory.search_sources import WideRequest
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Candidate, Clock, MemorySearchResult, SearchResults
-    from agent_memory.registry import FeaturePackage
+    from agent_memory.registry import RegisteredKind
 
 _UNCONFIRMED = HitOrigin(is_confirmed=False)
 
 
 def attach_features(service: MemoryService) -> MemoryService:
-    """Attach the inbox, and the watchers and search sources of feature packages.
-
-    Returns the service.
-    """
+    """Attach withdrawals, search sources and the archive; return the service."""
     if service.settings.backend != "server":
-        for feature in FEATURES:
-            if "watcher" in feature.handlers:
-                watcher = LateFeature(feature, "watcher", service)
-                service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
-            if "source" in feature.handlers:
-                service.search_sources.append(LateFeature(feature, "source", service))
+        service.search_sources.append(LateSource(service))
         service.monitor.recall = partial(_call_archive, "recall", service)
         service.monitor.load_archived = partial(_call_archive, "chains", service)
     service.search_sources.append(WaitingNotes(service))
-    return keep_inbox(service)
+    return attach_withdrawals(service)
+
+
+def attach_withdrawals(service: MemoryService) -> MemoryService:
+    """Withdraw what each kind says of records that leave; return the service."""
+    if service.settings.backend != "server":
+        for name, kind in KINDS.items():
+            withdrawal = LateWithdrawal(service, kind)
+            service.monitor.add_watcher(name, withdrawal.withdraw, withdrawal.close)
+    return service
 
 
 async def _call_archive(use: str, service: MemoryService, *arguments: Any) -> list[Any]:
@@ -53,34 +54,57 @@ async def _call_archive(use: str, service: MemoryService, *arguments: Any) -> li
     return answer
 
 
-class LateFeature(SearchSource):
-    """Watcher or search source of a feature package, created when one of its files exists.
+class LateWithdrawal:
+    """Withdrawal that a kind declares, loaded once its file exists.
 
     Args:
-        feature: Package that has the class of the object.
-        use: Name of its use in the registry.
+        service: Service of the agent's memory.
+        kind: Entry of the kind in the registry.
+    """
+
+    def __init__(self, service: MemoryService, kind: RegisteredKind) -> None:
+        self._service, self._kind = service, kind
+        self._file = folder_of(service.agent_id, service.settings.storage_root).path / kind.file
+        self._object: Any = None
+
+    async def withdraw(self, record_ids: Collection[str], caller: Caller) -> None:
+        """Remove what the records of the kind say of leaving ones.
+
+        Raises:
+            StorageError: The package of the kind is absent, or a file cannot be changed.
+        """
+        if self._object is None and self._file.exists() and (place := load_handler(self._kind.place).withdraw):
+            self._object = load_handler(place)(self._service)
+        if self._object is not None:
+            await self._object.withdraw(record_ids, caller)
+
+    async def close(self) -> None:
+        """Close the files of the object."""
+        if self._object is not None:
+            await self._object.close()
+
+
+class LateSource(SearchSource):
+    """Search source of the package `knowledge`, created when a file exists.
+
+    Args:
         service: Service of the agent's memory.
     """
 
-    def __init__(self, feature: FeaturePackage, use: str, service: MemoryService) -> None:
-        self._feature, self._use, self._service = feature, use, service
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
         self._folder = folder_of(service.agent_id, service.settings.storage_root).path
         self._object: Any = None
 
     def load(self) -> Any:
-        """Return the object, or None without files.
+        """Return the source, or None without files.
 
         Raises:
             StorageError: The package is absent.
         """
-        if self._object is None and self._feature.has_files(self._folder):
-            self._object = self._feature.load(self._use)(self._service)
+        if self._object is None and KNOWLEDGE.has_files(self._folder):
+            self._object = KNOWLEDGE.load("source")(self._service)
         return self._object
-
-    async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
-        """Remove forgotten or reworded memories from the files of the package."""
-        if (watcher := self.load()) is not None:
-            await watcher.withdraw(memory_ids, caller)
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return the best matches, best first.

@@ -165,7 +165,7 @@ class ForgetService:
         for memory_id in gone:
             await self._monitor.report("memory:forgotten", caller, memory_id=memory_id)
         self._scratchpad.schedule(caller, is_urgent=True)
-        await self._monitor.notify_watchers(gone, caller)
+        await self._monitor.withdraw(gone, caller)
         similar: dict[str, Memory] = {}
         for memory in memories[:_COMPARED]:
             neighbors = await find_similar(self._storage, memory, caller)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.layout import folder_of
-from agent_memory.models import CANDIDATE
+from agent_memory.models import CANDIDATE, is_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
-
-
-INBOX: Final = "inbox"
-"""Name of the watcher of a service that takes out of the inbox what is forgotten."""
 
 
 def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
@@ -61,18 +57,25 @@ async def count_waiting(service: MemoryService) -> int:
     return 0
 
 
-def keep_inbox(service: MemoryService) -> MemoryService:
-    """Remove forgotten texts from the inbox, too; return the service."""
+class InboxWithdrawal:
+    """Removes forgotten texts from the inbox.
 
-    async def forget(memory_ids: Collection[str], caller: Caller) -> None:
-        if not inbox_exists(service.agent_id, service.settings):
-            return
+    Args:
+        service: Service of the agent's memory.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
+        """Remove texts that say forgotten memories."""
         texts: list[str] = []
-        for memory_id in set(memory_ids) - (await service.storage.texts_of(memory_ids)).keys():
+        storage, ids = self._service.storage, set(filter(is_memory_id, memory_ids))
+        for memory_id in ids - (await storage.texts_of(ids)).keys():
             with contextlib.suppress(UnknownIdError):
-                texts += [memory.content for memory in await service.storage.forgotten_with(memory_id)]
-        async with opened_inbox(service) as inbox:
+                texts += [memory.content for memory in await storage.forgotten_with(memory_id)]
+        async with opened_inbox(self._service) as inbox:
             await inbox.drop_saying(texts, caller)
 
-    service.monitor.add_watcher(INBOX, forget)
-    return service
+    async def close(self) -> None:
+        """Close nothing: the inbox is open only while texts are removed."""

@@ -295,12 +295,21 @@ class Monitor:
         """Remove the watcher with this name."""
         self._watchers.pop(name, None)
 
-    async def notify_watchers(self, memory_ids: Collection[str], caller: Caller) -> None:
-        """Call all watchers; a failed one is logged, and the change remains."""
+    async def withdraw(self, record_ids: Collection[str], caller: Caller, *, is_strict: bool = False) -> None:
+        """Withdraw what other files say of leaving or changed records.
+
+        Args:
+            record_ids: IDs of records of any kind.
+            caller: Session that gets events.
+            is_strict: True to raise an error unless a package is absent; otherwise it is logged, and the change
+                remains.
+        """
         for watcher in list(self._watchers.values()):
             try:
-                await watcher(memory_ids, caller)
+                await watcher(record_ids, caller)
             except AgentMemoryError as error:
+                if is_strict and error.code != "package_absent":
+                    raise
                 log.warning("not_told_of_forgotten", error=error.message, code=error.code)
 
     # -- migration ----------------------------------------------------------------------------------------------------

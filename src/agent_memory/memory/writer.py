@@ -155,7 +155,7 @@ class Writer:
             await self._monitor.report_changed(memory_id, fields, cleaned.kinds, caller, after)
             self._scratchpad.schedule(caller)
         if "content" in fields:
-            await self._monitor.notify_watchers([memory_id], caller)
+            await self._monitor.withdraw([memory_id], caller)
             self._compare_later([memory_id], caller)
             similar = await find_similar(self._storage, after, caller)
         return Updated(after, self._clock(), tuple(fields), cleaned.kinds, tuple(suspects), tuple(similar))
@@ -387,7 +387,7 @@ class Writer:
             fields = {"memory_id": memory_id, "rule": (rules or {}).get(memory_id, ""), "run_id": run}
             await self._monitor.report("memory:archived", caller, **fields)
         self._scratchpad.schedule(caller, is_urgent=True)
-        await self._monitor.notify_watchers(moved, caller)
+        await self._monitor.withdraw(moved, caller)
         return moved
 
     async def put_back(

@@ -51,6 +51,8 @@ class Kind(Generic[R]):
         references: Returns the IDs of the records that a record points to.
         view: Returns the fields of a record in each answer, as plain JSON, without times, score and trust.
         beside: Returns the other kinds in the same journal, which a compaction folds together.
+        withdraw: `module:NAME` of the class with `withdraw(ids, caller)` and `close()` that is made of a service, and
+            removes what these records say of records that leave. Empty if they say nothing of others.
         read_ahead: True if a record is indexed in the background after its write, so that the next search need not.
     """
 
@@ -64,6 +66,7 @@ class Kind(Generic[R]):
     references: Callable[[R], Iterable[str]] = _list_references
     view: Callable[[R], dict[str, Any]] = _build_view
     beside: Callable[[], tuple[Kind[Any], ...]] = tuple
+    withdraw: str = ""
     read_ahead: bool = True
 
     @property

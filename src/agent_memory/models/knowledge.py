@@ -205,7 +205,8 @@ EPISODE: Final = Kind(name="episode", model=Episode, prefix=EPISODE_PREFIX, jour
 
 TOPIC: Final[Kind[Topic]] = Kind(
     name="topic", model=Topic, prefix="top-", journal="knowledge.yaml", text="body", prose=("description",),
-    beside=lambda: (RESOURCE,), read_ahead=False,
+    beside=lambda: (RESOURCE,), withdraw="agent_memory.knowledge.intake.withdrawal:KnowledgeWithdrawal",
+    read_ahead=False,
 )  # fmt: skip
 
 

@@ -205,8 +205,9 @@ _INBOX_FIELDS: Final = set(Candidate.model_fields) - set(Memory.model_fields)
 PASTED: Final = "pasted"
 """Detail of the source of a text in a user's message that another may have written."""
 CANDIDATE: Final = Kind(
-    name="candidate", model=Candidate, prefix="cnd-", journal="inbox.yaml", text="content", read_ahead=False
-)
+    name="candidate", model=Candidate, prefix="cnd-", journal="inbox.yaml", text="content", read_ahead=False,
+    withdraw="agent_memory.memory.inbox_access:InboxWithdrawal",
+)  # fmt: skip
 
 
 class Observation(BaseModel):

@@ -9,12 +9,12 @@ import pytest
 
 from agent_memory.knowledge.digest.passage_digest import PassageDigest, QuotedStatement
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.passages.replaced_items import hide_missing
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, Caller, MemoryService
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.memory.views import view_brief_hit
 from agent_memory.models import HIT_KINDS, HitOrigin
 
@@ -43,7 +43,7 @@ TALK = (
 async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
     settings = knowledge.settings
     opened = MemoryService(FileStorage("bob", root, settings=settings, clock=clock), settings, clock=clock)
-    yield add_knowledge(keep_pages(opened))
+    yield add_knowledge(attach_withdrawals(opened))
     await opened.close()
 
 

@@ -13,7 +13,8 @@ from agent_memory.care.privacy import Inbox, Purging
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.memory import Caller, MemoryService
-from agent_memory.memory.inbox_access import inbox_exists, keep_inbox
+from agent_memory.memory.features import attach_withdrawals
+from agent_memory.memory.inbox_access import inbox_exists
 from agent_memory.models import CANDIDATE, Candidate, Observation, Source
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -41,7 +42,7 @@ class House:
     def __init__(self, root: Path, clock: FrozenClock) -> None:
         self.settings = ServiceSettings(embedder="none", storage_root=str(root))
         self.clock, self.folder = clock, root / "bob"
-        self.service = keep_inbox(
+        self.service = attach_withdrawals(
             MemoryService(FileStorage("bob", settings=self.settings, clock=clock), self.settings, clock=clock)
         )
         self.inbox = Inbox(self.service, clock=clock)

@@ -6,7 +6,7 @@ import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agent_memory.care.archive.memory_archive import Archive, archive_exists
+from agent_memory.care.archive.memory_archive import Archive
 from agent_memory.models import Listing, SearchFilters
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def archive_expired(
         return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
 
 
-class ArchiveWatcher:
+class ArchiveWithdrawal:
     """Deletes archived memories that were forgotten or merged into such.
 
     Args:
@@ -62,8 +62,6 @@ class ArchiveWatcher:
 
     async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
         """Delete archived memories that were forgotten or merged into such."""
-        if not archive_exists(self._service.agent_id, self._service.settings):
-            return
         forgotten = {memory.id for memory, _ in await self._service.storage.forgotten()}.intersection(memory_ids)
         if not forgotten:
             return

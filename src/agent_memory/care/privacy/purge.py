@@ -42,10 +42,11 @@ from agent_memory.journal.compaction import remove_records
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.purged_spans import PurgedSpans, is_distinctive
 from agent_memory.memory import NOBODY
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.registry import FEATURES, list_uncleaned
+from agent_memory.registry import list_uncleaned
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.store.deletion_states import check_transition
 
@@ -187,9 +188,8 @@ class Purging:
         await self._service.writer.deletion.forget_many(
             [record_id for record_id in plan.ids if record_id.startswith(MEMORY.prefix)], caller
         )
-        for feature in FEATURES:
-            if "withdrawal" in feature.handlers and feature.is_installed and feature.has_files(self._folder.path):
-                await feature.load("withdrawal")(self._service, plan.ids, caller)
+        further_ids = [record_id for record_id in plan.ids if not record_id.startswith(MEMORY.prefix)]
+        await attach_withdrawals(self._service).monitor.withdraw(further_ids, caller, is_strict=True)
         await self._service.settle()
         purge = await asyncio.to_thread(self._begin, plan)
         return await self._go_on(purge, plan.texts, caller)

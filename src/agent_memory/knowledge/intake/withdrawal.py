@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
-from agent_memory.knowledge.pages.pages import Pages, report_page
+from agent_memory.knowledge.pages.pages import Pages, rebuild_renamed, report_page
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.passages.replaced_items import show_again
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.words import query_terms
-from agent_memory.models import ENTITY, EPISODE, EVERYTHING, MARK, RESOURCE, TOPIC, SearchRequest
+from agent_memory.models import ENTITY, EPISODE, EVERYTHING, MARK, MEMORY, RESOURCE, TOPIC, SearchRequest
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
+    from agent_memory.knowledge.pages.pages import BuiltPage
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Episode, Memory, Resource
     from agent_memory.store.record_storage import RecordStorage
@@ -255,7 +257,7 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
             await service.update(item.id, changes, caller)
             changed.append(item.id)
     if changed:
-        await service.monitor.notify_watchers(changed, caller)  # pages quote these sources
+        await service.monitor.withdraw(changed, caller)  # pages quote these sources
     return alone
 
 
@@ -397,40 +399,69 @@ async def _forget(storage: RecordStorage[Any], ids: Sequence[str]) -> None:
             await storage.forget_many(remaining)
 
 
-async def withdraw_given(service: MemoryService, record_ids: Collection[str], caller: Caller) -> None:
-    """Forget the knowledge among purged records.
-
-    Pages with forgotten text are rebuilt. Idempotent.
+class KnowledgeWithdrawal:
+    """Removes leaving records from pages and from what retells them; open until the service closes.
 
     Args:
-        service: Of the agent; memories among these are forgotten already.
-        record_ids: Of all that go.
-        caller: Session that gets events.
-
-    Raises:
-        StorageError: Some may be forgotten.
+        service: Service of the agent's memory.
+        report: Reports a rebuilt page to a session; as `report_page` when omitted.
     """
-    knowledge = Knowledge(service.agent_id, service.settings)
-    if not (knowledge.folder.path / TOPIC.journal).exists():
-        return
-    try:
+
+    def __init__(
+        self, service: MemoryService, report: Callable[[BuiltPage, Caller], Awaitable[object]] | None = None
+    ) -> None:
+        self._service, self._report = service, report or partial(report_page, service)
+        self._opened: Knowledge | None = None
+
+    async def withdraw(self, record_ids: Collection[str], caller: Caller) -> None:
+        """Take items off the pages, and forget knowledge among the records.
+
+        Idempotent. Memories among the records are forgotten already.
+
+        Raises:
+            StorageError: Some may be forgotten.
+        """
+        self._opened = knowledge = self._opened or Knowledge(self._service.agent_id, self._service.settings)
+        if not (knowledge.folder.path / TOPIC.journal).exists():
+            return
+        pages = Pages(knowledge, self._service)
+        memory_ids = [record_id for record_id in record_ids if record_id.startswith(MEMORY.prefix)]
+        renamed = await withdraw_retold(await self._list_forgotten(memory_ids), knowledge)
+        for made in [*await pages.withdraw(memory_ids), *await rebuild_renamed(pages, renamed)]:
+            await self._report(made, caller)
+        if len(memory_ids) < len(record_ids):
+            await self._withdraw_knowledge(knowledge, pages, record_ids, caller)
+
+    async def _withdraw_knowledge(
+        self, knowledge: Knowledge, pages: Pages, record_ids: Collection[str], caller: Caller
+    ) -> None:
         sources = [record_id for record_id in record_ids if record_id.startswith((EPISODE.prefix, RESOURCE.prefix))]
-        await drawn_from_alone(service, sources, caller)
+        await drawn_from_alone(self._service, sources, caller)
         await forget_retold(sources, knowledge)
         for storage in knowledge.storages:
             if (knowledge.folder.path / storage.kind.journal).exists() and storage.kind not in {MARK, TOPIC}:
                 await _forget_among(storage, record_ids)
-        pages = Pages(knowledge, service)
         for made in await pages.catch_up():
-            await report_page(service, made, caller)
+            await self._report(made, caller)
         named = [record_id for record_id in record_ids if record_id.startswith(TOPIC.prefix)]
         for topic in (await knowledge.topics.valid_among(named)).values():
             await pages.remove(topic)
         await _forget_among(knowledge.topics, record_ids)
         if knowledge.folder.topics.is_dir():
             await pages.write_index()
-    finally:
-        await knowledge.close()
+
+    async def _list_forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
+        """Return the forgotten memories, without changed ones."""
+        memories: list[Memory] = []
+        for memory_id in memory_ids:
+            with contextlib.suppress(UnknownIdError):
+                memories += await self._service.storage.forgotten_with(memory_id)
+        return memories
+
+    async def close(self) -> None:
+        """Close what is open."""
+        if self._opened is not None:
+            await self._opened.close()
 
 
 async def _forget_among(storage: RecordStorage[Any], record_ids: Collection[str]) -> None:

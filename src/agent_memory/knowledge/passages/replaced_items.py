@@ -236,7 +236,7 @@ async def _hide(
             changes[item.id] = {"metadata": {**item.metadata, PROPOSED: to_text(now)}}
     await service.writer.update_items({key: change for key, change in changes.items() if change}, caller)
     if hidden:
-        await service.monitor.notify_watchers(hidden, caller)  # pages quote them
+        await service.monitor.withdraw(hidden, caller)  # pages quote them
     return hidden
 
 

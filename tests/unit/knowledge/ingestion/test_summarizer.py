@@ -13,12 +13,12 @@ from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngest
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.withdrawal import undo
 from agent_memory.knowledge.pages.page_stage import PageStage
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.pipeline.ingestion_config import MetaConfig, SummarizationConfig, WindowConfig
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints
 from agent_memory.memory import NOBODY
+from agent_memory.memory.features import attach_withdrawals
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
@@ -145,7 +145,7 @@ async def test_a_summary_goes_with_an_item_of_its_turns_and_comes_again_without_
     said = await talk(ingestor, 12)
     summarizer = ConversationSummarizer(knowledge, SMALL)
     await summarizer.check_and_summarize_if_needed(GROUP)
-    keep_pages(service)
+    attach_withdrawals(service)
     items = [each for each in await service.searcher.list_all() if said[0].id in {link.id for link in each.links}]
     before = {each.id: each for each in await knowledge.summaries.valid()}
     first = next(each for each in before.values() if said[0].id in each.covers)

@@ -14,13 +14,12 @@ from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import find_ingested, undo
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.passages.items import MOST_LINKS
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memory import NOBODY, open_service
-from agent_memory.memory.features import attach_features
+from agent_memory.memory.features import attach_features, attach_withdrawals
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ async def _full_disk(_: object) -> None:
 
 async def test_a_page_that_a_person_changed_keeps_no_words_of_items_that_are_gone_in_its_record(tmp_path: Path) -> None:
     settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
-    service, knowledge = keep_pages(open_service("bob", settings)), Knowledge("bob", settings)
+    service, knowledge = attach_withdrawals(open_service("bob", settings)), Knowledge("bob", settings)
     file = tmp_path / "talk.jsonl"
     file.write_text("\n".join(f'{{"speaker": "Ada", "text": "The shelf {at} holds tea in Lyon."}}' for at in range(8)))
     await Ingest(knowledge).file(file)
@@ -176,7 +175,7 @@ async def test_what_more_sources_say_than_an_item_has_links_for_stays_when_the_f
 
 async def test_a_title_with_words_of_what_was_forgotten_goes_with_them(tmp_path: Path) -> None:
     settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
-    service, knowledge = keep_pages(open_service("bob", settings)), Knowledge("bob", settings)
+    service, knowledge = attach_withdrawals(open_service("bob", settings)), Knowledge("bob", settings)
     begun = datetime(2026, 1, 2, 9, 30, tzinfo=UTC)
     ingest, talks = Ingest(knowledge), list[str]()
     for key, title in (("s-1", "My walnut allergy"), ("s-2", "Moving to Lyon")):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import Topic
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
     settings = knowledge.settings
     opened = MemoryService(FileStorage("bob", root, settings=settings, clock=clock), settings, clock=clock)
-    yield keep_pages(opened)
+    yield attach_withdrawals(opened)
     await opened.close()
 
 

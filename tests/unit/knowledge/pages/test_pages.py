@@ -11,13 +11,13 @@ import pytest
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
 from agent_memory.knowledge.pages import pages
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages, PageShortener, page_for
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.topics.markdown import parse, render
 from agent_memory.knowledge.topics.page_files import read_page_file
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import Topic
 from agent_memory.redaction import Redaction, SecretRedactor
 from tests.support import read_files
@@ -47,7 +47,7 @@ WALNUTS = "walnuts"
 async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
     settings = knowledge.settings
     opened = MemoryService(FileStorage("bob", root, settings=settings, clock=clock), settings, clock=clock)
-    yield keep_pages(opened)
+    yield attach_withdrawals(opened)
     await opened.close()
 
 

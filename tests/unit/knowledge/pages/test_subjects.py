@@ -9,12 +9,12 @@ import pytest
 
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.assignment import count_passages
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import DIGEST
 from agent_memory.models.memory import FROM, PASSAGE
 
@@ -56,7 +56,7 @@ MEETING = (
 async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
     settings = knowledge.settings
     opened = MemoryService(FileStorage("bob", root, settings=settings, clock=clock), settings, clock=clock)
-    yield keep_pages(opened)
+    yield attach_withdrawals(opened)
     await opened.close()
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafts import ReceivedTurn
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.memory.service import open_service
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ RULE = "We never push to main without a review."
 
 @pytest.fixture
 async def service(knowledge: Knowledge) -> AsyncIterator[MemoryService]:
-    opened = keep_pages(open_service("bob", knowledge.settings))
+    opened = attach_withdrawals(open_service("bob", knowledge.settings))
     yield opened
     await opened.close()
 

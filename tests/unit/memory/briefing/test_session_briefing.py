@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.pages.page_watcher import keep_pages
 from agent_memory.knowledge.pipeline.background_work import ITEMS_ONLY, runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory.briefing import SessionBriefing
+from agent_memory.memory.features import attach_withdrawals
 from agent_memory.models import SearchFilters
 from tests.unit.memory.briefing.test_briefing import ASKED, TALK
 from tests.unit.memory.conftest import Listener
@@ -48,7 +48,7 @@ async def test_conversations_that_were_taken_in_are_quoted_until_they_are_forgot
 async def test_briefing_quotes_no_turn_of_a_forgotten_item(service: MemoryService, tmp_path: Path) -> None:
     knowledge = await taken_in(service, tmp_path)
     await runner_of(knowledge, service, config=ITEMS_ONLY).run()
-    keep_pages(service)
+    attach_withdrawals(service)
     briefings = SessionBriefing(service)
     made = await briefings.make(ASKED)
     assert "exactly seven attempts" in made.text
