@@ -269,7 +269,6 @@ class MemoryStatistics:
             "never_used_share": self.never_used_share,
             "embedded": {**asdict(self.embedded), "share": self.embedded.share},
             "weeks": [{**asdict(week), "begin": week.begin.isoformat()} for week in self.weeks],
-            "most_used": [asdict(memory) for memory in self.most_used],
         }
 
 

@@ -67,7 +67,7 @@ def show_overview(screen: OutputScreen, counts: Mapping[str, Any]) -> None:
     """Print the counts of an overview, a row each."""
     for name, value in counts.items():
         uncounted = counts["memories"] - sum(value.values()) if name == "by_category" else 0
-        text = _tally(value) if isinstance(value, dict) else ", ".join(value) if isinstance(value, list) else str(value)
+        text = tally(value) if isinstance(value, dict) else ", ".join(value) if isinstance(value, list) else str(value)
         text += f" and {uncounted:,} more" if uncounted > 0 else ""
         row(screen, name.removeprefix("by_").replace("_", " "), text)
     screen.show()
@@ -128,10 +128,10 @@ def show_status(screen: OutputScreen, status: Status, folder: Path) -> None:
         if counts.get("items"):
             row(screen, "items", f"{counts['items']:,}, extracted from documents and conversations")
         row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
-        row(screen, "categories", _tally(counts["by_category"]))
-        row(screen, "trust", _tally(counts["by_trust"]))
+        row(screen, "categories", tally(counts["by_category"]))
+        row(screen, "trust", tally(counts["by_trust"]))
         if counts.get("by_project"):
-            row(screen, "projects", _tally(counts["by_project"]))
+            row(screen, "projects", tally(counts["by_project"]))
     row(screen, "backend", status.backend)
     if status.encrypted:
         row(screen, "encrypted", "yes")
@@ -356,5 +356,6 @@ def _hashtags(tags: list[str]) -> str:
     return " ".join(f"#{tag.replace(' ', '-')}" for tag in tags)
 
 
-def _tally(counts: dict[str, int]) -> str:
+def tally(counts: dict[str, int]) -> str:
+    """Return names with their numbers on one line, `none` without any."""
     return _DOT.join(f"{name} {number:,}" for name, number in counts.items()) or "none"

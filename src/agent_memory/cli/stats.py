@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from agent_memory.care.statistics import MemoryStatistics, as_svg, as_text, statistics_of
-from agent_memory.cli.render import row
+from agent_memory.cli.render import row, tally
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.styled_text import StyledText
@@ -71,7 +71,7 @@ def _show(screen: OutputScreen, statistics: MemoryStatistics) -> None:
         ("besides", statistics.others),
     ):
         if counts:
-            row(screen, label, _tally(counts))
+            row(screen, label, tally(counts))
     if total:
         unused = _format_percent(statistics.never_used_share)
         used = f"{statistics.accesses:,} times; {statistics.never_used:,} of {total:,} never ({unused})"
@@ -104,10 +104,6 @@ def _show_weeks(screen: OutputScreen, statistics: MemoryStatistics) -> None:
         screen.show(
             f"… {len(statistics.weeks) - _LAST_WEEKS:,} weeks before; --plot draws all, --json has all.", style="dim"
         )
-
-
-def _tally(counts: dict[str, int]) -> str:
-    return " · ".join(f"{name} {number:,}" for name, number in counts.items())
 
 
 def _format_percent(share: float | None) -> str:

@@ -340,18 +340,14 @@ def iter_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         end = block.rfind(b"\n") + 1
         if end:
-            yield from _split(b"".join((*rest, block[:end])))
+            content = b"".join((*rest, block[: end - 1]))
+            yield from (line + b"\n" for line in content.split(b"\n"))  # nothing but a newline ends a line
             rest = []
         rest.append(block[end:])
         if sum(map(len, rest)) > LONGEST:
             raise MalformedLineError("a line has no end")
     if last := b"".join(rest):
         yield last
-
-
-def _split(content: bytes) -> list[bytes]:
-    """Return whole lines with their ends; nothing but a newline ends one."""
-    return [line + b"\n" for line in content[:-1].split(b"\n")]
 
 
 def tally_journal(path: Path) -> LineTally:

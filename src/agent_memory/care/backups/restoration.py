@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from agent_memory.encryption import DataKey
 
 _LARGEST: Final = 2**53 - 1
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ def _unpack_journal(
     lines = iter_lines(archive.blocks(journal))
     begun, rest = _parse_header(next(lines, b""))
     header = coding.header(begun)
-    with _create(place) as descriptor:
+    with opened(place, _NEW) as descriptor:
         write_all(descriptor, _pad_header(header))
         for line in chain([rest] if rest else [], lines):
             write_all(descriptor, coding.line(line, judge, is_encrypted=begun.key is not None))
@@ -273,7 +274,7 @@ def _unpack_journal(
 
 
 def _write(place: Path, content: bytes) -> None:
-    with _create(place) as descriptor:
+    with opened(place, _NEW) as descriptor:
         write_all(descriptor, content)
 
 
@@ -309,7 +310,7 @@ def _number(staged: Path, begun: dict[str, tuple[Header, int]], before: Backup |
     """
     present = {journal.name: journal for journal in (before.manifest.journals if before else ())}
     for name in present.keys() - begun.keys():
-        os.close(open_private(staged / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        _write(staged / name, b"")
     for name in begun.keys() | present.keys():
         header, last = begun.get(name) or (Header(generation=""), 0)
         purged, parent = header.purged_seq, None
@@ -412,15 +413,6 @@ def _read_key_file(archive: BackupArchive) -> bytes | None:
 
 def _read_content(archive: BackupArchive, held: BackupFile) -> bytes:
     return b"".join(archive.blocks(held))
-
-
-@contextlib.contextmanager
-def _create(path: Path) -> Iterator[int]:
-    descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,11 +95,6 @@ class TidyingPlan:
     memories: int
     archived: int
 
-    @property
-    def moving(self) -> int:
-        """Number of memories that would move."""
-        return sum(suggestion.size for suggestion in self.suggestions)
-
 
 def within(suggestions: list[TidySuggestion], budget: TidyBudget) -> tuple[list[TidySuggestion], int]:
     """Return proposals that fit the budget, and the number of other memories.
