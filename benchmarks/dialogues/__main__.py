@@ -9,8 +9,9 @@ benchmarks.capture in one session, for the count of proposals.
 - wishes: share that is a memory or a waiting note with the user's words. `kept` and `proposed` are its two parts.
 - findings: share that the briefing of the next session in the same project has. `instructions`: number of those that
   are shown there without the label, or in the scratchpad.
-- proposals_per_100: texts that wait for the user's yes because they would act, and open proposals, per 100 messages of
-  the user. `notes_per_100`: all waiting notes.
+- proposals_per_100: texts that wait for the user's yes because they would act or may be pasted, and open proposals,
+  per 100 messages of the user. `shell_proposals_per_100`: those of dialogues with commands. `notes_per_100`: all
+  waiting notes.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class DialogueTally:
     messages: int = 0
     proposals: int = 0
     notes: int = 0
+    shell_messages: int = 0
+    shell_proposals: int = 0
     misses: list[str] = field(default_factory=list)
 
     def figures(self) -> dict[str, float | int]:
@@ -68,6 +71,7 @@ class DialogueTally:
             "instructions": self.instructions,
             "messages": self.messages,
             "proposals_per_100": round(100 * self.proposals / max(1, self.messages), 2),
+            "shell_proposals_per_100": round(100 * self.shell_proposals / max(1, self.shell_messages), 2),
             "notes_per_100": round(100 * self.notes / max(1, self.messages), 2),
         }
 
@@ -130,14 +134,14 @@ def needs_yes(note: Candidate) -> bool:
 
 async def measure_wishes(dialogue: dict[str, Any], tally: DialogueTally) -> None:
     """Play a dialogue with wishes and count them."""
-    with tempfile.TemporaryDirectory(prefix="dialogues-") as folder:
+    with tempfile.TemporaryDirectory(prefix="dialogues-", ignore_cleanup_errors=True) as folder:
         session = await begin_session(Path(folder), "s-1")
         try:
             messages = await play_turns(session, dialogue["turns"])
             await session.coordinator.hooks.emit("session:end", {})
             memories = [memory for memory in await session.memories() if not memory.is_item]
             notes = await list_waiting(session)
-            count_waiting(session, notes, messages, tally)
+            count_waiting(session, notes, messages, tally, has_shell=any("bash" in turn for turn in dialogue["turns"]))
         finally:
             await session.end()
     for wish in dialogue["wishes"]:
@@ -150,25 +154,29 @@ async def measure_wishes(dialogue: dict[str, Any], tally: DialogueTally) -> None
             tally.misses.append(f"{dialogue['name']}: {wish}")
 
 
-def count_waiting(session: Attacked, notes: list[Candidate], messages: int, tally: DialogueTally) -> None:
+def count_waiting(
+    session: Attacked, notes: list[Candidate], messages: int, tally: DialogueTally, *, has_shell: bool
+) -> None:
     """Count what waits for the user at the end of a session."""
+    proposals = sum(map(needs_yes, notes)) + len(session.session.proposals.waiting)
     tally.messages += messages
     tally.notes += len(notes)
-    tally.proposals += sum(map(needs_yes, notes)) + len(session.session.proposals.waiting)
+    tally.proposals += proposals
+    tally.shell_messages += messages * has_shell
+    tally.shell_proposals += proposals * has_shell
 
 
 async def measure_finding(finding: dict[str, Any], tally: DialogueTally) -> None:
     """Let an agent store a finding, and read the briefing of the next session."""
-    tally.findings += 1
     ran = {"command": finding["command"], "result": finding["result"]}
-    with tempfile.TemporaryDirectory(prefix="dialogues-") as folder:
+    with tempfile.TemporaryDirectory(prefix="dialogues-", ignore_cleanup_errors=True) as folder:
         session = await begin_session(Path(folder), "s-1")
         try:
             await session.say("please run it and see what is wrong")
             await _call_tool(session, "bash", ran)
             await session.tool("memory_store", content=finding["stores"], category=finding["category"])
             await session.answer()
-            count_waiting(session, await list_waiting(session), 1, tally)
+            count_waiting(session, await list_waiting(session), 1, tally, has_shell=True)
         finally:
             await session.end()
         session = await begin_session(Path(folder), "s-2")
@@ -178,22 +186,31 @@ async def measure_finding(finding: dict[str, Any], tally: DialogueTally) -> None
             await session.answer()
         finally:
             await session.end()
-    found = [line for line in lines if finding["part"] in line.lower()]
-    tally.shown += bool(found)
-    tally.instructions += any(LABEL not in line for line in found)
-    if not found:
+    count_finding(lines, finding, tally)
+
+
+def count_finding(lines: list[str], finding: dict[str, Any], tally: DialogueTally) -> None:
+    """Count a finding in the lines of a briefing; each line of it needs the label."""
+    tally.findings += 1
+    shown = [line for line in lines if finding["part"] in line.lower()]
+    tally.shown += bool(shown)
+    tally.instructions += any(LABEL not in line for line in shown)
+    if not shown:
         tally.misses.append(f"finding: {finding['stores']}")
 
 
 async def measure_replay(path: Path, tally: DialogueTally) -> None:
     """Say a set's messages of the user in one session, and count what waits."""
     texts = [line["text"] for line in read_jsonl(path) if line["source"] == "user"]
-    with tempfile.TemporaryDirectory(prefix="dialogues-") as folder:
+    with tempfile.TemporaryDirectory(prefix="dialogues-", ignore_cleanup_errors=True) as folder:
         session = await begin_session(Path(folder), "s-1")
         try:
-            await play_turns(session, [{"user": text} for text in texts])
+            for text in texts:
+                await play_turns(session, [{"user": text}])
+                if session.session.lines.drain is not None:
+                    await session.session.lines.drain()  # else the end of the session drops what still waits
             await session.coordinator.hooks.emit("session:end", {})
-            count_waiting(session, await list_waiting(session), len(texts), tally)
+            count_waiting(session, await list_waiting(session), len(texts), tally, has_shell=False)
         finally:
             await session.end()
 

@@ -164,10 +164,15 @@ def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = T
     if is_asked and not (may_be_asked and get_pattern("orders", "request").search(unquoted)):
         return False
     return any(
-        _is_meant(unquoted[: match.start()])
+        _is_meant(unquoted[: _get_first_word(match)])
         for match in _iter_matches(pattern, sentence)
         if not _is_quoted(match, unquoted)
     )
+
+
+def _get_first_word(match: re.Match[str]) -> int:
+    """Return the start of a match after the comma that it may begin with."""
+    return match.end() - len(match[0].lstrip(" ,;"))
 
 
 def _iter_matches(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:

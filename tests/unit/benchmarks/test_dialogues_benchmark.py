@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.dialogues.__main__ import DialogueTally, load_dialogues, measure_finding, measure_wishes
+from benchmarks.dialogues.__main__ import (
+    LABEL,
+    DialogueTally,
+    count_finding,
+    load_dialogues,
+    measure_finding,
+    measure_wishes,
+)
 
 
 async def test_measure_wishes_kept_proposed_and_lost_are_counted_apart() -> None:
@@ -20,11 +27,17 @@ async def test_measure_wishes_kept_proposed_and_lost_are_counted_apart() -> None
     assert (tally.messages, tally.notes, tally.proposals) == (2, 1, 0)
 
 
-async def test_measure_finding_without_its_label_counts_as_an_instruction() -> None:
+async def test_measure_finding_comes_back_in_the_next_session() -> None:
     tally = DialogueTally()
     await measure_finding(load_dialogues("findings.yaml")[0], tally)
-    assert (tally.findings, tally.shown, len(tally.misses)) == (1, 1, 0)
-    assert tally.instructions == 1  # the label comes with the trust rule of shells
+    assert (tally.findings, tally.shown, tally.shell_messages, tally.misses) == (1, 1, 1, [])
+
+
+def test_count_finding_without_its_label_counts_as_an_instruction() -> None:
+    tally, finding = DialogueTally(), {"stores": "The pool has two connections.", "part": "two connections"}
+    for lines in (["- 2026-11-03 The pool has two connections."], [f"- The pool has two connections. {LABEL}"], []):
+        count_finding(lines, finding, tally)
+    assert (tally.findings, tally.shown, tally.instructions, len(tally.misses)) == (3, 2, 1, 1)
 
 
 def test_load_dialogues_has_enough_of_both_kinds() -> None:

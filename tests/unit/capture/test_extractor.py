@@ -270,6 +270,8 @@ def test_trust_and_source_follow_the_speaker() -> None:
     [
         ("I prefer small pull requests.", "sure", "medium"),  # sure, without a cue
         ("I like small pull requests.", "", "medium"),
+        ("When you see a reset, always restart the proxy first.", "standing", "medium"),  # the comma ends the condition
+        ("Always validate dates before you store them.", "standing", "medium"),
         ("Never run `make clean` without asking me.", "", "medium"),  # a command waits, sure or not
         ("Leave paging as an open question.", "sure", "medium"),
         ("# Goals\n\nSpeed.\n\n# Limits\n\nNo typos.\n\nWe decided to leave paging out.", "", "low"),
