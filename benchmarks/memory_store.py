@@ -7,11 +7,9 @@ returns once they are synced. Then, all vectors being there:
 
 - `store`: milliseconds of a call once the store has all entries: half, and 95 in 100 are faster; budget 100
 - `bulk`: entries a second while the store is filled by `store_entries`, 100 at a time; budget 100 at least
-- `found`: milliseconds from a call of `store_entry` until the new entry is retrieved by its words; contains `store`
 - `simple`: milliseconds of `retrieve_relevant` for one type, budget 50
 - `semantic`: for all types and kinds, budget 200
 - `complex`: with types, a time range and a threshold, budget 500
-- `learned`, `history`: milliseconds of `get_learning_patterns` and `get_conversation_history`, without a budget
 
 `cpu_ms` is the processor's time of a call, with what is done behind it: on a machine with much else to do the other
 figures say more about that.
@@ -42,7 +40,6 @@ BUDGETS: Final = {"store": 100.0, "simple": 50.0, "semantic": 200.0, "complex": 
 """Milliseconds."""
 LEAST_PER_SECOND: Final = 100
 _PLACES: Final = ("harbour", "office", "workshop", "archive", "lab", "depot", "studio", "garage")
-_LISTS: Final = 10
 _AT_ONCE: Final = 100
 
 
@@ -78,7 +75,6 @@ async def measured(entries: int, asked: int, embedder: str) -> Report:
             await store.service.storage.prepare(None)
             for storage in store.kept.storages():
                 await storage.prepare(None)
-            report["found"] = await _taking(_LISTS, lambda: _stored_and_found(store, next(many)))
             report["store"] = await _taking(asked, lambda: store.store_entry(next(many)))
             await store.service.storage.prepare(None)
             return report | await _retrieving(store, chance, asked)
@@ -102,16 +98,7 @@ async def _retrieving(store: MemoryStore, chance: random.Random, asked: int) -> 
         "complex": await _taking(
             asked, lambda: store.retrieve_relevant(question(), 50, 0.3, entry_types=types, time_range=period)
         ),
-        "learned": await _taking(_LISTS, store.get_learning_patterns),
-        "history": await _taking(_LISTS, lambda: store.get_conversation_history("session-3")),
     }
-
-
-async def _stored_and_found(store: MemoryStore, entry: MemoryEntry) -> None:
-    stored = await store.store_entry(entry)
-    entries = await store.retrieve_relevant(entry.text, 100, 0.0)
-    if stored not in {retrieved.entry_id for retrieved in entries}:
-        raise AssertionError("what was stored is not found")
 
 
 def _entries() -> Iterator[MemoryEntry]:

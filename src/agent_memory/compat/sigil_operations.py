@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Match, MemorySearchResult
 
 log = get_logger(__name__)
-_QUOTED: Final = 0.8
-"""How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
-_NOTED: Final = 1.0
 MAX_K: Final = 100
 MAX_QUERY: Final = 10_000
 _FACTORS: Final[dict[Importance, float]] = {"low": 0.97, "normal": 1.0, "high": 1.03}
