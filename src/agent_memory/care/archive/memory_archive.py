@@ -213,12 +213,9 @@ class Archive:
         archived = {memory.id: memory for memory in await self.everything()}
         return [archived[memory_id].memory for memory_id in whole_chains(memory_ids, archived, has_newer=False)]
 
-    async def browse(self, offset: int = 0, limit: int | None = None) -> list[ArchivedMemory]:
-        """Return a page of archived memories, the last archived first."""
-        archived = sorted(
-            await self.everything(), key=lambda memory: (memory.archived_at, memory.timestamp), reverse=True
-        )
-        return archived[offset : None if limit is None else offset + limit]
+    async def browse(self) -> list[ArchivedMemory]:
+        """Return archived memories, the last archived first."""
+        return sorted(await self.everything(), key=lambda memory: (memory.archived_at, memory.timestamp), reverse=True)
 
     async def beginning_with(self, beginning: str) -> list[str]:
         """Return IDs of archived memories with this beginning."""

@@ -350,7 +350,6 @@ async def test_a_list_has_the_last_first_and_the_archive_knows_whether_it_is_the
     clock.advance(days=1)
     await house.archive.add([second.id])
     assert [each.id for each in await house.archive.browse()] == [second.id, first.id]
-    assert [each.id for each in await house.archive.browse(1, 1)] == [first.id]
     assert archive_exists("bob", settings)
     assert not archive_exists("bob", settings.model_copy(update={"backend": "server"}))
     found = await house.archive.stats()
