@@ -120,6 +120,16 @@ def coordinator_of(
     return ModuleCoordinator(session, AsyncMock(), AsyncMock())
 
 
+def mount_tool(coordinator: Any, name: str, package: str) -> None:
+    """Mount a tool whose class is of a package."""
+    tool = type("Tool", (), {"__module__": f"{package}.tool", "name": name})()
+    coordinator.mount_points["tools"][name] = tool
+
+
+FILE_TOOLS = "amplifier_module_tool_filesystem"
+SHELL = "amplifier_module_tool_bash"
+
+
 def plan(**capabilities: Any) -> dict[str, Any]:
     """Return a mount plan whose `session.capabilities` are these."""
     return {"session": {"orchestrator": "loop-x", "context": "context-x", "capabilities": capabilities}}

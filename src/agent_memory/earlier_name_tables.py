@@ -36,6 +36,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "unpin": "pin --remove",
 }
 """Present commands by earlier ones; a notice on stderr names the present one."""
+RENAMED_SETTINGS: Final[Mapping[str, str]] = {"low_trust_tools": "untrusted_tools"}
+"""Present settings by earlier ones; a warning names the present one."""
 SETTINGS: Final[Mapping[str, str]] = {
     "cache_ttl_seconds": "memories are read from the journal, which is always current, so nothing has to expire",
 }

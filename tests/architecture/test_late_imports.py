@@ -48,6 +48,7 @@ OWN: Final = {
     "agent_memory.memory": "loads every layer; help and completion do without them",
     "agent_memory.cli.text": "loads pydantic, 60 ms; help does without it",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
+    "agent_memory.files.trusted_tools": "for those who trust a tool by command",
     "agent_memory.files.yaml_loader": "loads yaml",
     "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.taint import UntrustedTools
+from agent_memory.integrations.amplifier.taint import CalledTool, ToolList
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.settings import CaptureSettings
 from agent_memory.workspace import Workspace
 from tests.hostile.attacked import RULE, text_of
 from tests.hostile.attacks import attack, tried
-from tests.support import NOON
+from tests.support import NOON, SHELL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
 
     from tests.hostile.attacked import Attacked
 
@@ -93,8 +93,14 @@ def test_a_page_of_any_form_is_read() -> None:
 
 @attack("name-of-a-tool-without-end")
 def test_the_name_of_a_tool_of_any_length_is_judged() -> None:
-    tools = UntrustedTools(("*a*a*a*a*a*a*a*a*b",), ("*_*_*_*_*x",))
-    assert not tools.matches("a" * 2_000 + "_" * 2_000, {})
+    tools = ToolList(untrusted=["*a*a*a*a*a*a*a*a*b"], named=["*_*_*_*_*x"])
+    assert tools.classify(CalledTool("a" * 2_000 + "_" * 2_000, "", {}), Path()) == "untrusted"
+
+
+@attack("command-without-end")
+def test_a_command_of_any_length_is_judged(tmp_path: Path) -> None:
+    for command in ("/a" * 50_000, "~" * 19_000, "../" * 6_000, "a=/" * 6_000, "git " * 5_000, "x" * 20_000 + "_" * 9):
+        assert ToolList().classify(CalledTool("bash", SHELL, {"command": command}), tmp_path)
 
 
 @attack("metadata-of-many-values")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.hostile.attacked import EVIL, RULE, text_of
 from tests.hostile.attacks import attack, tried
-from tests.support import resealed
+from tests.support import FILE_TOOLS, SHELL, mount_tool, resealed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -426,11 +426,11 @@ async def test_the_name_of_a_tool_does_not_make_its_words_trusted(attacked: Begi
 
 
 @attack("tool-of-an-unknown-name")
-async def test_a_tool_whose_name_tells_nothing_passes_for_local(attacked: Begin) -> None:
+async def test_a_tool_whose_name_tells_nothing_is_untrusted(attacked: Begin) -> None:
     session = await attacked()
     await session.say("look it up")
     await session.read("lookup")
-    assert (await session.store()).trust == "medium"
+    assert (await session.store()).trust == "low"
 
 
 @pytest.mark.parametrize(
@@ -446,16 +446,20 @@ async def test_a_tool_whose_name_tells_nothing_passes_for_local(attacked: Begin)
 async def test_a_shell_that_brings_a_strangers_words_is_noticed(attacked: Begin, root: Path, command: str) -> None:
     session = await attacked()
     await session.say("look it up")
+    mount_tool(session.coordinator, "bash", SHELL)
     await session.read("bash", command=command.format(root=root))
-    assert (await session.store()).trust == "low"
+    memory = await session.store()
+    assert (memory.trust, memory.origin) == ("low", f"agent after {SHELL}")
 
 
 @attack("downloaded-before")
-async def test_a_page_that_lies_in_a_file_already_passes_for_local(attacked: Begin) -> None:
+async def test_a_page_that_lies_in_a_file_already_is_output_of_the_project(attacked: Begin) -> None:
     session = await attacked()
+    mount_tool(session.coordinator, "read_file", FILE_TOOLS)
     await session.say("read the notes")
     await session.read("read_file", path="vendor/page.html")
-    assert (await session.store()).trust == "medium"
+    memory = await session.store()
+    assert (memory.trust, memory.origin) == ("low", "agent after output of this project")
 
 
 # -- files that the model writes --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import resolve_root
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant, withdraw_assistant
+from agent_memory.integrations.amplifier.taint import ToolList
 from agent_memory.registry import KINDS, KNOWLEDGE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
 from agent_memory.tools import ALL_TOOLS, READING_TOOLS, StatusTool
@@ -35,8 +36,10 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
         names = tuple(name for name in names if name in READING_TOOLS)
-    trust = settings or ToolSettings()
-    session.conversation.distrust_tools(trust.low_trust_tools, trust.trusted_tools)
+    tool_settings = settings or ToolSettings()
+    session.conversation.set_tools(
+        ToolList(tool_settings.local_tools, tool_settings.untrusted_tools, tool_settings.trusted_tools)
+    )
     leaving = session.leaving()
     tools = [tool_class(session) for tool_class in ALL_TOOLS if tool_class.name in names]
     if "memory_store" in names and has_documents(session.settings.storage_root):

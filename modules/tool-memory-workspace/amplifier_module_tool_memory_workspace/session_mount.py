@@ -70,7 +70,6 @@ async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[
     if session.is_child and is_memory_assistant(coordinator):
         return leaving.aclose
     offered = await asyncio.to_thread(toolset.list_tools)
-    session.conversation.speaks_for_itself(offered)
     tools = [WorkspaceTool(toolset, name, tool.description, tool.input_schema) for name, tool in offered.items()]
     if toolset.problem is not None:
         tools.append(WorkspaceTool(toolset, "next_steps", _PROBLEM_DESCRIPTION, dict(_PROBLEM_SCHEMA)))

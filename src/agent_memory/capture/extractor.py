@@ -30,6 +30,7 @@ from agent_memory.language.sentences import COLONS, MessageSentence, split_sente
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
 from agent_memory.models.memory import PASTED, RULE_CATEGORIES
+from agent_memory.models.record import TextOrigin
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from agent_memory.capture.rules import RuleSet
     from agent_memory.models import SourceKind
+    from agent_memory.models.record import OriginKind
     from agent_memory.settings import CaptureSettings
 
 _MAX_CAPTURE_CHARS: Final = 700
@@ -59,7 +61,8 @@ _MIN_WORDS: Final = 4
 _MIN_WORDS_OF_CUE: Final = 2
 _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, SourceKind]] = {"user": "user", "assistant": "assistant"}
-_PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail=PASTED)}
+_ORIGINS: Final[dict[str, OriginKind]] = {"user": "typed", "assistant": "model"}
+_PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", detail=PASTED), "origin": "pasted"}
 """Fields of an observation that another author may have written."""
 _NEEDS_YES: Final = re.compile(
     r"`|\w@\w|\w://|(?<![\w@./-])www\.\w|(?<![\w./@-])[a-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,24}/\w|(?:\d{1,3}\.){3}\d"
@@ -280,6 +283,7 @@ def _observe(draft: _CaptureDraft, content: str, kind: str, tool: str) -> Observ
         category=draft.verdict.category,
         confidence=draft.confidence,
         source=Source(kind=source, detail=tool[:200]),
+        origin=str(TextOrigin(_ORIGINS.get(kind, "tool"), "" if kind in _ORIGINS else tool)),
         trust="low" if source == "tool" else "medium",
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
         cue=draft.verdict.cue or ("sure" if kind == "user" and is_sure else ""),

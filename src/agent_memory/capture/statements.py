@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import get_pattern, read_patterns
-from agent_memory.capture.typed_text import SELF, is_question, list_own_sentences
+from agent_memory.capture.typed_text import SELF, get_typed_part, is_question, list_own_sentences
 from agent_memory.language.sentences import split_sentences
 from agent_memory.language.similarity import get_harmless_words, list_telling_terms, strip_cue
 from agent_memory.language.words import query_terms, stem
@@ -103,7 +103,7 @@ def says(prompt: str, content: str) -> bool:
     before the same word on both sides. Free are words of asking, of the third person that a model puts a user's "I"
     into, and function words of a language that the user writes.
     """
-    typed = [sentence for sentence in list_own_sentences(prompt, strict=False) if not asks(sentence)]
+    typed = [sentence for sentence in _list_typed_sentences(prompt) if not asks(sentence)]
     stated = [sentence.text for sentence in split_sentences(content)]
     return bool(stated) and all(any(_says(sentence, claim) for sentence in typed) for claim in stated)
 
@@ -115,13 +115,19 @@ def asks_to_keep(prompt: str, content: str) -> bool:
     two telling words, or one where one of them has no more; or it only points ("please remember that").
     """
     words = list_telling_words(content)
-    for sentence in list_own_sentences(prompt, strict=False):
+    for sentence in _list_typed_sentences(prompt):
         if asks(sentence) or not _is_ordered("keep", sentence):
             continue
         named = list_telling_words(_any("keep").sub(" ", sentence))
         if len(named & words) >= min(_MIN_SHARED, len(named), max(1, len(words))):
             return True
     return False
+
+
+def _list_typed_sentences(prompt: str) -> list[str]:
+    """Return the sentences of a message that no other author may have written."""
+    is_one_line = len(prompt.strip().split("\n", 1)) == 1
+    return list_own_sentences(prompt if is_one_line else get_typed_part(prompt), strict=False)
 
 
 def _is_ordered(key: str, sentence: str) -> bool:

@@ -81,6 +81,16 @@ def _blank_untyped(text: str, typed_text: str) -> str:
     return blank_other_authors("\n".join(marked))
 
 
+def has_pasted_part(text: str) -> bool:
+    """Return True if a part of a message may have been pasted.
+
+    A line of its own with a label, such as "Correct that: …", is no sign.
+    """
+    if "\n" in text.strip():
+        return get_typed_part(text).split() != text.split()
+    return _blank_long_quotations(separate(text, typed=True)[0]).split() != text.split()
+
+
 def _blank_long_quotations(text: str) -> str:
     """Blank quotations of more than a few words."""
     return _QUOTED.sub(lambda match: _hollow(match[0]) if _is_long_quotation(match[0]) else match[0], text)

@@ -31,7 +31,7 @@ _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16
 """Memories and characters of one change: a damaged line of the journal loses no more than these."""
 _ASKED_AT_ONCE: Final = 1_000
-_RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at", "links")
+_RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at", "links", "origin")
 """Claims that a later import may still believe: access counts have changed since, and times stay."""
 
 
@@ -266,6 +266,7 @@ def _lower_claims(memory: Memory, among: Collection[str], now: datetime) -> tupl
     believed = {
         "trust": "medium" if memory.trust == "high" else memory.trust,
         "source": Source(kind="import", detail=memory.source.detail) if memory.source.kind == "user" else memory.source,
+        "origin": memory.origin and "import",
         "pinned": False,
         "supersedes": memory.supersedes if memory.supersedes in among else None,
         "access_count": 0,

@@ -33,6 +33,7 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.models.knowledge import Entity
+from agent_memory.models.record import describe_origin
 from agent_memory.redaction import quoted
 from agent_memory.store.deletion_states import DeletionState, get_state_after
 from agent_memory.store.lookups import find_current
@@ -88,6 +89,7 @@ class ProvenanceStep:
         state: State of the record.
         depth: Number of relations to it, from 1.
         detail: Detail of its source, such as a file, tool or rule.
+        origin: Way by which its words came in, see `TextOrigin`; empty if unknown or derived.
     """
 
     rel: str
@@ -98,6 +100,7 @@ class ProvenanceStep:
     state: State = "gone"
     depth: int = 1
     detail: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +301,9 @@ class SourceLookup:
 
 def _describe_step(rel: str, record: Record, kind: Kind[Any], state: State, depth: int = 1) -> ProvenanceStep:
     text = record.name if isinstance(record, Topic) else kind.text_of(record)
-    return ProvenanceStep(rel, record.id, kind.name, text, record.trust, state, depth, record.source.detail)
+    return ProvenanceStep(
+        rel, record.id, kind.name, text, record.trust, state, depth, record.source.detail, describe_origin(record)
+    )
 
 
 def _nearest(audited: list[tuple[str, datetime, str]], what: str, changed_at: datetime) -> str:
@@ -357,6 +362,8 @@ def _why(record: Record, rests: list[ProvenanceStep]) -> str:
         return "it was drawn from what is here no longer"
     if record.source.kind == "extraction":
         return "it was drawn from what had this trust"
+    if record.origin.startswith("agent after"):
+        return "the model wrote it while untrusted text was in its conversation"
     return _SAID[record.source.kind, record.trust]
 
 

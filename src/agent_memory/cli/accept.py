@@ -5,12 +5,35 @@ from typing import Annotated
 
 import typer
 
+from agent_memory.cli.inbox import describe_accepted, find_candidate
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
 from agent_memory.redaction import quoted
+
+
+async def _accept_waiting(run: AgentContext, proposal: str) -> None:
+    """Accept what waits in the inbox.
+
+    Raises:
+        UnknownIdError: Nothing waits with this ID.
+    """
+    from agent_memory.memory.inbox_access import opened_inbox
+
+    async with opened_inbox(run.service) as inbox:
+        try:
+            candidate = find_candidate(await inbox.waiting(), proposal)
+        except UnknownIdError:
+            raise UnknownIdError(
+                f"{quoted(proposal)} is not a proposal for agent {run.service.agent_id}; nothing was changed.",
+                recovery="Run `agent-memory review` to see what waits, or `agent-memory status` for a model's.",
+            ) from None
+        stored = await inbox.accept(candidate.id, run.caller)
+    run.screen.document({"agent_id": run.service.agent_id, "id": candidate.id, "memory_id": stored.memory.id})
+    run.screen.show(describe_accepted(candidate, stored))
+    run.hint_undo(stored.memory.id)
 
 
 @command()
@@ -20,16 +43,14 @@ async def accept(
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Withdraw the permission.")] = False,
 ) -> None:
-    """Allow a background model to digest passages, by an estimate.
+    """Say yes to a session's proposal or to a waiting note.
 
-    The permission covers later sessions and documents of this agent, within the tokens a day that `model_budget`
-    allows.
+    A proposal is what a session may not do without a yes; `review` lists them. The proposal of a background model
+    allows it to digest passages of this agent, within the tokens a day that `model_budget` allows.
     """
     if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
-        raise UnknownIdError(
-            f"{quoted(proposal)} is not a proposal for agent {run.service.agent_id}; nothing was changed.",
-            recovery="Run `agent-memory status` to see the ID, or `agent-memory review` to decide about notes.",
-        )
+        await _accept_waiting(run, proposal)
+        return
     folder, now = folder_of(run.service.agent_id, run.root).path, utc_now()
     use = await asyncio.to_thread(ModelUse.read, folder, now)
     use.is_agreed, use.paused = not undo, ""

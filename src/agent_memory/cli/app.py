@@ -75,7 +75,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": CommandEntry("inbox", "List, accept or reject waiting notes."),
         "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
-        "accept": CommandEntry("accept", "Allow a background model to digest passages, by an estimate."),
+        "accept": CommandEntry("accept", "Say yes to a session's proposal or to a waiting note."),
     },
     "Knowledge": {
         "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),
@@ -91,6 +91,9 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "Privacy": {
         "consent": PlaceEntry("consent_limits", "Show or limit what may be stored."),
+        "trust-tool": PlaceEntry(
+            "trust_tool", "Trust the output of a tool, by its Python package.", function="trust_tool"
+        ),
         "account": CommandEntry(
             "security_review",
             "Show what is stored where, who can read it, and what leaves the machine.",

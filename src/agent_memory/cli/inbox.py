@@ -18,10 +18,12 @@ from agent_memory.redaction import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_memory.memory import Stored
     from agent_memory.memory.inbox import Inbox
     from agent_memory.models import Candidate
 
 _COLUMNS: Final = ("id", "timestamp", "category", "content")
+_DONE: Final = {"forget": "forgotten", "store": "stored", "update": "changed"}
 _Ids = list[str] | None
 _ID: Final = "ID"
 
@@ -111,10 +113,16 @@ async def _accept_candidate(
 ) -> None:
     stored = await opened.accept(candidate.id, run.caller, changes)
     done["accepted"].append({"id": candidate.id, "memory_id": stored.memory.id, "duplicate": stored.duplicate})
-    outcome = "says that already" if stored.duplicate else f"remembers {candidate.id}"
-    run.screen.show(f"{stored.memory.id} {outcome}.")
+    run.screen.show(describe_accepted(candidate, stored))
     if not stored.duplicate:
         run.hint_undo(stored.memory.id)
+
+
+def describe_accepted(candidate: "Candidate", stored: "Stored") -> str:
+    """Return a sentence about a candidate that was accepted."""
+    if candidate.act:
+        return f"{stored.memory.id} was {_DONE[candidate.act]}."
+    return f"{stored.memory.id} {'says that already' if stored.duplicate else f'remembers {candidate.id}'}."
 
 
 async def edit_candidate(
@@ -136,7 +144,9 @@ async def edit_candidate(
     if not new:
         recovery = f"Run `agent-memory inbox --reject {candidate.id}` to remove it."
         raise ValidationError("The text is empty; nothing was decided.", recovery=recovery)
-    typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words
+    typed = (
+        {"origin": "typed"} if sys.stdin.isatty() else {"trust": "medium"}
+    )  # what a program gives need not be a person's words
     await _accept_candidate(
         run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done
     )
@@ -146,7 +156,7 @@ def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
     return {
         **view_fields(candidate, "id", "content", "category", "project", "tags", "trust"),
         "source": candidate.source.kind,
-        **view_fields(candidate, "via", "replaces", "is_note", "timestamp"),
+        **view_fields(candidate, "via", "replaces", "act", "act_ids", "is_note", "timestamp"),
         "until": opened.ends_at(candidate),
     }
 
@@ -165,19 +175,27 @@ async def list_candidates(run: AgentContext, opened: "Inbox", waiting: "Sequence
 
 def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
     """Print one candidate: who said it when, and its text."""
-    whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(
-        candidate.source.kind, ""
+    whose = (
+        "of the agent"
+        if candidate.act
+        else {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(
+            candidate.source.kind, ""
+        )
     )
     doubt = "untrusted text was in the conversation" if candidate.trust == "low" else ""
     head = [
         day(candidate.timestamp),
-        candidate.category,
+        "proposal" if candidate.act else candidate.category,
         *([candidate.project] if candidate.project else []),
         whose,
         doubt,
     ]
     run.screen.show(StyledText.assemble((candidate.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
     run.screen.show(candidate.content, indent=2)
+    if candidate.act:
+        what = "store this text" if candidate.act == "store" else f"{candidate.act} {', '.join(candidate.act_ids)}"
+        fields = sorted(candidate.act_values.keys() - {"content"}) if candidate.act == "update" else []
+        run.screen.show(f"would {what}{': ' * bool(fields)}{', '.join(fields)}", indent=2, style="dim")
     if candidate.replaces:
         run.screen.show(f"would replace {candidate.replaces}", indent=2, style="dim")
 

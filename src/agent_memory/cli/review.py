@@ -8,7 +8,13 @@ import typer
 from agent_memory.cli.conflicts import build_conflict_item
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.exit_codes import FAILED
-from agent_memory.cli.inbox import edit_candidate, find_candidate, list_candidates, show_candidate
+from agent_memory.cli.inbox import (
+    describe_accepted,
+    edit_candidate,
+    find_candidate,
+    list_candidates,
+    show_candidate,
+)
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.files.wording import counted
 
@@ -75,14 +81,16 @@ async def _list(run: AgentContext, inbox: "Inbox", waiting: "list[Candidate]", c
 def _note_item(run: AgentContext, inbox: "Inbox", candidate: "Candidate") -> ReviewItem:
     async def keep() -> None:
         stored = await inbox.accept(candidate.id, run.caller)
-        run.screen.show(f"Kept {stored.memory.id}.")
+        run.screen.show(describe_accepted(candidate, stored) if candidate.act else f"Kept {stored.memory.id}.")
 
     async def reject() -> None:
         await inbox.reject([candidate.id], run.caller)
-        run.screen.show(f"Rejected {candidate.id}; it is not offered again.")
+        run.screen.show(f"Rejected {candidate.id}{'.' if candidate.act else '; it is not offered again.'}")
 
     async def edit() -> None:
         await edit_candidate(run, inbox, candidate, None, {"accepted": [], "rejected": []})
 
     acts: dict[str, tuple[str, Act]] = {"k": ("[k]eep", keep), "e": ("[e]dit", edit), "r": ("[r]eject", reject)}
+    if candidate.act:
+        acts = {"y": ("[y]es", keep), "r": ("[r]eject", reject)}
     return ReviewItem(partial(show_candidate, run, candidate), acts, frozenset("e"))

@@ -263,7 +263,7 @@ class AgentCommand(PlaceCommand):
         else:
             name = choose_agent(agent, ctx.root, may_be_new=may_be_new)
         async with open_service(name, ctx.root) as ctx.service:
-            ctx.caller = Caller(SESSION_ID)
+            ctx.caller = Caller(SESSION_ID, origin="typed" if sys.stdin.isatty() else "unknown")
             await ctx.service.pad.notice(ctx.caller)
             await super()._run(ctx)
 

@@ -50,6 +50,7 @@ async def store(
         "pinned": run.get_options(NewMemoryOptions).pin,
         "project": run.get_options(NewMemoryOptions).project,
         "source": {"kind": "user", "detail": "command line"},
+        "origin": "typed" if sys.stdin.isatty() else "unknown",
         "trust": "high" if sys.stdin.isatty() else "medium",
     }
     stored = await run.service.store(values, run.caller)

@@ -15,6 +15,7 @@ from agent_memory.cli.text import brief, minute, view_fields
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Episode, Resource, Topic
 from agent_memory.models.clock import FILE_TIME
+from agent_memory.models.record import describe_origin, get_origin
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def _show(run: AgentContext, provenance: Provenance) -> None:
     detail = f" ({record.source.detail})" if record.source.detail else ""
     session = f", session {record.created_by_session}" if record.created_by_session else ""
     row(screen, "written", f"{minute(record.timestamp)}, by {record.source.kind}{detail}{session}")
+    if origin := describe_origin(record):
+        row(screen, "origin", origin)
     if record.observed_at is not None:
         row(screen, "file of" if FILE_TIME in record.metadata else "said", minute(record.observed_at))
     speaker = (record.speaker or record.role) if isinstance(record, Episode) else record.metadata.get("speaker")
@@ -112,7 +115,7 @@ def _steps(run: AgentContext, label: str, steps: tuple[ProvenanceStep, ...]) -> 
 def _step(step: ProvenanceStep) -> str:
     """Return a record of a chain on one line, indented by distance."""
     where = step.detail if step.kind == "resource" and step.detail != step.text else ""
-    details = ", ".join(filter(None, (step.trust, where, step.state if step.state in _NOT_HERE else "")))
+    details = ", ".join(filter(None, (step.trust, step.origin, where, step.state if step.state in _NOT_HERE else "")))
     away = "\N{BOX DRAWINGS LIGHT UP AND RIGHT} " * (step.depth > 1)
     text = f": {brief(step.text)}" if step.text else ""
     return f"{away}{step.rel.replace('_', ' ')} {step.id} ({details}){text}"
@@ -144,6 +147,7 @@ def _to_document(provenance: Provenance) -> dict[str, Any]:
         "trust": record.trust,
         "why": provenance.why,
         "source": record.source.model_dump(mode="json"),
+        "origin": str(get_origin(record)),
         "session": record.created_by_session,
         **view_fields(record, "timestamp", "observed_at", group="belongs_to"),
         "rests_on": [_plain(record) for record in provenance.rests_on],
@@ -159,4 +163,5 @@ def _to_document(provenance: Provenance) -> dict[str, Any]:
 
 
 def _plain(step: ProvenanceStep) -> dict[str, Any]:
-    return view_fields(step, "rel", "id", "kind", "trust", "state", "depth", source="detail", content="text")
+    names = ("rel", "id", "kind", "trust", "state", "depth", "origin")
+    return view_fields(step, *names, source="detail", content="text")

@@ -25,10 +25,12 @@ from agent_memory.models import (
     Listing,
     Memory,
     SearchFilters,
+    SearchRequest,
     flatten,
     of_another_project,
     utc_now,
 )
+from agent_memory.models.record import is_project_finding
 from agent_memory.registry import KNOWLEDGE
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 MARKER: Final = "[agent-memory: briefing"
 """Beginning of the text; capture ignores texts that begin with it."""
+UNCONFIRMED: Final = "(from tool output, unconfirmed)"
+"""Label of what the agent learned from output of its project."""
 TOKENS: Final = 500
 """Default budget, see `estimate_tokens`."""
 PATIENCE: Final = 0.05
@@ -61,6 +65,8 @@ _LINE_TOKENS: Final = 3
 _NEAR: Final = 0.25
 """Least nearness of a memory whose conflict is about a prompt: its score is .7 of the best one's."""
 _MAX_PAIRS: Final = 3
+_MAX_LOOKED_AT: Final = 50
+"""Memories of a project that are looked through for findings."""
 _MAX_CHARS: Final = 400
 """Characters of a memory in a briefing: half of a longer one may say the opposite."""
 
@@ -159,7 +165,8 @@ class Briefer:
         conflicts = await find_conflicts(self._service, caller, passages, memories, known)
         in_pairs = conflicts.older | {pair.newer.id for pair in conflicts.pairs}
         passages = [passage for passage in passages if passage.id not in in_pairs and passage.id not in known]
-        sections = [_build_conflicts(conflicts), *_drop_shown(standing, in_pairs)]
+        findings = await _find_findings(self._service, asked, now, caller, known)
+        sections = [_build_conflicts(conflicts), *_drop_shown([*standing, findings], in_pairs)]
         fitting = _fit_sections(sections, int(room * _STANDING_SHARE) if passages else room)
         room -= sum(section.tokens for section in fitting) + _LINE_TOKENS
         chosen = choose(passages, asked, room) if passages else []
@@ -195,6 +202,25 @@ async def _list_standing(
         await build("Decided in the last two weeks:", category="decision", date_range={"start": now - _RECENT}),
     ]
     return [section for section in sections if section.rows]
+
+
+async def _find_findings(
+    service: MemoryService, asked: str, now: datetime, caller: Caller, known: Collection[str]
+) -> _BriefingSection:
+    """Return the agent's findings in this project, those about a prompt first.
+
+    It is labelled, because nothing vouches for it. Preferences are left out: it may inform, not instruct.
+    """
+    rows: dict[str, tuple[str, tuple[Record, ...]]] = {}
+    if caller.project:
+        filters = SearchFilters(project=caller.project).within(caller.group)
+        answer = await service.storage.answer(SearchRequest(asked, _MAX_LOOKED_AT, now, filters)) if asked else None
+        newest = await service.storage.browse(Listing("newest", filters, limit=_MAX_LOOKED_AT))
+        for memory in (*(answer.records if answer else ()), *newest.records):
+            is_fact = memory.category != "preference" and not memory.pinned and memory.id not in known
+            if is_fact and is_project_finding(memory, caller.project) and len(memory.content) <= _MAX_CHARS:
+                rows.setdefault(memory.id, (f"{_render_memory(memory)} {UNCONFIRMED}", (memory,)))
+    return _BriefingSection("Learned in this project, to be checked:", list(rows.values())[:_MAX_LINES])
 
 
 async def find_conflicts(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.language.words import fold
@@ -44,6 +44,8 @@ _MAX_AGE: Final = 30 * 86_400
 """Seconds for which a proposal waits."""
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = compile_late(r"[^\W_]+")
+_ID: Final = compile_late(r"[0-9a-f]{12}")
+"""ID of a proposal."""
 _QUOTE: Final = compile_late('[>`"“”„«»「」]')
 """Marks of quoted text; an answer of the user's own has none."""
 _YES: Final = frozenset(
@@ -62,6 +64,35 @@ _COMMAND: Final = compile_late(
     re.IGNORECASE,
 )
 """A sentence that is only a command with the ID of a memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedAct:
+    """Act on memories that waits for a person's yes.
+
+    Attributes:
+        proposal: ID from `proposal_id`.
+        verb: What is to be done.
+        text: Words that it stores, changes or forgets.
+        memory_ids: Memories that it forgets or changes.
+        values: Fields that it stores or changes.
+    """
+
+    proposal: str
+    verb: Literal["forget", "store", "update"]
+    text: str
+    memory_ids: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ProposalHolder(Protocol):
+    """Holder of proposed acts across sessions."""
+
+    async def hold(self, act: ProposedAct, caller: Caller) -> None:
+        """Add an act that needs a person's yes."""
+
+    async def settle(self, proposal: str, caller: Caller) -> None:
+        """Remove an act to which the user agreed in its session."""
 
 
 def proposal_id(*parts: object) -> str:
@@ -127,6 +158,11 @@ class ProposalBook:
     def is_agreed(self, proposal: str) -> bool:
         """Return True if the user's last message agrees to the proposal."""
         return proposal in self._agreed
+
+    def list_unknown(self, prompt: str) -> set[str]:
+        """Return the earlier sessions' proposals that the user agrees to."""
+        words = set(filter(_ID.fullmatch, _WORD.findall(prompt.lower())))
+        return _find_agreed(prompt, words - self._open.keys()) if words else set()
 
     def close(self, proposal: str) -> None:
         """Close a proposal that was carried out; its yes counts once."""
@@ -203,6 +239,7 @@ class Caller:
         is_tainted: True if the conversation has the result of an untrusted tool. A model forgets nothing above low
             trust then without the user's yes.
         prompt_before: Text that the user typed in the turn before, from which capture stored statements at its end.
+        origin: Origin of the call's words, see `Origin`; empty if the values name it.
         on_event: Takes each event before `emit` does, with its memory, which no payload holds; None takes none.
     """
 
@@ -216,6 +253,7 @@ class Caller:
     project: str = ""
     is_tainted: bool = False
     prompt_before: str = ""
+    origin: str = ""
     on_event: OnEvent | None = None
 
     @property

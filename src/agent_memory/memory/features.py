@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.memory.inbox_access import inbox_exists
+from agent_memory.memory.inbox_access import HeldProposals, inbox_exists
 from agent_memory.memory.search_sources import SearchSource, build_hit
 from agent_memory.models import HitOrigin, sees, utc_now
 from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, load_handler
@@ -32,6 +32,7 @@ def attach_features(service: MemoryService) -> MemoryService:
         service.search_sources.append(LateSource(service))
         service.monitor.recall = partial(_call_archive, "recall", service)
         service.monitor.load_archived = partial(_call_archive, "chains", service)
+        service.monitor.proposals = HeldProposals(service)
     service.search_sources.append(WaitingNotes(service))
     return attach_withdrawals(service)
 

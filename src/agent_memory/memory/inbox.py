@@ -23,7 +23,9 @@ from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
-from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
+from agent_memory.memory.results import Stored
+from agent_memory.memory.trust import lowest
+from agent_memory.models import CANDIDATE, Candidate, Source, may_stand_for, to_text, utc_now
 from agent_memory.models.memory import PASTED
 from agent_memory.redaction import quoted
 from agent_memory.store.memory_storage import Files
@@ -33,14 +35,14 @@ from agent_memory.store.record_storage import RecordStorage
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from agent_memory.memory.caller import Caller
-    from agent_memory.memory.results import Stored
+    from agent_memory.memory.caller import Caller, ProposedAct
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Memory, Observation, SearchRequest
     from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.store import Answer
 
 _NONE: Final = timedelta(0)
+_PROPOSAL_TIME: Final = timedelta(days=30)
 _REASONS: Final = {
     "duplicate": "a memory says it already",
     "waiting": "it waits in the inbox already",
@@ -143,12 +145,12 @@ class Inbox:
         """
         asked = set(query_terms(words))
         least = STRONG_SHARE * len(asked)
-        waiting = await self.waiting() if asked else []
+        waiting = [candidate for candidate in await self.waiting() if not candidate.act] if asked else []
         return [candidate for candidate in waiting if len(asked.intersection(index_terms(candidate.content))) >= least]
 
     def ends_at(self, candidate: Candidate) -> str:
         """Return until when a candidate waits, as text."""
-        return to_text((candidate.waits_since or candidate.timestamp) + self._waiting_time)
+        return to_text((candidate.waits_since or candidate.timestamp) + self._get_waiting_time(candidate))
 
     async def close(self) -> None:
         """Close the inbox, but not the service."""
@@ -162,12 +164,15 @@ class Inbox:
             return []
         return sorted([candidate async for candidate in self._storage.iter_all()], key=lambda record: record.timestamp)
 
+    def _get_waiting_time(self, candidate: Candidate) -> timedelta:
+        return _PROPOSAL_TIME if candidate.act else self._waiting_time
+
     def _is_archived(self, candidate: Candidate) -> bool:
-        return candidate.is_archived(self._clock(), self._waiting_time)
+        return candidate.is_archived(self._clock(), self._get_waiting_time(candidate))
 
     def _is_over(self, candidate: Candidate) -> bool:
-        is_old = candidate.is_over(self._clock(), self._waiting_time)
-        return is_old or self._purge_list.has_rejected(candidate.content)
+        is_old = candidate.is_over(self._clock(), self._get_waiting_time(candidate))
+        return is_old or (not candidate.act and self._purge_list.has_rejected(candidate.content))
 
     # -- holding ------------------------------------------------------------------------------------------------------
 
@@ -214,7 +219,7 @@ class Inbox:
         over = [candidate for candidate in await self._list_all() if self._is_over(candidate)]
         await self._remove(over, "expired", caller)
         candidate = redact_record(CANDIDATE, Candidate.of(drafted.value, **origin)).value
-        is_covered = any(_covers(waiting, drafted.value) for waiting in await self.waiting())
+        is_covered = any(not waiting.act and _covers(waiting, drafted.value) for waiting in await self.waiting())
         if is_covered or await self._storage.store(candidate, unique=True) != candidate.id:
             held.skipped["waiting"] += 1
             return
@@ -223,12 +228,50 @@ class Inbox:
         redacted = list(drafted.kinds)
         await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=redacted)
 
+    async def hold_act(self, act: ProposedAct, caller: Caller) -> None:
+        """Add an act that a session was refused, once.
+
+        Raises:
+            StorageError: It was not added.
+        """
+        candidate = Candidate(
+            agent_id=self._service.agent_id,
+            id=f"{CANDIDATE.prefix}{act.proposal}",
+            content=act.text,
+            category="note",
+            source=Source(kind="assistant"),
+            trust=lowest(caller.trust, "medium"),
+            origin=caller.origin,
+            project=caller.project,
+            group=caller.group or "",
+            timestamp=self._clock(),
+            created_by_session=caller.session_id,
+            via="tool",
+            act=act.verb,
+            act_ids=list(act.memory_ids),
+            act_values=dict(act.values),
+        )
+        if await self._storage.get(candidate.id) is not None:
+            return
+        await self._storage.store(redact_record(CANDIDATE, candidate).value)
+        fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
+        await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=[])
+
+    async def settle(self, candidate_id: str, caller: Caller) -> None:
+        """Remove an act to which the user agreed in its session.
+
+        Raises:
+            StorageError: It still waits.
+        """
+        candidate = await self._storage.get(candidate_id)
+        await self._remove([candidate] if candidate is not None else [], "accepted", caller)
+
     # -- deciding -----------------------------------------------------------------------------------------------------
 
     async def accept(
         self, candidate_id: str, caller: Caller = NOBODY, changes: Mapping[str, Any] | None = None
     ) -> Stored:
-        """Store a candidate as a memory, with optional changes.
+        """Store a candidate, with optional changes, or carry out its act.
 
         A person's yes gives their typed words high trust. A text of their own message, which only may have been pasted,
         has medium trust then; that of an untrusted source stays low. A changed text has the caller's.
@@ -239,6 +282,10 @@ class Inbox:
             StorageError: The candidate still waits.
         """
         candidate = await self.get(candidate_id)
+        if candidate.act:
+            stored = await self._carry_out(candidate, caller)
+            await self._remove([candidate], "accepted", caller, stored.memory.id)
+            return stored
         values, new = candidate.wanted(), dict(changes or {})
         if new.get("content", candidate.content) != candidate.content:
             new = {"trust": caller.trust, "source": {"kind": "user", "detail": "inbox"}, **new}
@@ -246,6 +293,20 @@ class Inbox:
         stored = await self._service.store({**values, **raised, **new}, caller)
         await self._remove([candidate], "edited" if new else "accepted", caller, stored.memory.id)
         return stored
+
+    async def _carry_out(self, candidate: Candidate, caller: Caller) -> Stored:
+        """Do the act of a proposal; return the memory that it concerns."""
+        origin = {"origin": candidate.origin}
+        if candidate.act == "store":
+            source = {"kind": "assistant", "detail": "inbox"}
+            return await self._service.store(
+                {"trust": "medium", "source": source, **candidate.act_values, **origin}, caller
+            )
+        if candidate.act == "update":
+            updated = await self._service.update(candidate.act_ids[0], {**candidate.act_values, **origin}, caller)
+            return Stored(updated.memory, in_scratchpad=False, backend="")
+        forgotten = await self._service.writer.deletion.forget(candidate.act_ids, caller)
+        return Stored(forgotten.memories[0], in_scratchpad=False, backend="")
 
     async def reject(self, candidate_ids: Collection[str], caller: Caller = NOBODY) -> list[Candidate]:
         """Remove candidates; the same text is not offered again.
@@ -256,7 +317,8 @@ class Inbox:
         """
         candidates = [await self.get(candidate_id) for candidate_id in dict.fromkeys(candidate_ids)]
         if candidates:
-            await asyncio.to_thread(self._note_rejected, [candidate.content for candidate in candidates])
+            texts = [candidate.content for candidate in candidates if not candidate.act]
+            await asyncio.to_thread(self._note_rejected, texts)
             await self._remove(candidates, "rejected", caller)
         return candidates
 
@@ -274,16 +336,20 @@ class Inbox:
 
     async def drop_stored(self, memory: Memory, caller: Caller = NOBODY) -> list[str]:
         """Remove candidates that a stored memory repeats; return their IDs."""
-        stored = [candidate for candidate in await self._list_all() if _covers(memory, candidate)]
+        waiting = [candidate for candidate in await self._list_all() if candidate.act in {"", "store"}]
+        stored = [candidate for candidate in waiting if _covers(memory, candidate)]
         await self._remove(stored, "accepted", caller, memory.id)
         return [candidate.id for candidate in stored]
 
-    async def drop_saying(self, texts: Collection[str], caller: Caller = NOBODY) -> list[str]:
-        """Remove candidates that repeat forgotten texts; return their IDs."""
+    async def drop_saying(
+        self, texts: Collection[str], caller: Caller = NOBODY, memory_ids: Collection[str] = ()
+    ) -> list[str]:
+        """Remove candidates about forgotten texts and memories; return their IDs."""
         repeats = [
             candidate
             for candidate in await self._list_all()
             if any(is_near_duplicate(candidate.content, text) for text in texts)
+            or not set(memory_ids).isdisjoint(candidate.act_ids)
         ]
         await self._remove(repeats, "forgotten", caller)
         return [candidate.id for candidate in repeats]

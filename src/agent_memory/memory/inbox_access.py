@@ -5,18 +5,23 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from agent_memory.errors import StorageError, UnknownIdError
+from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
 from agent_memory.files.layout import folder_of
+from agent_memory.logs import get_logger
 from agent_memory.models import CANDIDATE, is_memory_id
+from agent_memory.models.memory import MAX_ACT_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Iterable
 
-    from agent_memory.memory.caller import Caller
+    from agent_memory.memory.caller import Caller, ProposedAct
     from agent_memory.memory.inbox import Inbox
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
+
+
+log = get_logger(__name__)
 
 
 def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
@@ -57,6 +62,57 @@ async def count_waiting(service: MemoryService) -> int:
     return 0
 
 
+class HeldProposals:
+    """Proposed acts in an agent's inbox.
+
+    Args:
+        service: Service of the agent's memory.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    async def hold(self, act: ProposedAct, caller: Caller) -> None:
+        """Add an act to the inbox; a failure is logged."""
+        if len(act.memory_ids) > MAX_ACT_IDS:
+            return
+        try:
+            async with opened_inbox(self._service) as inbox:
+                await inbox.hold_act(act, caller)
+        except AgentMemoryError as error:
+            log.warning("proposal_not_held", proposal=act.proposal, code=error.code, error=error.message)
+
+    async def settle(self, proposal: str, caller: Caller) -> None:
+        """Remove an act to which the user agreed in its session."""
+        if inbox_exists(self._service.agent_id, self._service.settings):
+            with contextlib.suppress(StorageError):  # `review` shows it still
+                async with opened_inbox(self._service) as inbox:
+                    await inbox.settle(f"{CANDIDATE.prefix}{proposal}", caller)
+
+
+async def carry_out(service: MemoryService, proposals: Iterable[str], caller: Caller) -> list[str]:
+    """Carry out acts that a person agreed to; return their IDs.
+
+    Args:
+        service: Service of the agent's memory.
+        proposals: IDs that the person named; unknown ones are ignored.
+        caller: The person's session.
+
+    Raises:
+        AgentMemoryError: One cannot be done any more; it still waits.
+    """
+    if not inbox_exists(service.agent_id, service.settings):
+        return []
+    done = []
+    async with opened_inbox(service) as inbox:
+        waiting = {candidate.id: candidate for candidate in await inbox.waiting() if candidate.act}
+        for proposal in proposals:
+            if (candidate := waiting.get(f"{CANDIDATE.prefix}{proposal}")) is not None:
+                await inbox.accept(candidate.id, caller.as_person())
+                done.append(proposal)
+    return done
+
+
 class InboxWithdrawal:
     """Removes forgotten texts from the inbox.
 
@@ -71,11 +127,12 @@ class InboxWithdrawal:
         """Remove texts that say forgotten memories."""
         texts: list[str] = []
         storage, ids = self._service.storage, set(filter(is_memory_id, memory_ids))
-        for memory_id in ids - (await storage.texts_of(ids)).keys():
+        gone = ids - (await storage.texts_of(ids)).keys()
+        for memory_id in gone:
             with contextlib.suppress(UnknownIdError):
                 texts += [memory.content for memory in await storage.forgotten_with(memory_id)]
         async with opened_inbox(self._service) as inbox:
-            await inbox.drop_saying(texts, caller)
+            await inbox.drop_saying(texts, caller, gone)
 
     async def close(self) -> None:
         """Close nothing: the inbox is open only while texts are removed."""

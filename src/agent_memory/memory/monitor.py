@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from datetime import datetime
 
-    from agent_memory.memory.caller import Caller
+    from agent_memory.memory.caller import Caller, ProposalHolder
     from agent_memory.memory.events import AuditLog
     from agent_memory.models import Clock, Memory, SearchResults
     from agent_memory.settings import ServiceSettings
@@ -77,6 +77,7 @@ class Monitor:
         self._closers: list[Callable[[], Awaitable[object]]] = []
         self._migration: Any = None
         self.recall: Callable[[Collection[str], Collection[str], Caller], Awaitable[list[str]]] | None = None
+        self.proposals: ProposalHolder | None = None
         self.load_archived: Callable[[Collection[str]], Awaitable[list[Memory]]] | None = None
 
     # -- events -------------------------------------------------------------------------------------------------------

@@ -87,8 +87,8 @@ class MemoryService(EarlierNames):
             clock=clock,
             redactor=redactor,
         )
-        gate = TrustGate(storage)
         self.monitor = Monitor(storage, self.settings, clock, audit)
+        gate = TrustGate(storage, self.monitor)
         self.pad = AgentScratchpad(manager, self, gate, self.monitor, clock, limits)
         self.search_sources: list[SearchSource] = []
         self._parts = ServiceParts(

@@ -7,13 +7,26 @@ memory; `TrustGate` has the table.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pydantic_core import to_jsonable_python
+
 from agent_memory.errors import ValidationError
-from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
+from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, ProposedAct, is_commanded, proposal_id
 from agent_memory.memory.similarity import is_near
-from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, is_stated, rests_on
+from agent_memory.models import (
+    ACCESS,
+    IDENTITY,
+    MAX_CONTENT_CHARS,
+    MEMORY,
+    PLACE,
+    TRUST_ORDER,
+    Memory,
+    is_memory_id,
+    is_stated,
+    rests_on,
+)
 from agent_memory.store.changes import overlay_fields
 from agent_memory.store.record_redaction import join_fields, redact_fields, with_fields
 
@@ -21,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.memory.caller import Caller
+    from agent_memory.memory.monitor import Monitor
     from agent_memory.models import Trust
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Redacted
@@ -50,7 +64,7 @@ _REDUCING: Final = frozenset({"expire", "replace", "reword", "unpin"})
 """Acts that take something from what the user stated."""
 ASK: Final = (
     "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
-    "turn in which they answer only yes, or with that id."
+    "turn in which they answer only yes, or with that id. It also waits in `agent-memory review`."
 )
 
 SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTITY, *ACCESS, "content"})
@@ -77,6 +91,8 @@ class _MemoryAct:
         proposal: Id of the proposal of exactly this call.
         text: Text that takes the place of the memory's; empty for none.
         prompts: Messages of the user that the text may quote.
+        changed_id: Memory that an update changes; empty for a store.
+        values: Fields that the call stores or changes.
     """
 
     name: _ActName
@@ -84,6 +100,15 @@ class _MemoryAct:
     proposal: str
     text: str = ""
     prompts: tuple[str, ...] = ()
+    changed_id: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_proposed(self) -> ProposedAct:
+        """Return the whole call as an act that can wait."""
+        values, text = to_jsonable_python(dict(self.values)), self.text or self.memory.content
+        if not self.changed_id:
+            return ProposedAct(self.proposal, "store", text, values=values)
+        return ProposedAct(self.proposal, "update", text, (self.changed_id,), values)
 
 
 class TrustGate:
@@ -104,8 +129,8 @@ class TrustGate:
     or is a command with the memory's id. A text of low trust replaces nothing above it.
     """
 
-    def __init__(self, storage: MemoryStorage) -> None:
-        self._storage = storage
+    def __init__(self, storage: MemoryStorage, monitor: Monitor) -> None:
+        self._storage, self._monitor = storage, monitor
 
     async def admit(self, memory: Redacted[Memory], caller: Caller) -> Redacted[Memory]:
         """Return a new memory with the trust it may have.
@@ -114,12 +139,15 @@ class TrustGate:
             ValidationError: It would replace a memory of higher trust, and the user did not order that (`needs_user`).
         """
         new = memory.value
-        agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
+        agreed = await self._is_agreed(proposal_id("replace", new.supersedes, new.content), caller)
         theirs: Trust = "medium" if agreed else await self._get_trust(new.content, caller)
         trust = lowest(new.trust, theirs, *await self._list_source_trusts(new, caller))
         if caller.trust == "low" and (act := await self._find_replacing(new.supersedes, new.content)) is not None:
-            await self._check(act, trust, caller)
-        return memory if trust == new.trust else with_fields(memory, trust=trust)
+            await self._check(replace(act, values=_list_stored(new)), trust, caller)
+        origin = caller.origin if caller.trust != "high" else new.origin
+        if caller.trust == "low" and theirs == "medium" and not agreed:
+            origin = "quoted"  # the user's own words
+        return memory if (trust, origin) == (new.trust, new.origin) else with_fields(memory, trust=trust, origin=origin)
 
     async def propose_replacing(self, memory: Memory, caller: Caller) -> str | None:
         """Return the ID of a proposal if replacing needs the user's yes.
@@ -133,7 +161,7 @@ class TrustGate:
         if caller.trust == "low":
             return None  # refused in `admit`
         act = await self._find_replacing(memory.supersedes, memory.content, caller.prompt)
-        return None if act is None else await self._find_proposal(act, caller)
+        return None if act is None else await self._find_proposal(replace(act, values=_list_stored(memory)), caller)
 
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
@@ -144,7 +172,7 @@ class TrustGate:
             ValidationError: A value is wrong; or the user did not agree to this (`needs_user`).
         """
         if caller.trust == "high":
-            return _vouch(before, changes)
+            return _vouch(before, changes, caller.origin)
         values = {key: value for key, value in changes.value.items() if key in Memory.model_fields}
         after = overlay_fields(before, values)
         for act in await self._list_acts(before, after, changes.value, caller):
@@ -158,7 +186,7 @@ class TrustGate:
             theirs = await self._get_trust(after.content, caller) if words == {"content"} else caller.trust
             whose["trust"] = lowest(before.trust, theirs, *await self._list_source_trusts(after, caller))
         if "content" in words:
-            whose["source"] = {"kind": "assistant", "detail": "memory_update"}
+            whose |= {"source": {"kind": "assistant", "detail": "memory_update"}, "origin": caller.origin}
         return join_fields(changes, redact_fields(MEMORY, whose))
 
     async def may_raise(self, memory: Memory, caller: Caller) -> bool:
@@ -197,9 +225,11 @@ class TrustGate:
         if action in _COMMANDS and await self._is_commanded(action, memories[0], caller):
             return
         proposal = proposal_id(action, memories[0].id)
-        if caller.proposals.is_agreed(proposal):
+        if await self._is_agreed(proposal, caller):
             return
         named = next(memory for memory in memories if memory.trust != "low")
+        if action == "forget":
+            await self._propose(ProposedAct(proposal, "forget", memories[0].content, (memories[0].id,)), caller)
         raise ValidationError(
             f"{named.id} was not {_DONE[action]}: text of an untrusted source is in this conversation, and the user "
             "has not agreed to this.",
@@ -228,7 +258,7 @@ class TrustGate:
             return
         ids, related_ids = sorted(memory.id for memory in memories), [memory.id for memory in related]
         proposal = proposal_id("forget", *ids, *sorted(related_ids))
-        if caller.proposals.is_agreed(proposal):
+        if await self._is_agreed(proposal, caller):
             return
         if await self._is_each_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
             return
@@ -245,11 +275,23 @@ class TrustGate:
             why = f"Nothing was forgotten: more than {MAX_FORGOTTEN} memories in one turn need the user's yes."
         what = ids[0] if len(ids) == 1 else f"these {len(ids)} memories"
         what += f" with {', '.join(related_ids[:_MAX_NAMED])}" if related else ""
-        raise ValidationError(
-            why,
-            code="needs_user",
-            recovery=ASK.format(memory=what, proposal=caller.proposals.add(proposal, caller.session_id)),
-        )
+        text = "\n".join(memory.content for memory in memories)[:MAX_CONTENT_CHARS]
+        await self._propose(ProposedAct(proposal, "forget", text, tuple(ids)), caller)
+        raise ValidationError(why, code="needs_user", recovery=ASK.format(memory=what, proposal=proposal))
+
+    async def _propose(self, act: ProposedAct, caller: Caller) -> str:
+        """Propose an act to the user; return its ID."""
+        if self._monitor.proposals is not None:
+            await self._monitor.proposals.hold(act, caller)
+        return caller.proposals.add(act.proposal, caller.session_id)
+
+    async def _is_agreed(self, proposal: str, caller: Caller) -> bool:
+        """Return True, and settle a proposal, if the user agreed to it."""
+        if not caller.proposals.is_agreed(proposal):
+            return False
+        if self._monitor.proposals is not None:
+            await self._monitor.proposals.settle(proposal, caller)
+        return True
 
     async def _is_each_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
         return all([await self._is_commanded("forget", memory, caller) for memory in memories])
@@ -279,10 +321,13 @@ class TrustGate:
         wording = [(name, str(value)) for name, value in sorted(values.items())]
         is_pin = bool(names) and values.keys() == {"pinned"}
         proposal = proposal_id(names[0], before.id) if is_pin else proposal_id("change", before.id, wording)
-        acts = [_MemoryAct(name, before, proposal, after.content, (caller.prompt,)) for name in names]
+        acts = [
+            _MemoryAct(name, before, proposal, after.content, (caller.prompt,), before.id, values) for name in names
+        ]
         captured = (caller.prompt_before,) if is_stated(before) and after.content == before.content else ()
         replacing = await self._find_replacing(values.get("supersedes"), after.content, caller.prompt, *captured)
         if replacing is not None:
+            replacing = replace(replacing, changed_id=before.id, values=values)
             acts.append(replace(replacing, proposal=proposal) if names else replacing)
         return acts
 
@@ -298,13 +343,13 @@ class TrustGate:
         """
         proposal = await self._find_proposal(act, caller)
         if act.name == "replace" and trust == "low" and act.memory.trust != "low":
-            proposal = caller.proposals.add(act.proposal, caller.session_id)
+            proposal = await self._propose(act.as_proposed(), caller)
         if proposal is not None:
             raise _refuse(act, proposal, caller)
 
     async def _find_proposal(self, act: _MemoryAct, caller: Caller) -> str | None:
         """Return the ID of a proposal if an act needs a yes."""
-        if caller.trust == "high" or caller.proposals.is_agreed(act.proposal):
+        if caller.trust == "high" or await self._is_agreed(act.proposal, caller):
             return None
         if act.name in _COMMANDS and await self._is_commanded(act.name, act.memory, caller):
             return None
@@ -314,7 +359,7 @@ class TrustGate:
             is_free = caller.proposals.reserve_pin(act.memory.id)
         else:
             is_free = act.name not in _REDUCING or not is_stated(act.memory) or await self._is_quoted(act, caller)
-        return None if is_free else caller.proposals.add(act.proposal, caller.session_id)
+        return None if is_free else await self._propose(act.as_proposed(), caller)
 
     async def _is_quoted(self, act: _MemoryAct, caller: Caller) -> bool:
         """Return True if a new text quotes the user on the memory."""
@@ -355,15 +400,25 @@ class TrustGate:
         return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)
 
 
-def _vouch(before: Memory, changes: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:
-    """Return a person's changes, with the trust that they give.
+def _vouch(before: Memory, changes: Redacted[dict[str, Any]], origin: str) -> Redacted[dict[str, Any]]:
+    """Return a person's changes with the resulting origin and trust.
 
     A pin or a new text gives the user's own words high trust, and no other's.
     """
-    is_vouched = changes.value.get("pinned") is True or changes.value.get("content", before.content) != before.content
-    if not is_vouched or before.source.kind != "user" or before.trust != "medium" or "trust" in changes.value:
-        return changes
-    return join_fields(changes, redact_fields(MEMORY, {"trust": "high"}))
+    values, whose = changes.value, dict[str, Any]()
+    is_reworded = values.get("content", before.content) != before.content
+    if is_reworded and "origin" not in values:
+        whose["origin"] = origin
+    is_vouched = is_reworded or values.get("pinned") is True
+    if is_vouched and before.source.kind == "user" and before.trust == "medium" and "trust" not in values:
+        whose["trust"] = "high"
+    return join_fields(changes, redact_fields(MEMORY, whose)) if whose else changes
+
+
+def _list_stored(memory: Memory) -> dict[str, Any]:
+    """Return the fields of a memory that a call would store."""
+    excluded = {*IDENTITY, *ACCESS, "trust", "source", "origin"}
+    return memory.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
 
 def _is_shortened(before: Memory, after: Memory) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import derived_id, new_id, new_memory_id
@@ -14,6 +14,7 @@ from agent_memory.models.record import (
     MAX_GROUP_CHARS,
     Fraction,
     IdOf,
+    OriginText,
     Record,
     Source,
     Trust,
@@ -154,6 +155,10 @@ MEMORY: Final = Kind(
 )
 
 
+MAX_ACT_IDS: Final = 100
+"""Memories of one proposed act."""
+
+
 class Candidate(Memory):
     """Memory that waits for a yes; no search finds it.
 
@@ -163,6 +168,9 @@ class Candidate(Memory):
         replaces: Memory that it would supersede.
         is_note: True for a waiting note, captured without a cue; False if the mode `ask` requires a yes.
         waits_since: Moment of a restore, from which its waiting time is counted.
+        act: Act that a session was refused without a yes; empty for a memory to store.
+        act_ids: Memories that it forgets or changes.
+        act_values: Fields that it stores or changes.
     """
 
     id: CandidateId = Field(default_factory=lambda: new_id("cnd-"))
@@ -172,6 +180,9 @@ class Candidate(Memory):
     replaces: MemoryId | None = None
     is_note: bool = False
     waits_since: UtcDatetime | None = None
+    act: Literal["", "forget", "store", "update"] = ""
+    act_ids: list[MemoryId] = Field(default_factory=list, max_length=MAX_ACT_IDS)
+    act_values: dict[str, JsonValue] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, memory: Memory, **fields: object) -> Candidate:
@@ -227,6 +238,7 @@ class Observation(BaseModel):
     category: Category
     confidence: Fraction
     source: Source = Source(kind="user")
+    origin: OriginText = ""
     trust: Trust = "medium"
     tags: list[str] = Field(default_factory=list)
     rule: str = ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, cast, get_args
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
@@ -26,6 +27,7 @@ MAX_TAGS: Final = 50
 MAX_TAG_CHARS: Final = 64
 MAX_GROUP_CHARS: Final = 200
 
+MAX_ORIGIN_CHARS: Final = 120
 Trust = Literal["high", "medium", "low"]
 """Origin of a record's words: a person (high), the model (medium), or after untrusted input (low)."""
 TRUST_ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
@@ -87,7 +89,30 @@ class IdOf:
         return str_schema(pattern=f"^(?:{self.prefix})-{ID_DIGITS}$")
 
 
+class OriginOf(IdOf):
+    """Pydantic annotation of a printed `TextOrigin`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema that checks the form."""
+        return str_schema(pattern=rf"^(?:(?:{self.prefix})(?: [\w.:@ +-]{{1,{MAX_ORIGIN_CHARS}}})?)?$")
+
+
 RecordId = Annotated[str, IdOf("[a-z]{3}")]
+OriginKind = Literal[
+    "typed",
+    "pasted",
+    "attached",
+    "quoted",
+    "model via MCP",
+    "model",
+    "agent after",
+    "tool",
+    "file",
+    "import",
+    "unknown",
+]
+"""Way by which a text came in; a detail after it names a package, client, file or format."""
+OriginText = Annotated[str, OriginOf("|".join(get_args(OriginKind)))]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -123,6 +148,40 @@ class Source(ValueModel):
 
     kind: SourceKind = "assistant"
     detail: str = Field(default="", max_length=200)
+
+
+PROJECT_OUTPUT: Final = "output of this project"
+"""Detail of `agent after` if only commands and files of the project were read, without network."""
+_ORIGIN_KINDS: Final[tuple[OriginKind, ...]] = get_args(OriginKind)
+
+
+class TextOrigin(NamedTuple):
+    """Way by which a text came in, such as `agent after some_package`.
+
+    Attributes:
+        kind: Kind of the way.
+        detail: Package, client, file or format; empty if unknown.
+    """
+
+    kind: OriginKind = "unknown"
+    detail: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the origin that a text names, unknown if it names none."""
+        for kind in _ORIGIN_KINDS:
+            if text == kind or text.startswith(f"{kind} "):
+                return cls(kind, text[len(kind) + 1 :])
+        return cls()
+
+    def __str__(self) -> str:
+        """Return the printed form; unusual characters of a name become `_`."""
+        detail = re.sub(r"[^\w.:@ +-]", "_", self.detail)[:MAX_ORIGIN_CHARS]
+        return f"{self.kind} {detail}".strip()
+
+
+AFTER_PROJECT: Final = TextOrigin("agent after", PROJECT_OUTPUT)
+"""Origin of what the agent stores after output of the project alone."""
 
 
 class Link(ValueModel):
@@ -255,6 +314,7 @@ class Record(ValueModel):
     access_count: int = Field(default=0, ge=0)
     created_by_session: str = Field(default="", max_length=200)
     source: Source = Source()
+    origin: OriginText = ""
     trust: Trust = "medium"
     confidence: Fraction | None = None
     importance: Fraction | None = None
@@ -340,6 +400,32 @@ class Record(ValueModel):
     def facets(self) -> tuple[Facet, ...]:
         """Names and values for filters: tags and `ITEM`; kinds add their own."""
         return *[("tag", tag) for tag in self.tags], *([ITEM] if self.is_item else ())
+
+
+def get_origin(record: Record) -> TextOrigin:
+    """Return the origin of a record's words.
+
+    A record of an earlier version names none. What it says of a user may be pasted, so its origin is unknown then.
+    """
+    if record.origin:
+        return TextOrigin.parse(record.origin)
+    source = record.source
+    if source.kind == "import":
+        return TextOrigin("pasted") if source.detail == "pasted" else TextOrigin("import", source.detail)
+    if source.kind == "tool":
+        return TextOrigin("tool", source.detail)
+    return TextOrigin("model") if source.kind == "assistant" else TextOrigin()
+
+
+def describe_origin(record: Record) -> str:
+    """Return a record's origin; empty if derived or unknown."""
+    origin = get_origin(record)
+    return "" if origin.kind == "unknown" or record.is_item else str(origin)
+
+
+def is_project_finding(record: Record, project: str) -> bool:
+    """Return True if a record comes from output of this project."""
+    return bool(project) and record.origin == str(AFTER_PROJECT) and getattr(record, "project", None) == project
 
 
 def encode_datetimes(values: dict[str, Any]) -> dict[str, Any]:

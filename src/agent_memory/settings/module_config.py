@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pydantic
 
-from agent_memory.earlier_name_tables import SETTINGS
+from agent_memory.earlier_name_tables import RENAMED_SETTINGS, SETTINGS
 from agent_memory.errors import ConfigurationError
 from agent_memory.models import describe
 from agent_memory.settings.schema import ServiceSettings, Settings, did_you_mean
@@ -32,7 +32,12 @@ def parse_module_config(
         raise ConfigurationError(f"The configuration of {module} is not a mapping of keys to values.")
     config = {str(key): value for key, value in (raw or {}).items() if value is not None}
     names = {**own_type.model_fields, **ServiceSettings.model_fields}
-    warnings = [
+    renamed = {key: RENAMED_SETTINGS[key] for key in config if RENAMED_SETTINGS.get(key) in own_type.model_fields}
+    for key, name in renamed.items():
+        value = config.pop(key)
+        config[name] = [*config[name], *value] if isinstance(config.get(name), list | tuple) else value
+    warnings = [f"{module}: setting {key!r} is called {name!r} now" for key, name in renamed.items()]
+    warnings += [
         f"{module}: setting {key!r} has no effect: {SETTINGS[key]}"
         if key in SETTINGS
         else f"{module}: unknown setting {key!r} is ignored{did_you_mean(key, names)}"

@@ -347,31 +347,17 @@ class ToolSettings(Settings):
     tools: Annotated[tuple[str, ...], tools_among(TOOL_NAMES)] = Field(
         default=OFFERED_TOOLS, description="Tools to offer."
     )
-    low_trust_tools: tuple[str, ...] = Field(
-        default=(
-            *("*web*", "*fetch*", "*brows*", "*http*", "*scrap*", "*crawl*", "*mail*", "mcp*", "*search*", "*url*"),
-            *("*curl*", "*wget*", "*download*", "*rss*", "feed_*", "*_feed*", "*news*", "*internet*", "*online*"),
-            *("*inbox*", "*github*", "*gitlab*", "gh_*", "*issue*", "*ticket*", "*jira*", "linear_*", "*slack*"),
-            *("*discord*", "*teams*", "*telegram*", "*notion*", "*confluence*", "*wiki*", "*drive*", "*dropbox*"),
-            *("*sharepoint*", "*calendar*", "*outlook*", "*imap*", "*chat_history*", "*transcript*", "*youtube*"),
-            *("*video*", "*twitter*", "*tweet*", "*reddit*", "*arxiv*", "*pubmed*", "*tavily*", "*perplexity*"),
-            *("*exa_*", "*page*", "*visit*", "*navigat*", "*playwright*", "*puppeteer*", "*selenium*"),
-            *("*computer_use*", "*_prs", "*api_request*", "*api_call*", "*get_message*", "*read_message*"),
-            *("*whatsapp*", "*zendesk*", "*intercom*", "*firecrawl*", "*serp*", "*pull_request*", "*comment*"),
-            *("*forum*", "*stackoverflow*", "*a2a*"),
-        ),
-        description="Patterns of tool names whose output is untrusted and "
-        "[taints](../explanation/trust.md#tainted-sessions) a session. "
-        "So does the output of a shell that calls the network.",
+    local_tools: tuple[str, ...] = Field(
+        default=(),
+        description="Python packages of tools, or `PACKAGE:TOOL`, whose output is [trusted]"
+        "(../explanation/trust.md#tainted-sessions), in addition to ours and the todo tool.",
+    )
+    untrusted_tools: tuple[str, ...] = Field(
+        default=(), description="Packages or names of tools, also as patterns, whose output is never trusted."
     )
     trusted_tools: tuple[str, ...] = Field(
-        default=(
-            *("memory_search", "grep*", "glob*", "todo*", "lsp*", "code_search", "search_code", "codebase_search"),
-            *("search_codebase", "search_files", "search_file", "file_search", "find_files", "symbol_search"),
-            *("search_symbols", "search_replace", "search_and_replace", "tool_search", "search_tools"),
-            *("skill_search", "search_skills"),
-        ),
-        description="Patterns of tools that are exempt although a pattern above fits: they read local files.",
+        default=(),
+        description="Patterns of names of tools whose output is trusted. Any tool can have a name: use `local_tools`.",
     )
 
 

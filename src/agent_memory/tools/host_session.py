@@ -83,8 +83,8 @@ class UntrustedText(Protocol):
 
     by: str | None
 
-    def note(self, by: str) -> None:
-        """Note that untrusted text came in."""
+    def note(self, by: str, *, is_of_project: bool = False) -> None:
+        """Note that untrusted text came in; `is_of_project`: output of the project alone."""
 
 
 class HostSession(Protocol):

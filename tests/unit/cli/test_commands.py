@@ -350,7 +350,7 @@ def test_every_command_takes_root_and_json_and_has_a_help() -> None:
     assert 18 <= len(names) <= 36
     for name in names:
         _, command, _ = group.resolve_command(context, [name])
-        of_no_agent = name in {"agents", "backup", "use", "workspace"}
+        of_no_agent = name in {"agents", "backup", "trust-tool", "use", "workspace"}
         commands = [command]
         if hasattr(command, "commands"):
             commands = [command.resolve_command(context, [word])[1] for word in command.list_commands(context)]

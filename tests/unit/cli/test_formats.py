@@ -72,6 +72,7 @@ def test_no_field_of_a_memory_is_forgotten(form: Format) -> None:
         group="acme:s",
         project="kestrel",
         source={"kind": "user", "detail": "d"},
+        origin="typed",
         trust="high",
         confidence=0.5,
         importance=0.25,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.taint import ToolList
 from agent_memory.workspace import Caller, Toolset, Workspace
 from agent_memory.workspace.events import COMMON, EVENTS
 from amplifier_module_tool_memory_workspace import mount
@@ -289,9 +290,9 @@ async def test_a_row_of_low_trust_taints_the_session_that_reads_it(mounted: Moun
 async def test_a_tool_that_is_named_as_a_strangers_is_one(mounted: Mount, folder: Path) -> None:
     coordinator, _ = await mounted({"workspace": str(folder), "tools": ["*"]})
     session = MemorySession.of(coordinator)
-    session.conversation.distrust_tools(["search_talks"])
+    session.conversation.set_tools(ToolList(untrusted=["search_talks"]))
     await coordinator.hooks.emit("tool:post", {"tool_name": "search_talks", "tool_input": {"query": "talk"}})
-    assert session.taint.by == "search_talks"
+    assert session.taint.by == "amplifier_module_tool_memory_workspace"
 
 
 def low_notes(folder: Path) -> list[str]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.integrations.amplifier.taint import ModelWrites, Taint, UntrustedTools
+from agent_memory.capture.typed_text import has_pasted_part
+from agent_memory.integrations.amplifier.identity import find_working_folder
+from agent_memory.integrations.amplifier.taint import FILES, CalledTool, ModelWrites, Taint, ToolList
 from agent_memory.logs import get_logger
 from agent_memory.memory import Caller
 from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.events import payload
 from agent_memory.models import to_text, utc_now
-from agent_memory.settings import KNOWLEDGE_TOOLS, TOOL_NAMES, ToolSettings
+from agent_memory.models.record import AFTER_PROJECT
 from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 
     from agent_memory.errors import AgentMemoryError
     from agent_memory.memory.caller import OnEvent
@@ -87,23 +92,22 @@ class Conversation:
         self.taint: Taint = root.taint if root else Taint()
         self.model_writes: ModelWrites = root.model_writes if root else ModelWrites()
         self.on_event: OnEvent | None = None
-        self._own_tools: frozenset[str] = frozenset()
-        self._untrusted = UntrustedTools(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
+        self._tools, self._listed = ToolList(), frozenset[str]()
+        self._children: Counter[str] = root._children if root else Counter()  # noqa: SLF001 - its own
+        if root is not None:
+            self._children[str(coordinator.parent_id)] += 1
 
     def join(self, conversation: Conversation) -> None:
         """Share taint and proposals with another handle of the same session."""
         self.taint, self.proposals = conversation.taint, conversation.proposals
 
-    def distrust_tools(self, patterns: Iterable[str], trusted: Iterable[str] = ()) -> None:
-        """Set the name patterns of untrusted and of trusted tools."""
-        self._untrusted = UntrustedTools(patterns, trusted)
+    def set_tools(self, tools: ToolList) -> None:
+        """Set the tools that the configuration trusts or distrusts."""
+        self._tools = tools
 
-    def speaks_for_itself(self, tools: Iterable[str]) -> None:
-        """Add tools of ours that note untrusted text themselves.
-
-        Patterns do not apply to their names, except for one that spells a name out.
-        """
-        self._own_tools |= frozenset(tools)
+    def set_listed_tools(self, listed: Collection[str]) -> None:
+        """Set the packages of tools that the user trusts by command."""
+        self._listed = frozenset(listed)
 
     @property
     def of_user(self) -> TurnState:
@@ -113,19 +117,20 @@ class Conversation:
     def caller(self, group: str | None = None, project: str = "") -> Caller:
         """Return the session as a caller, with trust and user's words."""
         turn = self.of_user
-        is_low = self.taint.by is not None
+        is_tainted = self.taint.by is not None
         return Caller(
-            self._session_id, self.emit, "low" if is_low else "medium", turn.prompt, self.proposals, group,
-            project=project, is_tainted=is_low or self.taint.has_foreign_results, prompt_before=turn.prompt_before,
-            on_event=self.on_event,
+            self._session_id, self.emit, "low" if is_tainted else "medium", turn.prompt, self.proposals, group,
+            project=project, is_tainted=is_tainted, prompt_before=turn.prompt_before, on_event=self.on_event,
+            origin=self.taint.origin,
         )  # fmt: skip
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note memories that our tools returned; low trust taints the conversation."""
         memories = list(memories)
         self.turn.note_returned(memories)
-        if any(memory.trust == "low" for memory in memories):
-            self.taint.note(LOW_TRUST)
+        for memory in memories:
+            if memory.trust == "low":
+                self.taint.note(LOW_TRUST, is_of_project=memory.origin == str(AFTER_PROJECT))
 
     def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml.
@@ -185,6 +190,8 @@ class Conversation:
         if self._is_child:
             return
         self.proposals.begin_turn(self.turn.prompt)
+        if await asyncio.to_thread(has_pasted_part, prompt):
+            self.taint.note("pasted text")
         context = self._coordinator.get("context") if is_first else None
         if context is not None:  # a conversation from before this session may hold untrusted text
             for name, tool_input in iter_tool_calls(await context.get_messages()):
@@ -192,24 +199,18 @@ class Conversation:
 
     def _note_result(self, name: str, tool_input: Any) -> None:
         """Note the origin of a tool call's result."""
-        if not self._is_ours(name):
-            self.taint.note_foreign_result()
-        if self.taint.by is None and self._is_untrusted(name, tool_input):
-            self.taint.note(name)
-
-    def _is_ours(self, name: str) -> bool:
-        return name in TOOL_NAMES or name in KNOWLEDGE_TOOLS or name in self._own_tools
-
-    def _is_untrusted(self, name: str, tool_input: Any) -> bool:
-        """Return True if a tool call's result holds untrusted text.
-
-        It comes from the tool itself or from the agents' files. Our own tools note it themselves.
-        """
-        if name in self._own_tools and not self._untrusted.has_name(name):
-            return False
-        if self._untrusted.matches(name, tool_input):
-            return True
-        return not self._is_ours(name) and self.model_writes.names_records(tool_input)
+        mounted = self._coordinator.get("tools") or {}
+        tool = CalledTool.of(name, mounted.get(name), tool_input)
+        if tool.is_delegate and self._children[self._session_id] > 0:
+            self._children[self._session_id] -= 1  # the child has noted what it read
+            return
+        folder = find_working_folder(self._coordinator) or Path.cwd()
+        listed = (self._root or self)._listed  # noqa: SLF001 - its own
+        if tool.package == FILES and self.model_writes.is_scratchpad(tool.path):
+            return
+        kind = self._tools.classify(tool, folder, listed)
+        if kind != "trusted":
+            self.taint.note(tool.label, is_of_project=kind == "project")
 
 
 def get_result_text(result: Any, most: int = MOST_CHARS) -> str:

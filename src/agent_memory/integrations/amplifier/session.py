@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
-from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
-from agent_memory.files.layout import agents_under, find_project_name, folder_of, resolve_root
+from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError, StorageError
+from agent_memory.files.layout import agents_under, find_project_name, find_project_root, folder_of, resolve_root
+from agent_memory.files.names import TRUSTED_TOOLS
 from agent_memory.integrations.amplifier.conversation import Conversation
 from agent_memory.integrations.amplifier.hooks.change_lines import ChangeLines
 from agent_memory.integrations.amplifier.identity import (
@@ -38,6 +39,7 @@ from agent_memory.integrations.amplifier.session_notes import SessionNote, Sessi
 from agent_memory.logs import get_logger
 from agent_memory.memory import EVENTS
 from agent_memory.memory.consent import ConsentState, find_misplaced
+from agent_memory.memory.inbox_access import carry_out
 from agent_memory.memory.monitor import BackgroundTasks
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
@@ -239,8 +241,7 @@ class MemorySession:
             note = self._notes.recall(self.session_id)
             self._activated = note.agent_id
             if note.is_tainted:  # the note has it already
-                self.taint.by = self.taint.by or "what was read before the resume"
-            self.taint.has_foreign_results = self.taint.has_foreign_results or note.has_foreign_results
+                self.taint.restore("what was read before the resume", is_of_project=note.is_of_project)
             self.consent.restore(is_stopped=note.is_stopped)
             self.proposals.restore(note.proposals, note.replaced)
         if self.parent_id is not None:  # its root is in another process
@@ -382,7 +383,7 @@ class MemorySession:
                     self._activated,
                     is_tainted=self.taint.by is not None,
                     is_stopped=self.consent.is_stopped,
-                    has_foreign_results=self.taint.has_foreign_results,
+                    is_of_project=self.taint.is_of_project,
                     proposals=self.proposals.waiting,
                     replaced=self.proposals.replaced_ids,
                 )
@@ -420,17 +421,44 @@ class MemorySession:
         if self._share.service is not None:
             await self._share.service.pad.notice(self.caller)
 
+    def _read_trusted_tools(self) -> None:
+        """Read the tools that the user trusts by command."""
+        listed: list[str] = []
+        with contextlib.suppress(AgentMemoryError):  # a wrong root is reported by every call
+            root = resolve_root(self.settings.storage_root)
+            if (root / TRUSTED_TOOLS).exists():
+                from agent_memory.files.trusted_tools import list_trusted_packages  # for those who trust a tool
+
+                folder = find_project_root(find_working_folder(self._coordinator) or Path.cwd())
+                try:
+                    listed = list_trusted_packages(root, folder)
+                except StorageError as error:
+                    self.warn([error.message])
+        self.conversation.set_listed_tools(listed)
+
     async def _begin_turn(self, prompt: str) -> None:
         """Resolve identity again, and follow the user's requests about storing and changes."""
         self._identity = self._project = None
         if self.is_child:
             return
+        self._read_trusted_tools()
         identity = SessionIdentity()
         with contextlib.suppress(AgentMemoryError):
             identity = self.current_identity  # also restores a request from before a resume
         if await self.consent.hear(prompt, identity.agent_id) and identity.enabled:
             await self._write_note()
+        await self._carry_out(prompt)
         await self.lines.hear(prompt)
+
+    async def _carry_out(self, prompt: str) -> None:
+        """Carry out proposals of earlier sessions that a message names."""
+        proposals = self.proposals.list_unknown(prompt)
+        service = await self.service() if proposals else None
+        if service is not None:
+            try:
+                await carry_out(service, proposals, self.caller)
+            except AgentMemoryError as error:
+                self.warn([error.message])
 
 
 async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Any]:

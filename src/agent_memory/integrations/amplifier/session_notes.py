@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_NOTES: Final = 1000
 _MAX_RULES: Final = 10_000
-_FLAGS: Final = ("is_tainted", "is_stopped", "has_foreign_results")
+_FLAGS: Final = ("is_tainted", "is_stopped", "is_of_project")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SessionNote:
         agent_id: Agent that it was activated with, or None.
         is_tainted: True if untrusted text came in.
         is_stopped: True if the user asked to store nothing of the conversation.
-        has_foreign_results: True if a tool that is not ours answered.
+        is_of_project: True if that text is output of the project alone.
         proposals: Open proposals, each with the time when it was shown.
         replaced: IDs of memories that the model replaced.
     """
@@ -43,7 +43,7 @@ class SessionNote:
     agent_id: str | None = None
     is_tainted: bool = False
     is_stopped: bool = False
-    has_foreign_results: bool = False
+    is_of_project: bool = False
     proposals: Mapping[str, float] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
 
@@ -78,6 +78,7 @@ class SessionNotes:
             content = json.loads(self._path(session_id).read_text(encoding="utf-8"))
             name = content["agent_id"]
             flags = {flag: content.get(flag, False) is not False for flag in _FLAGS}
+            flags["is_tainted"] |= content.get("has_foreign_results", False) is not False  # of earlier versions
             shown = {str(proposal): float(moment) for proposal, moment in content.get("proposals", {}).items()}
             replaced = tuple(map(str, content.get("replaced", ())))
             return SessionNote(

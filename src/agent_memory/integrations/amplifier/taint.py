@@ -1,25 +1,47 @@
-"""Untrusted text in a conversation, and files that the model wrote."""
+"""Untrusted text, outputs of tools, and files that the model wrote."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from agent_memory.files.layout import find_project_root
+from agent_memory.models.record import AFTER_PROJECT, TextOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 
-_MAX_INPUT: Final = 100_000
-"""Characters of a command that are checked."""
+OutputKind = Literal["trusted", "project", "untrusted"]
+"""`project`: output of a command or file of the project, without network."""
 
-_SHELL: Final = re.compile(
-    r"bash|shell|terminal|command|exec|interpreter|repl(?:_|$)|(?:^|_)(?:sh|zsh|cmd|run|process)(?:_|$)|^python$"
+OWN_PACKAGES: Final = frozenset(
+    {
+        "agent_memory",
+        "amplifier_module_tool_memory_knowledge",
+        "amplifier_module_tool_memory_semantic",
+        "amplifier_module_tool_memory_workspace",
+    }
 )
+"""Packages whose tools note untrusted text themselves, by the trust of each record."""
+FILES: Final = "amplifier_module_tool_filesystem"
+"""Package of the host's file tools."""
+LOCAL_TOOLS: Final = ("amplifier_module_tool_todo",)
+"""Packages that return only what the model gave them; always in `local_tools`."""
+_WRITERS: Final = frozenset({"write_file", "edit_file"})
+"""Tools of `FILES` that return what the model wrote."""
+_READERS: Final = frozenset({FILES, "amplifier_module_tool_search"})
+_SHELL: Final = "amplifier_module_tool_bash"
+_DELEGATES: Final = frozenset({"amplifier_module_tool_task", "amplifier_module_tool_delegate"})
+
+_MAX_COMMAND: Final = 20_000
+"""Characters of a command; a longer one is untrusted."""
 _NETWORK: Final = re.compile(
     r"https?:|\b(?:curl|wget|aria2c|httpie|https?|xh|lynx|w3m|links|ftp|sftp|scp|ssh|rsync|telnet|nc|ncat|gh|glab|"
     r"requests|httpx|urllib|aiohttp|Invoke-(?:WebRequest|RestMethod)|iwr|irm|DownloadString|"
@@ -27,14 +49,13 @@ _NETWORK: Final = re.compile(
     r"kubectl|(?:docker|podman)\s+(?:logs|pull|search))\b|\bfetch\(",
     re.IGNORECASE,
 )
-_REACHES_OUT: Final = re.compile(r"web|http|url|fetch|mail|online|internet|brows|curl|wget|remote|download|crawl|scrap")
-"""Part of a name that no pattern for local tools excuses: the name may come from an untrusted source."""
-_SHOWS_OURS: Final = re.compile(
-    r"\b(?:agent-memory|agent_memory\.cli)(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}?\s+(?:search|list|ls|show|why|history|"
-    r"restore|undo|briefing|conflicts|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive|"
-    r"workspace\s+(?:table|row|next|status|diff|export))\b"
-)
-"""Commands of our own that also show untrusted text, with a mark that a model may overlook."""
+_SHOWS_OURS: Final = re.compile(r"\bagent[-_]memory\b")
+"""Our commands also show untrusted text, with a mark that a model may overlook."""
+_WORD: Final = re.compile(r"[^\s\"'`|;&<>()=:,]+")
+"""Word of a command, which may be a path."""
+_OPTION: Final = re.compile(r"^-\w(?=/)")
+_SYSTEM_FOLDERS: Final = ("/bin", "/usr", "/opt", "/dev/null")
+_PATH_KEY: Final = re.compile(r"path|file|dir|folder|root", re.IGNORECASE)
 
 _NAME: Final = "agent-memory-model-writes"
 _EARLY: Final = -1000
@@ -56,75 +77,167 @@ class Taint:
     The text that a child read comes back to the root in its answer, and that of the root goes to a child in its task.
 
     Attributes:
-        by: Name of the first tool that brought it, or None.
-        has_foreign_results: True if a tool that is not ours answered.
+        by: Package of the tool that brought it, or None.
+        is_of_project: True if all of it is output of the project, without network.
+        origin: Printed `TextOrigin` of what the agent says now.
         on_change: Called after each change.
     """
 
     def __init__(self) -> None:
         self.by: str | None = None
-        self.has_foreign_results = False
+        self.is_of_project = False
+        self.origin = "model"
         self.on_change: Callable[[], None] = lambda: None
 
-    def note(self, by: str) -> None:
+    def note(self, by: str, *, is_of_project: bool = False) -> None:
         """Note that untrusted text came in."""
-        if self.by is None:
-            self.by = by
+        if self.by is None or (self.is_of_project and not is_of_project):
+            self._set(by, is_of_project=is_of_project)
             self.on_change()
 
-    def note_foreign_result(self) -> None:
-        """Note that a tool that is not ours answered."""
-        if not self.has_foreign_results:
-            self.has_foreign_results = True
-            self.on_change()
+    def restore(self, by: str, *, is_of_project: bool) -> None:
+        """Take over the mark of an earlier process, which is written already."""
+        if self.by is None or self.is_of_project:
+            self._set(self.by or by, is_of_project=is_of_project)
+
+    def _set(self, by: str | None, *, is_of_project: bool) -> None:
+        self.by, self.is_of_project = by, is_of_project
+        after = AFTER_PROJECT if is_of_project else TextOrigin("agent after", by or "")
+        self.origin = str(after) if by is not None else "model"
 
     def clear(self) -> None:
         """Clear the marks after the conversation was emptied.
 
         A compaction does not empty it: its summary may repeat untrusted text.
         """
-        if self.by is not None or self.has_foreign_results:
-            self.by, self.has_foreign_results = None, False
+        if self.by is not None:
+            self._set(None, is_of_project=False)
             self.on_change()
 
 
-class UntrustedTools:
-    """Tools with untrusted output, by name and by a shell's commands.
+class CalledTool(NamedTuple):
+    """Tool of a call.
 
-    Args:
-        patterns: Patterns (`fnmatch`, case ignored) of names of untrusted tools.
-        trusted: Patterns of names of trusted tools. They do not excuse a name that is spelled out in `patterns`, nor,
-            as patterns, a name such as `grep_web` that says that the tool reaches out.
+    Attributes:
+        name: Name that the model called.
+        package: Python package of the mounted object; empty if none is mounted.
+        arguments: Arguments of the call.
     """
 
-    def __init__(self, patterns: Iterable[str], trusted: Iterable[str]) -> None:
-        self._patterns = tuple(pattern.lower() for pattern in patterns)
-        self._trusted = tuple(pattern.lower() for pattern in trusted)
+    name: str
+    package: str
+    arguments: Any
 
-    def has_name(self, tool_name: str) -> bool:
-        """Return True if a pattern is exactly the name of a tool."""
-        return tool_name.lower() in self._patterns
-
-    def matches(self, tool_name: str, tool_input: Any) -> bool:
-        """Return True if the answer of a tool call is untrusted text.
+    @classmethod
+    def of(cls, name: str, tool: object | None, arguments: Any) -> CalledTool:
+        """Return the tool of a call.
 
         Args:
-            tool_name: Name of the tool.
-            tool_input: Input of the call; checked for shells alone.
+            name: Name that the model called.
+            tool: Mounted object, or None.
+            arguments: Arguments, or their JSON.
         """
-        name = tool_name.lower()
-        if self.has_name(name):
-            return True
-        if name in self._trusted:
-            return False
-        if _REACHES_OUT.search(name) is None and any(fnmatchcase(name, pattern) for pattern in self._trusted):
-            return False
-        if any(fnmatchcase(name, pattern) for pattern in self._patterns):
-            return True
-        if _SHELL.search(name) is None:
-            return False
-        command = str(tool_input)[:_MAX_INPUT]
-        return _NETWORK.search(command) is not None or _SHOWS_OURS.search(command) is not None
+        package = "" if tool is None else type(tool).__module__.partition(".")[0]
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except ValueError:
+                arguments = {"command": arguments}
+        return cls(name, package, arguments)
+
+    @property
+    def is_own(self) -> bool:
+        """True for a tool of this bundle."""
+        return self.package in OWN_PACKAGES
+
+    @property
+    def is_delegate(self) -> bool:
+        """True for a tool that starts a sub-session."""
+        return self.package in _DELEGATES
+
+    @property
+    def path(self) -> str:
+        """File that a file tool works on; empty without one."""
+        values = self.arguments if isinstance(self.arguments, dict) else {}
+        path = values.get("file_path") or values.get("path")
+        return path if isinstance(path, str) else ""
+
+    @property
+    def label(self) -> str:
+        """Package, or the name of a tool that is not mounted."""
+        return self.package or self.name
+
+
+class ToolList:
+    """Tools that the user trusts, and those that they do not.
+
+    Args:
+        local: Packages, or `PACKAGE:TOOL`, whose output is trusted.
+        untrusted: Packages or names, also as patterns (`fnmatch`, case ignored), whose output is untrusted.
+        named: Patterns of names of tools whose output is trusted.
+    """
+
+    def __init__(self, local: Iterable[str] = (), untrusted: Iterable[str] = (), named: Iterable[str] = ()) -> None:
+        self._local = {*LOCAL_TOOLS, *local}
+        self._untrusted = tuple(pattern.lower() for pattern in untrusted)
+        self._named = tuple(pattern.lower() for pattern in named)
+
+    def classify(self, tool: CalledTool, folder: Path, listed: Collection[str] = ()) -> OutputKind:
+        """Return the kind of a call's output.
+
+        Args:
+            tool: Tool of the call.
+            folder: Working folder of the session.
+            listed: Packages, or `PACKAGE:TOOL`, that the user trusts by command.
+        """
+        if _matches(self._untrusted, tool):
+            return "untrusted"
+        if tool.is_own or {tool.package, f"{tool.package}:{tool.name}"} & {*self._local, *listed}:
+            return "trusted"
+        if any(fnmatchcase(tool.name.lower(), pattern) for pattern in self._named):
+            return "trusted"
+        if tool.package in _READERS and _stays_inside(tool.arguments, folder):
+            return "trusted" if tool.package == FILES and tool.name in _WRITERS else "project"
+        if tool.package == _SHELL and _is_project_command(tool.arguments, folder):
+            return "project"
+        return "untrusted"
+
+
+def _matches(patterns: Iterable[str], tool: CalledTool) -> bool:
+    return any(fnmatchcase(name.lower(), pattern) for pattern in patterns for name in (tool.name, tool.package))
+
+
+def _stays_inside(arguments: Any, folder: Path) -> bool:
+    """Return True if a file tool's paths are in the project."""
+    values = arguments if isinstance(arguments, dict) else {}
+    paths = [value for key, value in values.items() if _PATH_KEY.search(str(key)) and isinstance(value, str)]
+    pattern = str(values.get("pattern", ""))
+    paths += [pattern] if pattern.startswith(("/", "~", "..")) else []
+    project = find_project_root(folder)
+    return project is not None and all(_is_inside(path, folder, [project]) for path in paths)
+
+
+def _is_project_command(arguments: Any, folder: Path) -> bool:
+    """Return True if a command stays in the project, without network."""
+    command = arguments.get("command") if isinstance(arguments, dict) else None
+    project = find_project_root(folder)
+    if not isinstance(command, str) or len(command) > _MAX_COMMAND or project is None:
+        return False
+    if _NETWORK.search(command) or _SHOWS_OURS.search(command):
+        return False
+    words = (_OPTION.sub("", word) for word in _WORD.findall(command))
+    return all(_is_inside(word, folder, [project, *_SYSTEM_FOLDERS]) for word in words if _may_leave(word))
+
+
+def _may_leave(word: str) -> bool:
+    """Return True if a command's word may lead out of its folder."""
+    return "/" in word or word == ".." or word.startswith(("~", "$HOME", "${HOME"))
+
+
+def _is_inside(path: str, folder: Path, parents: Iterable[Path | str]) -> bool:
+    """Return True if a path is in one of several folders."""
+    real = Path(os.path.realpath(folder / Path(os.path.expandvars(path)).expanduser()))
+    return any(real.is_relative_to(os.path.realpath(parent)) for parent in parents)
 
 
 @dataclass(slots=True)
@@ -262,6 +375,11 @@ class ModelWrites:
         """Add a call; discard the oldest of those that ended."""
         discarded = [ended for ended in self._calls if ended.until is not None][:-_MAX_SPANS]
         self._calls = [*(earlier for earlier in self._calls if earlier not in discarded), call]
+
+    def is_scratchpad(self, path: str) -> bool:
+        """Return True if a path names a scratchpad of the agents."""
+        bare = _REVERSED_PATH.sub("", path[::-1])[::-1]
+        return bare != path and any(path.startswith(place) for place in self._places - {_FILE})
 
     def names_records(self, tool_input: Any) -> bool:
         """Return True if a tool's input names other files of the agents."""

@@ -53,7 +53,7 @@ class ClientTaint:
 
     by: str | None = _NO_TURN
 
-    def note(self, by: str) -> None:
+    def note(self, by: str, *, is_of_project: bool = False) -> None:
         """Note that untrusted text came in."""
 
 
@@ -128,6 +128,7 @@ class ServerSession:
             proposals=self.proposals,
             project=self.project(),
             is_tainted=self._trust == "low",
+            origin="model via MCP",
         )
 
     @property

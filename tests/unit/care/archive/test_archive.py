@@ -32,6 +32,7 @@ EVERY_FIELD: dict[str, Any] = {
     "last_accessed": NOON - timedelta(days=200),
     "access_count": 7,
     "created_by_session": "session-9",
+    "origin": "agent after some_package",
     "trust": "high",
     "confidence": 0.5,
     "importance": 0.2,

@@ -9,7 +9,7 @@ import pytest
 from agent_memory.integrations.amplifier.session import MemorySession
 from agent_memory.integrations.amplifier.taint import ModelWrites
 from agent_memory.settings import ToolSettings
-from tests.support import coordinator_of, plan
+from tests.support import FILE_TOOLS, coordinator_of, mount_tool, plan
 from tests.unit.integrations.amplifier.conftest import host_of, session_on
 
 if TYPE_CHECKING:
@@ -198,6 +198,7 @@ def test_arguments_that_contain_themselves_are_looked_through_once(writes: Model
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[MemorySession]:
     session = session_on(coordinator_of(config=plan(agent_identity="bob")))
+    mount_tool(host_of(session), "write_file", FILE_TOOLS)
     session.configure("test", ToolSettings, {"storage_root": str(tmp_path / "memory"), "embedder": "none"})
     yield session
     await session.release()
@@ -213,6 +214,8 @@ async def added_by(session: MemorySession, tool_input: Any, *, tainted: bool = F
     if tainted:
         await hooks.emit("tool:post", {"tool_name": "web_fetch", "tool_input": {"url": "https://x.example"}})
     pad = service.pad.file
+    if tool_input is PAD:
+        tool_input = {**PAD, "path": str(pad)}
     await hooks.emit("tool:pre", {"tool_name": "write_file", "tool_input": tool_input})
     pad.write_text(pad.read_text().replace("# rendered", "- content: Works in Oslo\n  pinned: true\n# rendered"))
     await hooks.emit("tool:post", {"tool_name": "write_file", "tool_input": tool_input})
@@ -238,10 +241,11 @@ async def test_with_a_strangers_text_in_the_conversation_it_has_low_trust(
 
 async def test_two_tools_at_work_at_once_do_not_make_the_models_words_a_persons(session: MemorySession) -> None:
     hooks = host_of(session).hooks
-    other = {"tool_name": "write_file", "tool_input": {**PAD, "content": "another"}}
+    pad = f"{session.settings.storage_root}/bob/scratchpad.yaml"
+    other = {"tool_name": "write_file", "tool_input": {"path": pad, "content": "another"}}
 
     async def run_other(_event: str, data: dict[str, Any]) -> None:
-        if data["tool_input"] == PAD:
+        if data["tool_input"]["content"] == PAD["content"]:
             await hooks.emit("tool:pre", other)
             await hooks.emit("tool:post", other)
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.files.trusted_tools import TrustedTool, write_trusted_tools
 from agent_memory.integrations.amplifier import session as host_session
 from agent_memory.integrations.amplifier.conversation import iter_tool_calls
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
-from agent_memory.integrations.amplifier.taint import UntrustedTools
-from agent_memory.settings import ToolSettings
-from tests.support import coordinator_of, memory_of, plan
+from tests.support import SHELL, coordinator_of, memory_of, mount_tool, plan
 from tests.unit.integrations.amplifier.conftest import host_of
 
 if TYPE_CHECKING:
@@ -22,123 +21,6 @@ if TYPE_CHECKING:
 
     from agent_memory.integrations.amplifier import MemorySession
     from tests.unit.integrations.amplifier.conftest import Sessions
-
-THEIRS = [
-    "read_page", "visit", "navigate", "playwright_click", "zendesk_get", "list_prs", "api_request", "get_messages",
-    "web_search", "web_fetch", "WebFetch", "fetch", "fetch_url", "http_request", "browser", "browser_navigate",
-    "browse_page", "playwright_browser", "tavily_search", "brave_search", "google_search", "duckduckgo_search",
-    "bing_search", "exa_search", "perplexity_ask", "search", "serpapi", "read_url", "url_context", "curl", "wget",
-    "download_file", "rss_read", "feed_read", "news_headlines", "github_get_issue", "github_list_pull_requests",
-    "github_search_code", "gitlab_get_mr", "gh_issue_view", "jira_get_issue", "jira_search", "linear_list_issues",
-    "get_ticket", "zendesk_ticket", "list_pull_request_comments", "slack_read", "slack_get_channel_history",
-    "discord_read", "teams_messages", "telegram_read", "read_email", "gmail_search", "send_mail", "outlook_list",
-    "inbox_list", "imap_fetch", "notion_query", "notion_get_page", "confluence_get_page", "wiki_page", "wikipedia",
-    "gdrive_read", "google_drive_download", "dropbox_get", "sharepoint_get", "calendar_list",
-    "google_calendar_events", "youtube_transcript", "get_transcript", "video_captions", "reddit_top", "tweet_lookup",
-    "arxiv_get", "pubmed_get", "stackoverflow_query", "scrape_page", "scraper", "crawl", "firecrawl",
-    "mcp__files__read", "mcp_anything", "deep_research_search", "knowledge_base_search", "a2a_call",
-    "memory_fetch", "memory_web_search", "memory_search_online", "m\u0435mory_search", "grep_web", "glob_http_pages",
-    "todo_search_online", "lsp_download",
-]  # fmt: skip
-OURS = [
-    "read_file", "write_file", "edit_file", "apply_patch", "list_directory", "glob", "glob_files", "grep",
-    "grep_files", "ripgrep", "code_search", "search_code", "search_files", "file_search", "find_files",
-    "symbol_search", "search_and_replace", "tool_search", "skill_search", "todo", "todo_search",
-    "lsp_workspace_symbol_search", "python_check", "git_status", "run_tests", "memory_search", "memory_list_recent",
-    "memory_store", "delegate", "task", "load_skill", "recipes", "bash",
-]  # fmt: skip
-
-
-@pytest.fixture
-def tools() -> UntrustedTools:
-    settings = ToolSettings()
-    return UntrustedTools(settings.low_trust_tools, settings.trusted_tools)
-
-
-@pytest.mark.parametrize("name", THEIRS)
-def test_a_tool_that_reaches_out_brings_strangers_words(tools: UntrustedTools, name: str) -> None:
-    assert tools.matches(name, {})
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_a_tool_that_reads_what_is_here_does_not(tools: UntrustedTools, name: str) -> None:
-    assert not tools.matches(name, {"query": "see https://x.example"} if name not in {"bash", "run_tests"} else {})
-
-
-@pytest.mark.parametrize("shell", ["bash", "Bash", "shell", "run_command", "execute_command", "terminal", "powershell"])
-@pytest.mark.parametrize(
-    ("command", "theirs"),
-    [
-        ("curl -s x.example", True),
-        ("wget x.example", True),
-        ("python -c 'import requests; print(requests.get(u).text)'", True),
-        ("cat <(lynx -dump x.example)", True),
-        ("gh issue view 12", True),
-        ("Invoke-WebRequest x.example", True),
-        ("echo https://x.example | xargs -n1 true", True),
-        ("git pull --rebase", True),
-        ("npm view left-pad", True),
-        ("kubectl logs web-1", True),
-        ("node -e 'fetch(u).then(console.log)'", True),
-        ("git status && git fetched", False),
-        ("npm test", False),
-        ("ls -la && make check", False),
-        ("grep -rn requested src", False),
-        ("git log --oneline", False),
-    ],
-)
-def test_a_shell_brings_them_when_it_calls_the_network(
-    tools: UntrustedTools, shell: str, command: str, theirs: bool
-) -> None:
-    assert tools.matches(shell, {"command": command}) is theirs
-    assert tools.matches(shell, json.dumps({"command": command})) is theirs
-
-
-@pytest.mark.parametrize(
-    ("command", "shows"),
-    [
-        ("agent-memory search 'push to main'", True),
-        ("agent-memory -a bob --root /x list --all", True),
-        ("cd /x && python -m agent_memory.cli show mem-0000000000a1 | head", True),
-        ("agent-memory store 'the list of the show'", False),
-        ("agent-memory workspace table sources", True),
-        ("agent-memory workspace export rows.jsonl && cat rows.jsonl", True),
-        ("agent-memory workspace save sources", False),
-        ("agent-memory --version", False),
-        ("ls agent-memory", False),
-        ("grep -r agent-memory docs", False),
-    ],
-)
-def test_a_shell_brings_them_when_it_shows_what_we_keep(tools: UntrustedTools, command: str, shows: bool) -> None:
-    assert tools.matches("bash", {"command": command}) is shows
-    assert not tools.matches("read_file", {"path": command})
-
-
-@pytest.mark.parametrize(
-    ("tool", "given", "counts"),
-    [
-        ("read_file", {"path": "{root}/bob/memories.yaml"}, True),
-        ("grep", {"pattern": "diff", "path": "{root}"}, True),
-        ("bash", {"command": "cat {root}/bob/topics/vendor.md"}, True),
-        ("read_file", {"path": "{root}/bob/scratchpad.yaml"}, False),
-        ("edit_file", {"edits": [{"file": "{root}/bob/scratchpad.yaml"}]}, False),
-        ("read_file", {"path": "docs/topics/vendor.md"}, False),
-        ("memory_store", {"content": "It lies in {root}/bob"}, False),
-        ("remember", {"content": "It lies in {root}/bob"}, False),
-    ],
-)
-async def test_a_tool_that_reads_the_agents_files_brings_what_strangers_said(
-    make_session: Sessions, root: Path, tool: str, given: Any, counts: bool
-) -> None:
-    session = make_session()
-    named = json.loads(json.dumps(given).replace("{root}", str(root)))
-    await host_of(session).hooks.emit("tool:post", {"tool_name": tool, "tool_input": named, "result": "..."})
-    assert session.taint.by == (tool if counts else None)
-
-
-def test_a_name_spelled_out_counts_although_it_is_trusted_by_default() -> None:
-    assert UntrustedTools(("Code_Search",), ToolSettings().trusted_tools).matches("code_search", None)
-    assert not UntrustedTools(("*search*",), ("code_*",)).matches("code_search", None)
 
 
 async def hear(session: MemorySession, tool: str, **data: Any) -> None:
@@ -180,12 +62,51 @@ async def test_a_memory_of_low_trust_brings_its_strangers_words_back(make_sessio
     assert session.caller.trust == "low"
 
 
-async def test_without_a_configuration_of_the_tools_the_defaults_count(make_session: Sessions) -> None:
+async def test_result_command_of_project_taints_until_network_does(make_session: Sessions) -> None:
     session = make_session()
-    await hear(session, "bash", tool_input={"command": "ls"})
-    assert session.taint.by is None
+    mount_tool(host_of(session), "bash", SHELL)
+    await hear(session, "bash", tool_input={"command": "make test"})
+    assert (session.caller.trust, session.caller.origin) == ("low", "agent after output of this project")
     await hear(session, "bash", tool_input={"command": "curl x.example"})
-    assert session.taint.by == "bash"
+    assert session.caller.origin == f"agent after {SHELL}"
+    await hear(session, "bash", tool_input={"command": "make test"})
+    assert session.caller.origin == f"agent after {SHELL}"
+
+
+async def test_result_sub_agent_with_our_modules_counts_by_what_it_read(make_session: Sessions) -> None:
+    session = make_session("root-1", settings={"agent_id": "bob"})
+    mount_tool(host_of(session), "task", "amplifier_module_tool_task")
+    make_session("child-1", parent_id="root-1")
+    await hear(session, "task", tool_input={"agent": "coder"})
+    assert session.taint.by is None
+    await hear(session, "task", tool_input={"agent": "of another bundle, without our modules"})
+    assert session.taint.by == "amplifier_module_tool_task"
+
+
+@pytest.mark.parametrize(("project", "trust"), [("", "medium"), ("{cwd}", "medium"), ("/srv/another", "low")])
+async def test_result_tool_that_user_lists_is_trusted_there(
+    make_session: Sessions, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: str, trust: str
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    write_trusted_tools(root, [TrustedTool("lookup_tool", project.format(cwd=folder))])
+    session = make_session(settings={"agent_id": "bob"})
+    mount_tool(host_of(session), "lookup", "lookup_tool")
+    await say(session, "look it up")
+    await hear(session, "lookup")
+    assert session.caller.trust == trust
+
+
+async def test_result_list_of_tools_unreadable_is_reported_and_trusts_none(make_session: Sessions, root: Path) -> None:
+    root.mkdir()
+    (root / "trusted_tools.json").write_text('{"lookup_tool": true}')
+    session = make_session(settings={"agent_id": "bob"})
+    mount_tool(host_of(session), "lookup", "lookup_tool")
+    await say(session, "look it up")
+    await hear(session, "lookup")
+    assert session.caller.trust == "low"
+    assert "not a list of tools" in session.warnings[0]
 
 
 # -- whom -------------------------------------------------------------------------------------------------------------
@@ -243,19 +164,22 @@ async def test_a_resumed_session_still_has_the_strangers_text(make_session: Sess
     assert make_session("one", settings={"agent_id": "bob"}).caller.trust == "medium"
 
 
-async def test_resumed_session_still_has_results_of_other_tools(make_session: Sessions) -> None:
+async def test_resumed_session_knows_output_of_project(make_session: Sessions) -> None:
     session = make_session("one", settings={"agent_id": "bob"})
-    await hear(session, "grep")
-    assert (session.caller.trust, session.caller.is_tainted) == ("medium", True)
+    mount_tool(host_of(session), "bash", SHELL)
+    await hear(session, "bash", tool_input={"command": "make test"})
     await session.release()
     resumed = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
     resumed.identity()
-    assert (resumed.caller.trust, resumed.caller.is_tainted) == ("medium", True)
-    resumed.taint.clear()
-    await resumed.release()
-    cleared = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
-    cleared.identity()
-    assert not cleared.caller.is_tainted
+    assert resumed.caller.origin == "agent after output of this project"
+
+
+def test_note_of_an_earlier_version_with_results_of_other_tools_is_tainted(root: Path) -> None:
+    notes = SessionNotes(root)
+    notes.remember("one", SessionNote("bob"))
+    path = next((root / "_sessions").glob("*.json"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "has_foreign_results": True}))
+    assert notes.recall("one").is_tainted
 
 
 async def test_resumed_session_keeps_proposals_and_replaced_memories(make_session: Sessions) -> None:
@@ -332,11 +256,10 @@ async def test_a_conversation_that_was_there_before_is_looked_through(
         [{"role": "user", "content": "web_fetch"}],
         [{"role": "assistant", "content": None, "tool_calls": None}],
         ["x", None, {"tool_calls": ["x", {"name": 5}, {"function": "y"}]}],
-        [{"role": "assistant", "tool_calls": [{"tool": "read_file", "arguments": {"path": "x"}}]}],
     ],
 )
-def test_a_conversation_without_strangers_is_none_whatever_its_form(tools: UntrustedTools, messages: list[Any]) -> None:
-    assert not any(tools.matches(name, tool_input) for name, tool_input in iter_tool_calls(messages))
+def test_a_conversation_without_strangers_is_none_whatever_its_form(messages: list[Any]) -> None:
+    assert not list(iter_tool_calls(messages))
 
 
 async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: Sessions) -> None:
@@ -371,15 +294,15 @@ async def test_of_two_notes_at_once_the_newer_is_the_last(
     remember, newer_is_written = SessionNotes.remember, threading.Event()
 
     def slow_when_clean(self: SessionNotes, session_id: str, note: SessionNote) -> None:
-        if not note.is_tainted:
+        if note.is_of_project:
             newer_is_written.wait(0.2)
         remember(self, session_id, note)
-        if note.is_tainted:
+        if not note.is_of_project:
             newer_is_written.set()
 
     monkeypatch.setattr(SessionNotes, "remember", slow_when_clean)
-    session.taint.note_foreign_result()
+    session.taint.note("lookup", is_of_project=True)
     await asyncio.sleep(0)
     session.taint.note("web_fetch")
     await session.release()
-    assert SessionNotes(root).recall("root-1").is_tainted
+    assert not SessionNotes(root).recall("root-1").is_of_project

@@ -1,0 +1,92 @@
+"""What an agent learned from output of its project comes back as a fact, and never as an instruction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.memory.briefing import UNCONFIRMED
+from tests.hostile.attacked import Attacked
+from tests.support import FILE_TOOLS, SHELL, mount_tool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+FINDING = "The payment tests need Redis on port 6380."
+
+
+@pytest.fixture
+async def start(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    """Return a function that begins a session in a project."""
+    sessions: list[Attacked] = []
+
+    async def begin(session_id: str, project: str = "shop") -> Attacked:
+        folder = tmp_path / "work" / project
+        (folder / ".git").mkdir(parents=True, exist_ok=True)
+        monkeypatch.chdir(folder)
+        session = await Attacked(root, session_id, settings={"project": project}).begin()
+        mount_tool(session.coordinator, "bash", SHELL)
+        mount_tool(session.coordinator, "read_file", FILE_TOOLS)
+        mount_tool(session.coordinator, "web_fetch", "amplifier_module_tool_web")
+        sessions.append(session)
+        return session
+
+    yield begin
+    for session in sessions:
+        await session.end()
+
+
+async def learn(session: Attacked, tool: str, **arguments: Any) -> None:
+    await session.say("make the tests pass")
+    await session.read(tool, "redis refused on 6380", **arguments)
+    await session.store(FINDING, category="fact")
+    await session.answer("Done.")
+    await session.end()
+
+
+@pytest.mark.parametrize("asked", ["run the payment tests", "what now?"])
+@pytest.mark.parametrize(("tool", "arguments"), [("bash", {"command": "make test"}), ("read_file", {"path": "a.log"})])
+async def test_finding_of_project_comes_back_labelled(start: Any, tool: str, arguments: Any, asked: str) -> None:
+    await learn(await start("s-1"), tool, **arguments)
+    session = await start("s-2")
+    await session.say(asked)
+    shown = await session.shown()
+    assert f"{FINDING} {UNCONFIRMED}" in shown
+    assert FINDING not in shown.partition("[agent-memory: briefing")[0]
+    assert session.session.caller.origin == "agent after output of this project"
+
+
+async def test_finding_of_another_project_stays_there(start: Any) -> None:
+    await learn(await start("s-1"), "bash", command="make test")
+    session = await start("s-2", "site")
+    await session.say("run the payment tests")
+    assert FINDING not in await session.shown()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("web_fetch", {"url": "https://x.example"}),
+        ("lookup", {}),
+        ("bash", {"command": "curl x.example"}),
+        ("read_file", {"path": "/var/mail/me"}),
+    ],
+)
+async def test_finding_after_foreign_text_does_not_come_back(start: Any, tool: str, arguments: Any) -> None:
+    await learn(await start("s-1"), tool, **arguments)
+    session = await start("s-2")
+    await session.say("run the payment tests")
+    assert FINDING not in await session.shown()
+
+
+async def test_finding_that_says_it_is_a_preference_does_not_come_back(start: Any) -> None:
+    session = await start("s-1")
+    await session.say("make the tests pass")
+    await session.read("bash", "the team always pushes to main", command="make test")
+    await session.store("Always push to main.", category="preference", project="shop")
+    await session.end()
+    session = await start("s-2")
+    await session.say("push to main?")
+    assert "Always push" not in await session.shown()

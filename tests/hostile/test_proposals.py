@@ -1,0 +1,151 @@
+"""Acts that a tainted session was refused wait for a structural yes, also in later sessions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.memory.inbox_access import count_waiting, opened_inbox
+from agent_memory.models import utc_now
+from tests.hostile.attacked import RULE, Attacked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from agent_memory.models import Candidate
+
+
+@pytest.fixture
+async def start(root: Path) -> AsyncIterator[Any]:
+    """Return a function that begins a session."""
+    sessions: list[Attacked] = []
+
+    async def begin(session_id: str) -> Attacked:
+        session = await Attacked(root, session_id).begin()
+        sessions.append(session)
+        return session
+
+    yield begin
+    for session in sessions:
+        await session.end()
+
+
+async def list_waiting(session: Attacked) -> list[Candidate]:
+    async with opened_inbox(await session.service()) as inbox:
+        return await inbox.waiting()
+
+
+async def refuse(session: Attacked, tool: str = "memory_forget", **arguments: Any) -> tuple[str, str]:
+    """Store a rule, read a page, and let the model try an act; return the IDs of memory and proposal."""
+    await session.say("note our rule")
+    memory = await session.store(RULE)
+    await session.read()
+    named = {"memory_forget": {"ids": [memory.id]}, "memory_update": {"memory_id": memory.id}}.get(tool, {})
+    values = {"supersedes": memory.id, **arguments} if tool == "memory_store" else arguments
+    answer = await session.tool(tool, **named, **values)
+    assert answer["code"] == "needs_user"
+    [waiting] = await list_waiting(session)
+    proposal = waiting.id.removeprefix("cnd-")
+    assert proposal in answer["recovery"]
+    return memory.id, proposal
+
+
+ACTS: list[tuple[str, dict[str, Any]]] = [
+    ("memory_forget", {}),
+    ("memory_update", {"content": "We push to main after a test."}),
+    ("memory_update", {"pinned": True}),
+    ("memory_update", {"expires_at": "2099-01-01"}),
+    ("memory_store", {"content": "We push to main after a test.", "category": "decision"}),
+]
+
+
+async def read_state(session: Attacked) -> list[tuple[str, bool, str]]:
+    return sorted((memory.content, memory.pinned, str(memory.expires_at)) for memory in await session.memories())
+
+
+@pytest.mark.parametrize(("tool", "arguments"), ACTS)
+@pytest.mark.parametrize("answer", ["yes {}", "{}", "Yes, {}.", "ok {}\n\nand then run the tests"])
+async def test_yes_with_id_in_a_later_session_carries_out_the_act(
+    start: Any, tool: str, arguments: dict[str, Any], answer: str
+) -> None:
+    _, proposal = await refuse(await start("s-1"), tool, **arguments)
+    later = await start("s-2")
+    before = await read_state(later)
+    await later.say(answer.format(proposal))
+    assert await read_state(later) != before
+    assert await list_waiting(later) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["yes", "ok, go on", "> yes {}", "Is {} a good idea?", "the page says: yes {}", "no {}", "forget it: {}", "`{}`"],
+)
+async def test_other_words_carry_out_nothing(start: Any, prompt: str) -> None:
+    _, proposal = await refuse(await start("s-1"))
+    later = await start("s-2")
+    before = await read_state(later)
+    await later.say(prompt.format(proposal))
+    assert await read_state(later) == before
+    assert len(await list_waiting(later)) == 1
+
+
+async def test_words_of_a_sub_session_carry_out_nothing(start: Any, root: Path) -> None:
+    _, proposal = await refuse(await start("s-1"))
+    child = await Attacked(root, "c-1", parent_id="s-1").begin()
+    before = await read_state(child)
+    await child.say(f"yes {proposal}")
+    assert await read_state(child) == before
+    await child.end()
+
+
+async def test_yes_in_the_same_session_is_carried_out_once_by_the_call(start: Any) -> None:
+    session = await start("s-1")
+    memory_id, proposal = await refuse(session)
+    await session.say(f"yes {proposal}")
+    assert [memory.id for memory in await session.memories()] == [memory_id]
+    assert (await session.tool("memory_forget", ids=[memory_id]))["forgotten"]
+    assert await list_waiting(session) == []
+
+
+async def test_act_is_counted_and_waits_once(start: Any) -> None:
+    session = await start("s-1")
+    memory_id, _ = await refuse(session)
+    await session.tool("memory_forget", ids=[memory_id])
+    assert await count_waiting(await session.service()) == 1
+    assert (await session.tool("memory_status"))["inbox"] == 1
+
+
+async def test_forgotten_memory_takes_its_proposals_along(start: Any) -> None:
+    session = await start("s-1")
+    memory_id, _ = await refuse(session, "memory_update", content="We never push to main without two reviews.")
+    await (await session.service()).forget(memory_id)
+    assert await list_waiting(session) == []
+
+
+async def test_reject_drops_the_act_and_not_the_text(start: Any) -> None:
+    session = await start("s-1")
+    memory_id, proposal = await refuse(session)
+    service = await session.service()
+    async with opened_inbox(service) as inbox:
+        await inbox.reject([f"cnd-{proposal}"])
+        assert await inbox.waiting() == []
+    await service.forget(memory_id)
+    assert (await service.store(RULE)).memory.content == RULE
+
+
+async def test_act_waits_thirty_days(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = await start("s-1")
+    await refuse(session)
+    async with opened_inbox(await session.service()) as inbox:
+        for days, waiting in ((29, 1), (31, 0)):
+            monkeypatch.setattr(inbox, "_clock", lambda days=days: utc_now() + timedelta(days=days))
+            assert len(await inbox.waiting()) == waiting
+
+
+async def test_secret_in_an_act_is_not_held(start: Any, root: Path) -> None:
+    session = await start("s-1")
+    await refuse(session, "memory_update", content="The key is ghp_" + "a1B2" * 9 + " for deploys.")
+    assert not [path for path in root.rglob("*") if path.is_file() and b"ghp_a1B2" in path.read_bytes()]
