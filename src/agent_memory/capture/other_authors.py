@@ -39,13 +39,19 @@ _MARKED: Final = re.compile(
     r"\s*(?:[<#+|{}\[=:.;~%$^&•·—\u2013]|\*\*|(?:-{2,}|_{3,}|\*{3,})\s*$|\w+\([^()]*\):\s"
     r"|\W{0,2}\d{1,4}[-/.:]\d{1,2}\b|.{0,30}\b\d{1,2}:\d{2}(?:\s?[AP]M)?\s?[:)\]>|]|.{0,20}\b(?:19|20)\d\d\s?[-\u2013—:]\s"
     r"|[A-Z]?\d{1,5}(?:\t| {2,}| (?=[A-Z]))|(?:bq|bc|p|pre|h[1-6]|fn\d{1,3})\.{1,2}\s|\([^()\n]{1,40}\)\s+(?=[A-Z])"
+    r"|[§\u2190-\u21ff\u2500-\u27bf\U0001f300-\U0001faff]|[-*+] \[[ xX]?\]\s|[A-Za-z]\)\s|[A-Z][a-z]+ \d{1,4}[.:]\s"
     r"|@[\w-]+(?![\w./\\-])[\s,:]+\S|\S+\s?[>|»]\s|\S+ [-\u2013—] |[^.!?\n]{1,60}→)"
 )
-"""Beginning of a line with mark-up (also Textile), a rule, a time, a line number, or a name before a mark."""
-_CREDIT: Final = re.compile(r"\s*[—\u2013]\s*\w|.*[.!?][\"'”\u2019]?\s*[—\u2013({\[#|•·~-]+\s?[^\W\d][^.!?\n]*$")
+"""Beginning of a line with mark-up (also Textile), a sign, a rule, a time, a number, or a name before a mark."""
+_CREDIT: Final = re.compile(
+    r"\s*[—\u2013]\s*\w|.*[.!?][\"'”\u2019]?\s*(?:[—\u2013({\[#|•·~-]+\s?[^\W\d][^.!?\n]*$"
+    r"|[(\[{][^()\[\]{}\n]{1,40}[)\]}]\s*$|\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$)"
+)
 """Name after a text, such as "… - Ann" or "… (Ann, 3 May)"."""
 REMOVED: Final = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Line in the place of a removed one; the lines directly below are its output or its continuation."""
+_MARGINAL: Final = re.compile(r"[-~]?\s?[^\W\d]\w*|[^\w\s\"'(]{1,2} ?\d*|\d{1,2}:\d{2}(?: ?[AP]M)?")
+"""Last line that is a name, a sign with a count, or a time. A word that stands apart may be thanks."""
 _NAMED: Final = re.compile(r"\w[^,\n]*,\s*\S|[-\u2013—]{1,2}\s*\w")
 """A closing and a name in one line, such as "Regards, Ann" or "-- Ann"."""
 _SIGNATURE: Final = re.compile(r"[.!?]\s+([A-Z][^.!?]*)$")
@@ -175,6 +181,8 @@ def _has_footer(lines: list[str]) -> bool:
     *before, last = bare or [""]
     text = next((line for line in reversed(before) if line), "")
     is_apart = bool(text) and not before[-1]
+    if text.endswith(_ENDS) and _MARGINAL.fullmatch(last) and not (is_apart and last[0].isalpha()):
+        return True
     is_titled = not last[:1].islower() and len(last.split()) > 1 and _is_short(last)
     return is_apart and is_titled and text.endswith(_ENDS)
 
