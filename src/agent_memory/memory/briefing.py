@@ -30,7 +30,7 @@ from agent_memory.models import (
     of_another_project,
     utc_now,
 )
-from agent_memory.models.record import is_project_finding
+from agent_memory.models.record import describe_origin, is_project_finding
 from agent_memory.registry import KNOWLEDGE
 
 if TYPE_CHECKING:
@@ -289,7 +289,9 @@ def _is_shown(memory: Memory, caller: Caller) -> bool:
 
 
 def _render_memory(memory: Memory) -> str:
-    return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}{_describe_saying(memory, memory.content)}"
+    origin = describe_origin(memory) if memory.trust != "low" else ""  # else the label has it
+    mark = f" ({origin})" if origin not in {"", "model"} else ""
+    return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}{_describe_saying(memory, memory.content)}{mark}"
 
 
 def _describe_saying(record: Record, text: str) -> str:

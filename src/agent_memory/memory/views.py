@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.wording import counted
 from agent_memory.models import MEMORY, to_text, visible
 from agent_memory.models.clock import FILE_TIME
+from agent_memory.models.record import describe_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -106,7 +107,7 @@ def view_brief_memory(memory: Memory, *, full: bool = False, project: str = "") 
     if memory.pinned:
         marks["pinned"] = True
     if memory.trust == "low":
-        marks["trust"] = "low"
+        marks |= _view_low_trust(memory)
     if memory.source.kind != _COMMON_SOURCE:
         marks["source"] = memory.source.kind
     if full:
@@ -114,6 +115,12 @@ def view_brief_memory(memory: Memory, *, full: bool = False, project: str = "") 
     shared = {"category": "note", "tags": [], "project": project}
     unusual = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
     return {**unusual, "timestamp": memory.moment.date().isoformat(), **marks}
+
+
+def _view_low_trust(memory: Memory) -> dict[str, Any]:
+    """Return trust and origin of an untrusted memory."""
+    origin = describe_origin(memory)
+    return {"trust": "low", "origin": origin} if origin else {"trust": "low"}
 
 
 def view_whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
@@ -290,7 +297,7 @@ def view_similar(memories: Sequence[Memory]) -> list[dict[str, Any]]:
             "id": memory.id,
             "content": shorten_line(visible(memory.content), room),
             "timestamp": memory.timestamp.date().isoformat(),
-            **({"trust": "low"} if memory.trust == "low" else {}),
+            **(_view_low_trust(memory) if memory.trust == "low" else {}),
         }
         for memory in memories
     ]

@@ -420,7 +420,7 @@ def get_origin(record: Record) -> TextOrigin:
 def describe_origin(record: Record) -> str:
     """Return a record's origin; empty if derived or unknown."""
     origin = get_origin(record)
-    return "" if origin.kind == "unknown" or record.is_item else str(origin)
+    return "" if origin.kind == "unknown" or (record.is_item and not record.origin) else str(origin)
 
 
 def is_project_finding(record: Record, project: str) -> bool:
