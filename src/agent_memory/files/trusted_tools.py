@@ -44,7 +44,6 @@ def read_trusted_tools(root: Path) -> list[TrustedTool]:
     except (ValueError, TypeError) as error:
         raise StorageError(
             f"{path} is not a list of tools; every tool of it is untrusted.",
-            code="unreadable",
             recovery="Delete the file, then run `agent-memory trust-tool PACKAGE` for each tool.",
         ) from error
 

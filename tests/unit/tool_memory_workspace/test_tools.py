@@ -292,7 +292,7 @@ async def test_a_tool_that_is_named_as_a_strangers_is_one(mounted: Mount, folder
     session = MemorySession.of(coordinator)
     session.conversation.set_tools(ToolList(untrusted=["search_talks"]))
     await coordinator.hooks.emit("tool:post", {"tool_name": "search_talks", "tool_input": {"query": "talk"}})
-    assert session.taint.by == "amplifier_module_tool_memory_workspace"
+    assert session.taint.by == "search_talks"
 
 
 def low_notes(folder: Path) -> list[str]:

@@ -210,7 +210,7 @@ class Conversation:
             return
         kind = self._tools.classify(tool, folder, listed)
         if kind != "trusted":
-            self.taint.note(tool.label, is_of_project=kind == "project")
+            self.taint.note(tool.name, tool.package, is_of_project=kind == "project")
 
 
 def get_result_text(result: Any, most: int = MOST_CHARS) -> str:

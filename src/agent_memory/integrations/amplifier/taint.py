@@ -77,7 +77,7 @@ class Taint:
     The text that a child read comes back to the root in its answer, and that of the root goes to a child in its task.
 
     Attributes:
-        by: Package of the tool that brought it, or None.
+        by: Name of the first tool that brought it, or None.
         is_of_project: True if all of it is output of the project, without network.
         origin: Printed `TextOrigin` of what the agent says now.
         on_change: Called after each change.
@@ -89,20 +89,26 @@ class Taint:
         self.origin = "model"
         self.on_change: Callable[[], None] = lambda: None
 
-    def note(self, by: str, *, is_of_project: bool = False) -> None:
-        """Note that untrusted text came in."""
+    def note(self, by: str, package: str = "", *, is_of_project: bool = False) -> None:
+        """Note that untrusted text came in.
+
+        Args:
+            by: Name of the tool, or what else brought it.
+            package: Package of the tool.
+            is_of_project: True for output of the project, without network.
+        """
         if self.by is None or (self.is_of_project and not is_of_project):
-            self._set(by, is_of_project=is_of_project)
+            self._set(by, package, is_of_project=is_of_project)
             self.on_change()
 
     def restore(self, by: str, *, is_of_project: bool) -> None:
         """Take over the mark of an earlier process, which is written already."""
         if self.by is None or self.is_of_project:
-            self._set(self.by or by, is_of_project=is_of_project)
+            self._set(self.by or by, "", is_of_project=is_of_project)
 
-    def _set(self, by: str | None, *, is_of_project: bool) -> None:
+    def _set(self, by: str | None, package: str, *, is_of_project: bool) -> None:
         self.by, self.is_of_project = by, is_of_project
-        after = AFTER_PROJECT if is_of_project else TextOrigin("agent after", by or "")
+        after = AFTER_PROJECT if is_of_project else TextOrigin("agent after", package or by or "")
         self.origin = str(after) if by is not None else "model"
 
     def clear(self) -> None:
@@ -111,7 +117,7 @@ class Taint:
         A compaction does not empty it: its summary may repeat untrusted text.
         """
         if self.by is not None:
-            self._set(None, is_of_project=False)
+            self._set(None, "", is_of_project=False)
             self.on_change()
 
 
@@ -161,11 +167,6 @@ class CalledTool(NamedTuple):
         values = self.arguments if isinstance(self.arguments, dict) else {}
         path = values.get("file_path") or values.get("path")
         return path if isinstance(path, str) else ""
-
-    @property
-    def label(self) -> str:
-        """Package, or the name of a tool that is not mounted."""
-        return self.package or self.name
 
 
 class ToolList:

@@ -80,7 +80,7 @@ async def test_result_sub_agent_with_our_modules_counts_by_what_it_read(make_ses
     await hear(session, "task", tool_input={"agent": "coder"})
     assert session.taint.by is None
     await hear(session, "task", tool_input={"agent": "of another bundle, without our modules"})
-    assert session.taint.by == "amplifier_module_tool_task"
+    assert (session.taint.by, session.taint.origin) == ("task", "agent after amplifier_module_tool_task")
 
 
 @pytest.mark.parametrize(("project", "trust"), [("", "medium"), ("{cwd}", "medium"), ("/srv/another", "low")])

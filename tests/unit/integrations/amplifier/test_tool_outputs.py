@@ -117,4 +117,4 @@ def test_classify_untrusted_tools_win(project: Path, pattern: str) -> None:
 def test_called_tool_is_known_by_package_of_object() -> None:
     tool = type("Tool", (), {"__module__": "some_package.inner.tool"})()
     assert CalledTool.of("memory_search", tool, '{"path": "x"}') == ("memory_search", "some_package", {"path": "x"})
-    assert CalledTool.of("memory_search", None, "ls").label == "memory_search"
+    assert CalledTool.of("memory_search", None, "ls") == ("memory_search", "", {"command": "ls"})
