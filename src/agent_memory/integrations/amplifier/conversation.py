@@ -159,8 +159,13 @@ class Conversation:
                 await notice_edits()
 
         async def on_prompt(_event: str, data: dict[str, Any]) -> None:
-            await self._begin_turn(get_text(data, "prompt"))
-            await hear(get_content_text(data.get("prompt")))
+            if is_typed(data):
+                await self._begin_turn(get_text(data, "prompt"))
+                await hear(get_content_text(data.get("prompt")))
+            else:
+                await self._begin_turn("")
+                self.taint.note(get_text(data, "origin"))
+                await hear("")
 
         return [
             register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
@@ -265,6 +270,11 @@ def get_text(data: Any, key: str) -> str:
     """Return a text field of an event's payload, else an empty text."""
     value = data.get(key) if isinstance(data, dict) else None
     return value if isinstance(value, str) else ""
+
+
+def is_typed(data: Any) -> bool:
+    """Return True unless the payload's `origin` says otherwise."""
+    return get_text(data, "origin") in {"", "typed"}
 
 
 def _get_block_text(block: Any) -> str:

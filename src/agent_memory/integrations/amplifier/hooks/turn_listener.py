@@ -9,6 +9,8 @@ from agent_memory.integrations.amplifier.conversation import (
     find_answer_text,
     get_content_text,
     get_result_text,
+    get_text,
+    is_typed,
 )
 from agent_memory.logs import get_logger
 
@@ -101,7 +103,8 @@ class TurnListener:
         """Begin a turn with the user's words."""
         self._is_open, self._answer = True, ""
         if self._options.prompts and isinstance(data, dict):
-            await self._hear(get_content_text(data.get("prompt"), self._options.max_chars), "user")
+            text = get_content_text(data.get("prompt"), self._options.max_chars)
+            await (self._hear(text, "user") if is_typed(data) else self._hear(text, "tool", get_text(data, "origin")))
 
     async def on_tool(self, _event: str, data: Any) -> None:
         """Hear the result of a tool."""
