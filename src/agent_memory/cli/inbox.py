@@ -156,7 +156,7 @@ def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
     return {
         **view_fields(candidate, "id", "content", "category", "project", "tags", "trust"),
         "source": candidate.source.kind,
-        **view_fields(candidate, "via", "replaces", "act", "act_ids", "is_note", "timestamp"),
+        **view_fields(candidate, "via", "replaces", "act", "act_ids", "act_values", "is_note", "timestamp"),
         "until": opened.ends_at(candidate),
     }
 
@@ -194,8 +194,8 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
     run.screen.show(candidate.content, indent=2)
     if candidate.act:
         what = "store this text" if candidate.act == "store" else f"{candidate.act} {', '.join(candidate.act_ids)}"
-        fields = sorted(candidate.act_values.keys() - {"content"}) if candidate.act == "update" else []
-        run.screen.show(f"would {what}{': ' * bool(fields)}{', '.join(fields)}", indent=2, style="dim")
+        fields = [f"{name} {value}" for name, value in sorted(candidate.act_values.items()) if name != "content"]
+        run.screen.show(f"would {what}{': ' * bool(fields)}{', '.join(map(plain, fields))}", indent=2, style="dim")
     if candidate.replaces:
         run.screen.show(f"would replace {candidate.replaces}", indent=2, style="dim")
 
