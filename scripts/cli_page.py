@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _COMMON: Final = {"--agent", "--root", "--json", "--help", "--format", "--fields", "--no-pager", "--yes"}
+_WORKSPACE: Final = {"--at", "--url"}
+"""Options of the commands of `workspace`, which the introduction describes."""
 _ID_HELP: Final = re.compile(r"Ids? of a memory, e\.g\. .*")
 _INTRODUCTION: Final = """\
 # Command line
@@ -22,8 +24,10 @@ _INTRODUCTION: Final = """\
 Generated from the commands by `make docs`. `agent-memory help COMMAND` prints the same text.
 
 Every command takes `--agent NAME`, `--root PATH`, `--json` and `--help`, before or after its name. `agents`
-and `backup` name agents in their arguments. `workspace` takes no agent of a memory. `agent-memory --version` prints the
-version.
+and `backup` name agents in their arguments. `agent-memory --version` prints the version.
+
+Commands of `workspace` take no agent, but (except `check`) `--at FOLDER`, by default the workspace around this folder,
+and `--url URL`, its PostgreSQL database. `AGENT_MEMORY_WORKSPACE_URL` is safer: hidden from process lists.
 
 `ls`, `add` and `rm` are short for `list`, `store` and `forget`.
 
@@ -139,6 +143,8 @@ def _command_lines(command: Any, words: Sequence[str]) -> list[str]:
     help_text = " ".join((command.help or "").replace("\b", "").replace("\\[", "[").split())
     lines = [f"## {' '.join(words)}", "", help_text, ""]
     for param in _own_params(command):
+        if words[0] == "workspace" and _WORKSPACE & set(param.opts):
+            continue
         text = _ID_HELP.sub("", param.help or "")
         lines.append(f"- {_signature(param)}: {text}" if text else f"- {_signature(param)}")
     return [*lines, ""] if lines[-1] else lines

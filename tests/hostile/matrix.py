@@ -111,16 +111,17 @@ OUTCOMES: Final[dict[str, tuple[str, ...]]] = {
     for name in ORIGINS
 }
 """Outcome of each of `ACTS`, by how the text came in."""
+_GROUPS: Final = {"user or model": _FREE, "project": _PROJECT, "untrusted": _UNTRUSTED}
 
 
 def render() -> str:
-    """Return the table as lines of Markdown, one for each set of equal outcomes."""
+    """Return lists of origins, and a table of their outcomes, as Markdown."""
     lines = []
-    for outcomes in dict.fromkeys(OUTCOMES.values()):
-        origins = "; ".join(name for name, values in OUTCOMES.items() if values == outcomes)
-        acts = ", ".join(f"{act}: {outcome}" for act, outcome in zip(ACTS, outcomes, strict=True))
-        lines.append(f"- {origins}\n  - {acts}")
-    return "\n".join(lines)
+    for group, outcomes in _GROUPS.items():
+        lines += [f"- *{group}*", *(f"  - {name}" for name, values in OUTCOMES.items() if values == outcomes)]
+    lines += ["", f"| act | {' | '.join(_GROUPS)} |", "|---" * (1 + len(_GROUPS)) + "|"]
+    rows = zip(ACTS, *_GROUPS.values(), strict=True)
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 async def measure(root: Path, bring: Any) -> tuple[str, ...]:

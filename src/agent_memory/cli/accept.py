@@ -45,8 +45,8 @@ async def accept(
 ) -> None:
     """Say yes to a session's proposal or to a waiting note.
 
-    A proposal is what a session may not do without a yes; `review` lists them. The proposal of a background model
-    allows it to digest passages of this agent, within the tokens a day that `model_budget` allows.
+    A proposal is what a session may not do without a yes; `review` lists them. A background model's
+    proposal allows it to digest passages of this agent. `model_budget` limits its tokens a day.
     """
     if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
         await _accept_waiting(run, proposal)
