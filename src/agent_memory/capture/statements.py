@@ -125,9 +125,8 @@ def asks_to_keep(prompt: str, content: str) -> bool:
 
 
 def _list_typed_sentences(prompt: str) -> list[str]:
-    """Return the sentences of a message that no other author may have written."""
-    is_one_line = len(prompt.strip().split("\n", 1)) == 1
-    return list_own_sentences(prompt if is_one_line else get_typed_part(prompt), strict=False)
+    """Return the sentences that no other author may have written."""
+    return list_own_sentences(get_typed_part(prompt), strict=False)
 
 
 def _is_ordered(key: str, sentence: str) -> bool:

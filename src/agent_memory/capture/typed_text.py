@@ -82,13 +82,8 @@ def _blank_untyped(text: str, typed_text: str) -> str:
 
 
 def has_pasted_part(text: str) -> bool:
-    """Return True if a part of a message may have been pasted.
-
-    A line of its own with a label, such as "Correct that: …", is no sign.
-    """
-    if "\n" in text.strip():
-        return get_typed_part(text).split() != text.split()
-    return _blank_long_quotations(separate(text, typed=True)[0]).split() != text.split()
+    """Return True if a part of a message may have been pasted."""
+    return get_typed_part(text).split() != text.split()
 
 
 def _blank_long_quotations(text: str) -> str:

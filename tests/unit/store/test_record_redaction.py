@@ -38,7 +38,7 @@ HOLDING: dict[str, Any] = {
 }
 NOT_TEXT = {
     "agent_id", "id", "timestamp", "observed_at", "last_accessed", "access_count", "trust", "confidence", "importance",
-    "supersedes", "expires_at", "pinned", "promoted_at", "evicted_at",
+    "supersedes", "expires_at", "pinned", "promoted_at", "evicted_at", "origin",
 }  # fmt: skip
 
 

@@ -104,7 +104,7 @@ async def test_what_the_user_asks_for_is_stored_in_every_mode(tools_in: Any, mod
     await tools.say("Remember that I prefer tabs.")
     stored = await tools.store(FACT)
     assert stored["memory_id"].startswith("mem-")
-    await tools.say("Correct that: I prefer spaces.")
+    await tools.say("I prefer spaces, correct that.")
     assert "fields" in await tools.call("memory_update", memory_id=stored["memory_id"], content="They prefer spaces.")
     assert await tools.waiting() == []
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.integrations.amplifier.hooks.turn_listener import PRIORITY, ListenerOptions, TurnListener
@@ -217,6 +218,8 @@ class SessionIntake:
         """Queue a text, for the end of the turn or after `flush_seconds`."""
         if self._is_closed:
             return
+        if role == "user" and not is_low:  # stored without its margin, which may be the only sign of a paste
+            is_low = not (await asyncio.to_thread(get_typed_part, text)).strip()
         turn = ReceivedTurn(text, role, tool, utc_now(), trust="low" if is_low else "high")
         if (
             self._turn_count >= self._settings.max_waiting
