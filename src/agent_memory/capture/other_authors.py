@@ -45,7 +45,7 @@ _MARKED: Final = re.compile(
 """Beginning of a line with mark-up (also Textile), a sign, a rule, a time, a number, or a name before a mark."""
 _CREDIT: Final = re.compile(
     r"\s*[—\u2013]\s*\w|.*[.!?][\"'”\u2019]?\s*(?:[—\u2013({\[#|•·~-]+\s?[^\W\d][^.!?\n]*$"
-    r"|[(\[{][^()\[\]{}\n]{1,40}[)\]}]\s*$|\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$)"
+    r"|(?:[\[{]|\((?!\d+\)))[^()\[\]{}\n]{1,40}[)\]}]\s*$|\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$)"
 )
 """Name after a text, such as "… - Ann" or "… (Ann, 3 May)"."""
 REMOVED: Final = "\N{OBJECT REPLACEMENT CHARACTER}"
@@ -175,7 +175,7 @@ def _is_form(lines: list[str]) -> bool:
 
 def _has_footer(lines: list[str]) -> bool:
     """Return True if a text ends in an unlike short line."""
-    bare = [line.strip() for line in lines]
+    bare = ["" if line == REMOVED else line.strip() for line in lines]
     if "--" in bare[1:]:
         return all(map(_is_closing, filter(None, bare[bare.index("--", 1) + 1 :])))
     *before, last = bare or [""]

@@ -30,7 +30,7 @@ def test_update_changes_what_is_named_and_nothing_else(bob: Run) -> None:
     result = bob("update", B, "--content", "Maria likes green tea.", *options)
     assert result.stdout == f"Changed content, category, tags, expires_at, pinned of {B}.\n"
     after = shown(bob, B)
-    changed = {"content", "category", "tags", "expires_at", "pinned"}
+    changed = {"content", "category", "tags", "expires_at", "pinned", "origin"}
     opened = {"access_count", "last_accessed"}  # to show a memory opens it
     assert {name for name in before if before[name] != after[name]} - opened == changed
     assert after["tags"] == ["maria", "green"]

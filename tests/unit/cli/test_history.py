@@ -20,7 +20,7 @@ def test_history_tells_what_became_of_a_memory(bob: Run) -> None:
     versions = json.loads(bob("history", B, "--json").stdout)["versions"]
     assert [(each["what"], each["fields"]) for each in versions] == [
         ("stored", []),
-        ("changed", ["content", "tags"]),
+        ("changed", ["content", "tags", "origin"]),
         ("forgotten", []),
     ]
     assert versions[0]["memory"]["tags"] == ["drinks", "maria"]

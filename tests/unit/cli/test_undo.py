@@ -45,7 +45,7 @@ def test_undo_without_changes_says_so(cli: Run) -> None:
 def test_undo_list_names_who_what_and_fields(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     changed, imported = list_changes(bob)
-    assert (changed["session"], changed["what"], changed["fields"]) == ("cli", "changed", ["content"])
+    assert (changed["session"], changed["what"], changed["fields"]) == ("cli", "changed", ["content", "origin"])
     assert changed["content"] == "Maria likes coffee."
     assert imported["session"].startswith("import-")
     assert imported["memories"] == [A, B, C]
