@@ -7,7 +7,7 @@ import typer
 
 from agent_memory.cli.inbox import describe_accepted, find_candidate
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
@@ -49,6 +49,12 @@ async def accept(
     proposal allows it to digest passages of this agent. `model_budget` limits its tokens a day.
     """
     if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
+        if undo:
+            raise ValidationError(
+                f"--undo withdraws only a background model's permission, not {quoted(proposal)}; nothing was changed.",
+                code="usage",
+                recovery="Run `agent-memory inbox --reject ID` to reject what waits.",
+            )
         await _accept_waiting(run, proposal)
         return
     folder, now = folder_of(run.service.agent_id, run.root).path, utc_now()

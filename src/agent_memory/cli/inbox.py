@@ -138,8 +138,14 @@ async def edit_candidate(
         done: Lists of decisions, to which this one is added.
 
     Raises:
-        ValidationError: The new text is empty.
+        ValidationError: The new text is empty, or the candidate is a proposal.
     """
+    if candidate.act:
+        raise ValidationError(
+            f"{candidate.id} is a proposal, which has no text to edit; nothing was decided.",
+            code="usage",
+            recovery=f"Run `agent-memory accept {candidate.id}`, or `agent-memory inbox --reject {candidate.id}`.",
+        )
     new = (await edited_text(run, candidate.id, candidate.content) if text is None else text).strip()
     if not new:
         recovery = f"Run `agent-memory inbox --reject {candidate.id}` to remove it."

@@ -39,6 +39,18 @@ def test_accept_proposal_carries_it_out(root: Path, cli: Any, prefix: str) -> No
     assert "is not a proposal" in cli("accept", prefix + proposal, "-a", "bob", code=3).stderr
 
 
+@pytest.mark.parametrize(
+    "arguments", [("accept", "ID", "--undo"), ("inbox", "--edit", "ID", "--text", "We push to main.")]
+)
+def test_option_that_fits_no_proposal_changes_nothing(root: Path, cli: Any, arguments: tuple[str, ...]) -> None:
+    proposal = propose(root)
+    given = [proposal if argument == "ID" else argument for argument in arguments]
+    assert "; nothing was" in cli(*given, "-a", "bob", code=2).stderr
+    assert RULE in cli("list", "--json", "-a", "bob").stdout
+    [waiting] = json.loads(cli("review", "--json", "-a", "bob", code=1).stdout)["waiting"]
+    assert waiting["id"] == f"cnd-{proposal}"
+
+
 def test_trust_tool_adds_lists_and_removes(root: Path, cli: Any) -> None:
     assert json.loads(cli("trust-tool", "--json").stdout) == {"trusted": []}
     assert "lookup_tool in all projects" in cli("trust-tool", "lookup_tool").stdout
