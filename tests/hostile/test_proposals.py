@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.errors import StorageError
+from agent_memory.memory.caller import ProposedAct
+from agent_memory.memory.inbox import Inbox
 from agent_memory.memory.inbox_access import count_waiting, opened_inbox
 from agent_memory.models import utc_now
 from tests.hostile.attacked import RULE, Attacked
@@ -168,3 +171,81 @@ async def test_prompt_that_the_host_marks_as_typed_is_typed(start: Any) -> None:
     later = await start("s-2")
     await later.coordinator.hooks.emit("prompt:submit", {"prompt": f"yes {proposal}", "origin": "typed"})
     assert await list_waiting(later) == []
+
+
+async def test_first_prompt_of_a_resumed_session_answers_its_proposal(start: Any, root: Path) -> None:
+    session = await start("s-1")
+    memory_id, proposal = await refuse(session)
+    await session.end()
+    resumed = await Attacked(root, "s-1", is_resumed=True).begin()
+    await resumed.say(f"yes {proposal}")
+    assert (await resumed.tool("memory_forget", ids=[memory_id]))["forgotten"]
+    await resumed.end()
+
+
+async def test_yes_to_a_store_holds_for_its_fields_alone(start: Any) -> None:
+    session = await start("s-1")
+    shown = {"content": "We push to main after a test.", "category": "note"}
+    memory_id, proposal = await refuse(session, "memory_store", **shown)
+    await session.say(f"yes {proposal}")
+    changed = await session.tool("memory_store", **shown | {"category": "preference"}, supersedes=memory_id)
+    assert changed["code"] == "needs_user"
+    stored = await session.tool("memory_store", **shown, supersedes=memory_id)
+    assert (await session.kept(stored["memory_id"])).supersedes == memory_id
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [ACTS[0], ACTS[1], ACTS[4]])
+async def test_reworded_memory_drops_acts_on_its_old_text(start: Any, tool: str, arguments: dict[str, Any]) -> None:
+    session = await start("s-1")
+    memory_id, proposal = await refuse(session, tool, **arguments)
+    await (await session.service()).update(memory_id, {"content": "We push to main on Fridays alone."})
+    assert await list_waiting(session) == []
+    later = await start("s-2")
+    before = await read_state(later)
+    await later.say(f"yes {proposal}")
+    assert await read_state(later) == before
+
+
+async def test_act_whose_time_is_over_waits_again(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = await start("s-1")
+    memory_id, proposal = await refuse(session)
+    async with opened_inbox(await session.service()) as inbox:
+        monkeypatch.setattr(inbox, "_clock", lambda: utc_now() + timedelta(days=31))
+        assert await inbox.waiting() == []
+        await inbox.hold_act(ProposedAct(proposal, "forget", RULE, (memory_id,)), session.session.caller)
+        assert len(await inbox.waiting()) == 1
+
+
+async def test_promotion_that_does_not_wait_is_not_said_to(start: Any) -> None:
+    session = await start("s-1")
+    await session.say("note our rule")
+    memory = await session.store(RULE)
+    await session.read()
+    answer = await session.tool("memory_promote", memory_id=memory.id)
+    assert await list_waiting(session) == []
+    assert "agent-memory review" not in answer["recovery"]
+
+
+async def test_act_that_cannot_be_done_leaves_the_next_one(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = await start("s-1")
+    _, first = await refuse(session)
+    await session.say("note it")
+    service = await session.service()
+    other = await service.store("The tests run in twelve minutes.", session.session.caller.as_person())
+    await session.tool("memory_forget", ids=[other.memory.id])
+    acts = [note.id.removeprefix("cnd-") for note in await list_waiting(session) if note.act]
+    second = next(proposal for proposal in acts if proposal != first)
+    failing = min(first, second)
+    accept = Inbox.accept
+
+    async def fail(inbox: Inbox, candidate_id: str, *arguments: Any) -> Any:
+        if failing in candidate_id:
+            raise StorageError("The disk is full.")
+        return await accept(inbox, candidate_id, *arguments)
+
+    monkeypatch.setattr(Inbox, "accept", fail)
+    later = await start("s-2")
+    await later.say(f"yes {first} {second}")
+    assert [note.id for note in await list_waiting(later) if note.act] == [f"cnd-{failing}"]
+    await later.shown()
+    assert "The disk is full." in str(later.coordinator.display_system.show_message.await_args_list)

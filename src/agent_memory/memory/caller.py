@@ -239,7 +239,7 @@ class Caller:
         is_tainted: True if the conversation has the result of an untrusted tool. A model forgets nothing above low
             trust then without the user's yes.
         prompt_before: Text that the user typed in the turn before, from which capture stored statements at its end.
-        origin: Origin of the call's words, see `Origin`; empty if the values name it.
+        origin: Origin of the call's words, see `TextOrigin`; empty if the values name it.
         on_event: Takes each event before `emit` does, with its memory, which no payload holds; None takes none.
     """
 

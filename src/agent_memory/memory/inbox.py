@@ -216,8 +216,7 @@ class Inbox:
         if isinstance(drafted, str):
             held.skipped[drafted] += 1
             return
-        over = [candidate for candidate in await self._list_all() if self._is_over(candidate)]
-        await self._remove(over, "expired", caller)
+        await self._remove_over(caller)
         candidate = redact_record(CANDIDATE, Candidate.of(drafted.value, **origin)).value
         is_covered = any(not waiting.act and _covers(waiting, drafted.value) for waiting in await self.waiting())
         if is_covered or await self._storage.store(candidate, unique=True) != candidate.id:
@@ -227,6 +226,10 @@ class Inbox:
         fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
         redacted = list(drafted.kinds)
         await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=redacted)
+
+    async def _remove_over(self, caller: Caller) -> None:
+        over = [candidate for candidate in await self._list_all() if self._is_over(candidate)]
+        await self._remove(over, "expired", caller)
 
     async def hold_act(self, act: ProposedAct, caller: Caller) -> None:
         """Add an act that a session was refused, once.
@@ -251,6 +254,7 @@ class Inbox:
             act_ids=list(act.memory_ids),
             act_values=dict(act.values),
         )
+        await self._remove_over(caller)
         if await self._storage.get(candidate.id) is not None:
             return
         await self._storage.store(redact_record(CANDIDATE, candidate).value)
@@ -344,12 +348,12 @@ class Inbox:
     async def drop_saying(
         self, texts: Collection[str], caller: Caller = NOBODY, memory_ids: Collection[str] = ()
     ) -> list[str]:
-        """Remove candidates about forgotten texts and memories; return their IDs."""
+        """Remove candidates about texts, and acts on memories; return their IDs."""
         repeats = [
             candidate
             for candidate in await self._list_all()
             if any(is_near_duplicate(candidate.content, text) for text in texts)
-            or not set(memory_ids).isdisjoint(candidate.act_ids)
+            or not set(memory_ids).isdisjoint([*candidate.act_ids, candidate.act_values.get("supersedes")])
         ]
         await self._remove(repeats, "forgotten", caller)
         return [candidate.id for candidate in repeats]

@@ -12,7 +12,7 @@ from agent_memory.models import CANDIDATE, is_memory_id
 from agent_memory.models.memory import MAX_ACT_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable
+    from collections.abc import AsyncIterator, Collection
 
     from agent_memory.memory.caller import Caller, ProposedAct
     from agent_memory.memory.inbox import Inbox
@@ -90,27 +90,22 @@ class HeldProposals:
                     await inbox.settle(f"{CANDIDATE.prefix}{proposal}", caller)
 
 
-async def carry_out(service: MemoryService, proposals: Iterable[str], caller: Caller) -> list[str]:
-    """Carry out acts that a person agreed to; return their IDs.
+async def carry_out(service: MemoryService, proposal: str, caller: Caller) -> None:
+    """Carry out an act that a person agreed to.
 
     Args:
         service: Service of the agent's memory.
-        proposals: IDs that the person named; unknown ones are ignored.
+        proposal: ID that the person named; an unknown one is ignored.
         caller: The person's session.
 
     Raises:
-        AgentMemoryError: One cannot be done any more; it still waits.
+        AgentMemoryError: It cannot be done any more; it still waits.
     """
-    if not inbox_exists(service.agent_id, service.settings):
-        return []
-    done = []
-    async with opened_inbox(service) as inbox:
-        waiting = {candidate.id: candidate for candidate in await inbox.waiting() if candidate.act}
-        for proposal in proposals:
-            if (candidate := waiting.get(f"{CANDIDATE.prefix}{proposal}")) is not None:
-                await inbox.accept(candidate.id, caller.as_person())
-                done.append(proposal)
-    return done
+    if inbox_exists(service.agent_id, service.settings):
+        async with opened_inbox(service) as inbox:
+            candidate_id = f"{CANDIDATE.prefix}{proposal}"
+            if any(candidate.act and candidate.id == candidate_id for candidate in await inbox.waiting()):
+                await inbox.accept(candidate_id, caller.as_person())
 
 
 class InboxWithdrawal:
@@ -124,7 +119,10 @@ class InboxWithdrawal:
         self._service = service
 
     async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
-        """Remove texts that say forgotten memories."""
+        """Remove texts of forgotten memories, and acts on reworded ones.
+
+        A person agrees to an act on the text that was shown.
+        """
         texts: list[str] = []
         storage, ids = self._service.storage, set(filter(is_memory_id, memory_ids))
         gone = ids - (await storage.texts_of(ids)).keys()
@@ -132,7 +130,7 @@ class InboxWithdrawal:
             with contextlib.suppress(UnknownIdError):
                 texts += [memory.content for memory in await storage.forgotten_with(memory_id)]
         async with opened_inbox(self._service) as inbox:
-            await inbox.drop_saying(texts, caller, gone)
+            await inbox.drop_saying(texts, caller, ids)
 
     async def close(self) -> None:
         """Close nothing: the inbox is open only while texts are removed."""

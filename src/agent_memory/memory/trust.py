@@ -64,8 +64,9 @@ _REDUCING: Final = frozenset({"expire", "replace", "reword", "unpin"})
 """Acts that take something from what the user stated."""
 ASK: Final = (
     "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
-    "turn in which they answer only yes, or with that id. It also waits in `agent-memory review`."
+    "turn in which they answer only yes, or with that id."
 )
+_WAITS: Final = " It also waits in `agent-memory review`."
 
 SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTITY, *ACCESS, "content"})
 """Fields of a statement, in the model's order; the others are the memory's own history."""
@@ -139,11 +140,12 @@ class TrustGate:
             ValidationError: It would replace a memory of higher trust, and the user did not order that (`needs_user`).
         """
         new = memory.value
-        agreed = await self._is_agreed(proposal_id("replace", new.supersedes, new.content), caller)
+        act = await self._find_storing(new) if caller.trust == "low" else None
+        agreed = act is not None and await self._is_agreed(act.proposal, caller)
         theirs: Trust = "medium" if agreed else await self._get_trust(new.content, caller)
         trust = lowest(new.trust, theirs, *await self._list_source_trusts(new, caller))
-        if caller.trust == "low" and (act := await self._find_replacing(new.supersedes, new.content)) is not None:
-            await self._check(replace(act, values=_list_stored(new)), trust, caller)
+        if act is not None:
+            await self._check(act, trust, caller)
         origin = caller.origin if caller.trust != "high" else new.origin
         if caller.trust == "low" and theirs == "medium" and not agreed:
             origin = "quoted"  # the user's own words
@@ -228,8 +230,6 @@ class TrustGate:
         if await self._is_agreed(proposal, caller):
             return
         named = next(memory for memory in memories if memory.trust != "low")
-        if action == "forget":
-            await self._propose(ProposedAct(proposal, "forget", memories[0].content, (memories[0].id,)), caller)
         raise ValidationError(
             f"{named.id} was not {_DONE[action]}: text of an untrusted source is in this conversation, and the user "
             "has not agreed to this.",
@@ -277,7 +277,7 @@ class TrustGate:
         what += f" with {', '.join(related_ids[:_MAX_NAMED])}" if related else ""
         text = "\n".join(memory.content for memory in memories)[:MAX_CONTENT_CHARS]
         await self._propose(ProposedAct(proposal, "forget", text, tuple(ids)), caller)
-        raise ValidationError(why, code="needs_user", recovery=ASK.format(memory=what, proposal=proposal))
+        raise ValidationError(why, code="needs_user", recovery=ASK.format(memory=what, proposal=proposal) + _WAITS)
 
     async def _propose(self, act: ProposedAct, caller: Caller) -> str:
         """Propose an act to the user; return its ID."""
@@ -309,6 +309,12 @@ class TrustGate:
         if replaced is None:
             return None
         return _MemoryAct("replace", replaced, proposal_id("replace", replaced.id, content), content, prompts)
+
+    async def _find_storing(self, new: Memory) -> _MemoryAct | None:
+        """Return the act of a store that replaces a memory, with all its fields."""
+        act, values = await self._find_replacing(new.supersedes, new.content), _list_stored(new)
+        proposal = proposal_id("replace", new.supersedes, sorted(values.items()))
+        return None if act is None else replace(act, proposal=proposal, values=values)
 
     async def _list_acts(
         self, before: Memory, after: Memory, values: Mapping[str, Any], caller: Caller
@@ -435,7 +441,7 @@ def _refuse(act: _MemoryAct, proposal: str, caller: Caller) -> ValidationError:
         why = "the user stated it, and the new text quotes nothing that they typed in this turn about it"
     else:
         why = "the user stated it, and has not agreed to this"
-    ask = ASK.format(memory=act.memory.id, proposal=proposal)
+    ask = ASK.format(memory=act.memory.id, proposal=proposal) + _WAITS
     return ValidationError(
         f"{act.memory.id} was not {_DONE[act.name]}: {why}.",
         code="needs_user",

@@ -244,6 +244,7 @@ class MemorySession:
                 self.taint.restore("what was read before the resume", is_of_project=note.is_of_project)
             self.consent.restore(is_stopped=note.is_stopped)
             self.proposals.restore(note.proposals, note.replaced)
+            self.proposals.begin_turn(self.turn.prompt)  # the prompt came first, and may answer one of them
         if self.parent_id is not None:  # its root is in another process
             self.consent.restore(is_stopped=self._notes.recall(self.parent_id).is_stopped)
             if self.consent.is_stopped:
@@ -454,11 +455,13 @@ class MemorySession:
         """Carry out proposals of earlier sessions that a message names."""
         proposals = self.proposals.list_unknown(prompt)
         service = await self.service() if proposals else None
-        if service is not None:
+        if service is None:
+            return
+        for proposal in sorted(proposals):
             try:
-                await carry_out(service, proposals, self.caller)
+                await carry_out(service, proposal, self.caller)
             except AgentMemoryError as error:
-                self.warn([error.message])
+                self.lines.add(f"{error.message} {error.recovery}".rstrip())
 
 
 async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Any]:
