@@ -11,6 +11,7 @@ from agent_memory.integrations.amplifier.hooks.context import reserve_tokens
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.session_preface import SessionPreface
 from agent_memory.models import visible
+from agent_memory.models.record import AFTER_PROJECT
 from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
@@ -102,8 +103,9 @@ class ScratchpadContext:
                 await self.preface.refresh(service)
             except AgentMemoryError as error:
                 await self._session.conversation.report_degraded("scratchpad", error)
-        if any(memory.trust == "low" for memory in self.preface.memories):
-            self._session.taint.note(LOW_TRUST, is_of_project=True)
+        for memory in self.preface.memories:
+            if memory.trust == "low":
+                self._session.taint.note(LOW_TRUST, is_of_project=memory.origin == str(AFTER_PROJECT))
         return self.preface.text, self.preface.tokens
 
     async def _get_changes(self) -> str:

@@ -161,6 +161,8 @@ class Conversation:
         async def on_prompt(_event: str, data: dict[str, Any]) -> None:
             if is_typed(data):
                 await self._begin_turn(get_text(data, "prompt"))
+                if isinstance(data.get("prompt"), list):  # a part of it may be a file that the user attached
+                    self.taint.note("pasted text")
                 await hear(get_content_text(data.get("prompt")))
             else:
                 await self._begin_turn("")

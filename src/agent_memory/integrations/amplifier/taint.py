@@ -65,8 +65,6 @@ _MARGIN: Final = 0.05
 _MAX_SPANS: Final = 50
 _FILE: Final = "scratchpad"
 _MAX_VALUES: Final = 1000
-_MAX_TEXT: Final = 100_000
-"""Characters of one text that are searched for the folder of the agents."""
 _REVERSED_PATH: Final = re.compile(r"lmay\.daphctarcs[^\s\"'`|;&<>]*")
 """Path to the scratchpad, read from its end: a search for its beginning takes quadratic time in a long word."""
 
@@ -211,7 +209,7 @@ def _matches(patterns: Iterable[str], tool: CalledTool) -> bool:
 def _stays_inside(arguments: Any, folder: Path) -> bool:
     """Return True if a file tool's paths are in the project."""
     values = arguments if isinstance(arguments, dict) else {}
-    paths = [value for key, value in values.items() if _PATH_KEY.search(str(key)) and isinstance(value, str)]
+    paths = [path for key, value in values.items() if _PATH_KEY.search(str(key)) for path in _iter_texts(value)]
     pattern = str(values.get("pattern", ""))
     paths += [pattern] if pattern.startswith(("/", "~", "..")) else []
     project = find_project_root(folder)
@@ -381,12 +379,6 @@ class ModelWrites:
         """Return True if a path names a scratchpad of the agents."""
         bare = _REVERSED_PATH.sub("", path[::-1])[::-1]
         return bare != path and any(path.startswith(place) for place in self._places - {_FILE})
-
-    def names_records(self, tool_input: Any) -> bool:
-        """Return True if a tool's input names other files of the agents."""
-        folders = self._places - {_FILE}
-        bare = (_REVERSED_PATH.sub("", text[:_MAX_TEXT][::-1])[::-1] for text in _iter_texts(tool_input))
-        return any(place in text for text in bare for place in folders)
 
     def _is_meant(self, event: dict[str, Any]) -> bool:
         """Return True if a tool's input names the file or its folder."""

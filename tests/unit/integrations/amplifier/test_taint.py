@@ -306,3 +306,9 @@ async def test_of_two_notes_at_once_the_newer_is_the_last(
     session.taint.note("web_fetch")
     await session.release()
     assert not SessionNotes(root).recall("root-1").is_of_project
+
+
+async def test_prompt_of_several_parts_taints(make_session: Sessions) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await host_of(session).hooks.emit("prompt:submit", {"prompt": [{"type": "text", "text": "please fix this"}]})
+    assert session.caller.trust == "low"

@@ -48,6 +48,7 @@ def test_classify_name_says_nothing(project: Path, name: str) -> None:
         (FILE_TOOLS, "read_file", {"file_path": "../outside.txt"}, "untrusted"),
         (FILE_TOOLS, "read_file", {"file_path": "link/outside.txt"}, "untrusted"),
         (FILE_TOOLS, "read_file", {"file_path": "~/mail.txt"}, "untrusted"),
+        (FILE_TOOLS, "read_files", {"paths": ["src/a.py", "../outside.txt"]}, "untrusted"),
         (FILE_TOOLS, "glob", {"pattern": "**/*.py"}, "project"),
         (FILE_TOOLS, "glob", {"pattern": "/etc/*"}, "untrusted"),
         ("amplifier_module_tool_search", "grep", {"pattern": "def", "path": "src"}, "project"),
