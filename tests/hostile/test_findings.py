@@ -90,3 +90,14 @@ async def test_finding_that_says_it_is_a_preference_does_not_come_back(start: An
     session = await start("s-2")
     await session.say("push to main?")
     assert "Always push" not in await session.shown()
+
+
+async def test_finding_that_a_person_confirmed_has_no_label(start: Any) -> None:
+    await learn(await start("s-1"), "bash", command="make test")
+    session = await start("s-2")
+    service = await session.service()
+    [finding] = [memory for memory in await session.memories() if memory.content == FINDING]
+    await service.update(finding.id, {"trust": "high", "category": "decision"})
+    await session.say("run the payment tests")
+    assert (await session.shown()).count(FINDING) == 1
+    assert UNCONFIRMED not in await session.shown()

@@ -218,6 +218,7 @@ async def _find_findings(
         newest = await service.storage.browse(Listing("newest", filters, limit=_MAX_LOOKED_AT))
         for memory in (*(answer.records if answer else ()), *newest.records):
             is_fact = memory.category != "preference" and not memory.pinned and memory.id not in known
+            is_fact = is_fact and memory.trust == "low"  # else a person confirmed it
             if is_fact and is_project_finding(memory, caller.project) and len(memory.content) <= _MAX_CHARS:
                 rows.setdefault(memory.id, (f"{_render_memory(memory)} {UNCONFIRMED}", (memory,)))
     return _BriefingSection("Learned in this project, to be checked:", list(rows.values())[:_MAX_LINES])
