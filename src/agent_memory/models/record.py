@@ -94,7 +94,8 @@ class OriginOf(IdOf):
 
     def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema that checks the form."""
-        return str_schema(pattern=rf"^(?:(?:{self.prefix})(?: [\w.:@ +-]{{1,{MAX_ORIGIN_CHARS}}})?)?$")
+        pattern = rf"^(?:(?:{self.prefix})(?: [\w.:@ +-]{{1,{MAX_ORIGIN_CHARS}}})?)?\Z"
+        return str_schema(pattern=pattern, regex_engine="python-re")  # `TextOrigin` prints with the same `\w`
 
 
 RecordId = Annotated[str, IdOf("[a-z]{3}")]

@@ -22,6 +22,7 @@ from agent_memory.models import (
     may_stand_for,
     new_memory_id,
 )
+from agent_memory.models.record import TextOrigin
 from tests.rows import check_rows
 from tests.support import NOON, memory_of
 
@@ -154,3 +155,14 @@ def test_a_strangers_words_take_the_place_of_a_strangers_alone() -> None:
     trusts: tuple[Trust, ...] = ("high", "medium", "low")
     refused = [(one, other) for one in trusts for other in trusts if not may_stand_for(one, other)]
     assert refused == [("low", "high"), ("low", "medium")]
+
+
+@pytest.mark.parametrize("name", ["client²", "½ tool", "größe.md", "a\u0301", "日本", "a\nb", "x" * 200])
+def test_origin_of_any_name_is_valid(name: str) -> None:
+    assert Memory(agent_id="bob", content="tea", origin=str(TextOrigin("tool", name))).origin.startswith("tool ")
+
+
+@pytest.mark.parametrize("origin", ["tool a\n", "tool a/b", "friend", "tool " + "x" * 200])
+def test_origin_of_another_form_is_refused(origin: str) -> None:
+    with pytest.raises(ValidationError):
+        Memory(agent_id="bob", content="tea", origin=origin)

@@ -96,7 +96,7 @@ class SessionNotes:
         path = self._folder / f"{agent_id.lower()}.rules"
         make_private_folder(self._folder)
         with folder_lock(self._folder), translated(path, "write"):
-            claimed = path.read_text("utf-8").split() if path.exists() else []
+            claimed = path.read_text("utf-8", "replace").split() if path.exists() else []
             new = set(rule_ids) - set(claimed)
             if new:
                 replace_file(path, "\n".join([*claimed, *sorted(new)][-_MAX_RULES:]).encode(), durable=True)

@@ -48,3 +48,11 @@ def test_only_so_many_sessions_are_remembered(tmp_path: Path, monkeypatch: pytes
     for number in range(6):
         SessionNotes(tmp_path).remember(f"session {number}", SessionNote("bob"))
     assert len(list((tmp_path / "_sessions").glob("*.json"))) == 3
+
+
+def test_damaged_file_of_rules_is_written_again(tmp_path: Path) -> None:
+    notes = SessionNotes(tmp_path)
+    assert notes.claim_rules("bob", ["mem-1"]) == {"mem-1"}
+    (tmp_path / "_sessions" / "bob.rules").write_bytes(b"\xff\xfe mem-1")
+    assert notes.claim_rules("bob", ["mem-1", "mem-2"]) == {"mem-2"}
+    assert notes.claim_rules("bob", ["mem-2"]) == set()
