@@ -249,3 +249,17 @@ async def test_act_that_cannot_be_done_leaves_the_next_one(start: Any, monkeypat
     assert [note.id for note in await list_waiting(later) if note.act] == [f"cnd-{failing}"]
     await later.shown()
     assert "The disk is full." in str(later.coordinator.display_system.show_message.await_args_list)
+
+
+@pytest.mark.parametrize(("tool", "arguments"), ACTS)
+async def test_accepted_act_is_decided_once(start: Any, tool: str, arguments: dict[str, Any]) -> None:
+    _, proposal = await refuse(await start("s-1"), tool, **arguments)
+    later = await start("s-2")
+    outcomes: list[tuple[str, str]] = []
+
+    async def note(_event: str, data: dict[str, Any]) -> None:
+        outcomes.append((data["candidate_id"], data["outcome"]))
+
+    later.coordinator.hooks.register("memory:decided", note, priority=0, name="test")
+    await later.say(f"yes {proposal}")
+    assert outcomes == [(f"cnd-{proposal}", "accepted")]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 _NONE: Final = timedelta(0)
 _PROPOSAL_TIME: Final = timedelta(days=30)
+_ACCEPTED: Final = ContextVar("accepted_act", default="")
+"""ID of the act that is being carried out, which removes other acts on the same memory."""
 _REASONS: Final = {
     "duplicate": "a memory says it already",
     "waiting": "it waits in the inbox already",
@@ -287,7 +290,11 @@ class Inbox:
         """
         candidate = await self.get(candidate_id)
         if candidate.act:
-            stored = await self._carry_out(candidate, caller)
+            accepted = _ACCEPTED.set(candidate.id)
+            try:
+                stored = await self._carry_out(candidate, caller)
+            finally:
+                _ACCEPTED.reset(accepted)
             await self._remove([candidate], "accepted", caller, stored.memory.id)
             return stored
         values, new = candidate.wanted(), dict(changes or {})
@@ -352,8 +359,11 @@ class Inbox:
         repeats = [
             candidate
             for candidate in await self._list_all()
-            if any(is_near_duplicate(candidate.content, text) for text in texts)
-            or not set(memory_ids).isdisjoint([*candidate.act_ids, candidate.act_values.get("supersedes")])
+            if candidate.id != _ACCEPTED.get()
+            and (
+                any(is_near_duplicate(candidate.content, text) for text in texts)
+                or not set(memory_ids).isdisjoint([*candidate.act_ids, candidate.act_values.get("supersedes")])
+            )
         ]
         await self._remove(repeats, "forgotten", caller)
         return [candidate.id for candidate in repeats]
