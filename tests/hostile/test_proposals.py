@@ -263,3 +263,16 @@ async def test_accepted_act_is_decided_once(start: Any, tool: str, arguments: di
     later.coordinator.hooks.register("memory:decided", note, priority=0, name="test")
     await later.say(f"yes {proposal}")
     assert outcomes == [(f"cnd-{proposal}", "accepted")]
+
+
+async def test_newest_fifty_acts_wait(start: Any) -> None:
+    session = await start("s-1")
+    await session.say("note our rule")
+    memory = await session.store(RULE)
+    await session.read()
+    for number in range(52):
+        await session.tool("memory_update", memory_id=memory.id, content=f"We push to main after {number} tests.")
+    waiting = [candidate.content for candidate in await list_waiting(session)]
+    assert (len(waiting), waiting[0], waiting[-1]) == (
+        50, "We push to main after 2 tests.", "We push to main after 51 tests.",
+    )  # fmt: skip

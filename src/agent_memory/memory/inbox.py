@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _NONE: Final = timedelta(0)
 _PROPOSAL_TIME: Final = timedelta(days=30)
+_MAX_ACTS: Final = 50
+"""Acts that wait; the oldest leave for new ones."""
 _ACCEPTED: Final = ContextVar("accepted_act", default="")
 """ID of the act that is being carried out, which removes other acts on the same memory."""
 _REASONS: Final = {
@@ -260,6 +262,8 @@ class Inbox:
         await self._remove_over(caller)
         if await self._storage.get(candidate.id) is not None:
             return
+        acts = [waiting for waiting in await self._list_all() if waiting.act]
+        await self._remove(acts[: max(0, len(acts) - _MAX_ACTS + 1)], "expired", caller)
         await self._storage.store(redact_record(CANDIDATE, candidate).value)
         fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
         await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=[])

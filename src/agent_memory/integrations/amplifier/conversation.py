@@ -212,10 +212,10 @@ class Conversation:
             self._children[self._session_id] -= 1  # the child has noted what it read
             return
         folder = find_working_folder(self._coordinator) or Path.cwd()
-        listed = (self._root or self)._listed  # noqa: SLF001 - its own
+        root = self._root or self
         if tool.package == FILES and self.model_writes.is_scratchpad(tool.path):
             return
-        kind = self._tools.classify(tool, folder, listed)
+        kind = root._tools.classify(tool, folder, root._listed)  # noqa: SLF001 - its own
         if kind != "trusted":
             self.taint.note(tool.name, tool.package, is_of_project=kind == "project")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from agent_memory.files.layout import find_project_root
+from agent_memory.files.names import SCRATCHPAD
 from agent_memory.models.record import AFTER_PROJECT, TextOrigin
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ _MARGIN: Final = 0.05
 _MAX_SPANS: Final = 50
 _FILE: Final = "scratchpad"
 _MAX_VALUES: Final = 1000
-_REVERSED_PATH: Final = re.compile(r"lmay\.daphctarcs[^\s\"'`|;&<>]*")
-"""Path to the scratchpad, read from its end: a search for its beginning takes quadratic time in a long word."""
 
 
 class Taint:
@@ -377,8 +376,9 @@ class ModelWrites:
 
     def is_scratchpad(self, path: str) -> bool:
         """Return True if a path names a scratchpad of the agents."""
-        bare = _REVERSED_PATH.sub("", path[::-1])[::-1]
-        return bare != path and any(path.startswith(place) for place in self._places - {_FILE})
+        real = os.path.realpath(Path(path).expanduser())
+        inside = any(real.startswith(f"{place}/") for place in self._places - {_FILE})
+        return inside and Path(real).name == SCRATCHPAD
 
     def _is_meant(self, event: dict[str, Any]) -> bool:
         """Return True if a tool's input names the file or its folder."""
