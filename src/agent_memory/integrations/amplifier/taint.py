@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -43,15 +45,47 @@ _DELEGATES: Final = frozenset({"amplifier_module_tool_task", "amplifier_module_t
 
 _MAX_COMMAND: Final = 20_000
 """Characters of a command; a longer one is untrusted."""
-_NETWORK: Final = re.compile(
-    r"https?:|\b(?:curl|wget|aria2c|httpie|https?|xh|lynx|w3m|links|ftp|sftp|scp|ssh|rsync|telnet|nc|ncat|gh|glab|"
-    r"requests|httpx|urllib|aiohttp|Invoke-(?:WebRequest|RestMethod)|iwr|irm|DownloadString|"
-    r"git\s+(?:pull|fetch|clone|ls-remote)|(?:npm|pnpm|yarn)\s+(?:view|info|show|audit)|pip\s+(?:index|download)|"
-    r"kubectl|(?:docker|podman)\s+(?:logs|pull|search))\b|\bfetch\(",
-    re.IGNORECASE,
+_LOCAL_PROGRAMS: Final = frozenset({
+    "[", "awk", "basename", "cat", "cd", "chmod", "cmake", "cmp", "comm", "cp", "ctest", "cut", "date", "diff",
+    "dirname", "du", "echo", "egrep", "eslint", "expr", "false", "fd", "fgrep", "file", "find", "flake8",
+    "g++", "gcc", "gradle", "gradlew", "grep", "head", "jest", "jq", "ldd", "ls", "make", "mkdir", "mocha",
+    "mv", "mvn", "mypy", "ninja", "nl", "node", "nox", "paste", "php", "phpunit", "printf", "ps", "pwd",
+    "pyright", "pytest", "python", "python3", "rake", "realpath", "rg", "rm", "rspec", "ruff", "sed", "seq",
+    "sleep", "sort", "sqlite3", "stat", "tail", "tee", "test", "touch", "tox", "tr", "tree", "true", "tsc",
+    "uniq", "vitest", "wc", "which", "xcodebuild", "yq",
+})  # fmt: skip
+"""Programs that read what is there; `make` and test runners run what the project declares."""
+_GIT_VERBS: Final = frozenset({
+    "add", "blame", "branch", "checkout", "commit", "describe", "diff", "grep", "log", "ls-files", "merge", "mv",
+    "rebase", "reset", "restore", "rev-parse", "rm", "shortlog", "show", "stash", "status", "switch", "tag",
+})  # fmt: skip
+_LOCAL_VERBS: Final[dict[str, frozenset[str]]] = {
+    "cargo": frozenset({"bench", "build", "check", "clippy", "fmt", "run", "test"}),
+    "docker": frozenset({"compose", "images", "ps"}),
+    "dotnet": frozenset({"build", "format", "run", "test"}),
+    "git": _GIT_VERBS,
+    "go": frozenset({"build", "fmt", "run", "test", "vet"}),
+    "helm": frozenset({"lint", "template"}),
+    "mix": frozenset({"compile", "format", "test"}),
+    "npm": frozenset({"ls", "run", "t", "test"}),
+    "pip": frozenset({"check", "freeze", "list", "show"}),
+    "pnpm": frozenset({"run", "test"}),
+    "swift": frozenset({"build", "test"}),
+    "uv": frozenset({"run"}),
+    "yarn": frozenset({"run", "test"}),
+    "zig": frozenset({"build", "test"}),
+}
+"""Verbs of programs that also use a network."""
+_NEXT_IS_PROGRAM: Final = frozenset(
+    {"!", "do", "else", "env", "if", "nohup", "then", "time", "until", "while", "xargs", "{"}
 )
-_SHOWS_OURS: Final = re.compile(r"\bagent[-_]memory\b")
-"""Our commands also show untrusted text, with a mark that a model may overlook."""
+_RUNS_NOTHING: Final = frozenset({"done", "fi", "for", "}"})
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*")
+_INLINE_CODE: Final = frozenset({"-c", "-e", "-p", "--eval", "--print", "-r"})
+"""Options of an interpreter before a program in the command itself."""
+_INTERPRETERS: Final = frozenset({"node", "php", "python", "python3"})
+_HIDES_WORDS: Final = re.compile(r"\$(?!\?)|`|<\(|<<<")
+"""Expansion or substitution: what runs, or is read, is not in the command."""
 _WORD: Final = re.compile(r"[^\s\"'`|;&<>()=:,]+")
 """Word of a command, which may be a path."""
 _OPTION: Final = re.compile(r"^-\w(?=/)")
@@ -221,10 +255,46 @@ def _is_project_command(arguments: Any, folder: Path) -> bool:
     project = find_project_root(folder)
     if not isinstance(command, str) or len(command) > _MAX_COMMAND or project is None:
         return False
-    if _NETWORK.search(command) or _SHOWS_OURS.search(command):
+    if (
+        _HIDES_WORDS.search(command)
+        or "://" in command
+        or "agent_memory" in command
+        or not all(map(_is_local, _split_commands(command)))
+    ):
         return False
     words = (_OPTION.sub("", word) for word in _WORD.findall(command))
     return all(_is_inside(word, folder, [project, *_SYSTEM_FOLDERS]) for word in words if _may_leave(word))
+
+
+def _split_commands(command: str) -> list[list[str]]:
+    """Return the words of each simple command."""
+    lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    commands: list[list[str]] = [[]]
+    try:
+        for word in lexer:
+            if set(word) <= set("();&|"):
+                commands.append([])
+            elif word not in {"<", ">", ">>", ">&", "<<", "&>"}:
+                commands[-1].append(word)
+    except ValueError:
+        return [["unbalanced quotes"]]
+    return list(filter(None, commands))
+
+
+def _is_local(words: list[str]) -> bool:
+    """Return True if a simple command runs a local program."""
+    words = words[2:] if words[:2] == ["bundle", "exec"] else words
+    rest = list(dropwhile(lambda word: word in _NEXT_IS_PROGRAM or _ASSIGNMENT.fullmatch(word), words))
+    if not rest or rest[0] in _RUNS_NOTHING:
+        return True
+    program, *arguments = rest[0].rpartition("/")[2], *rest[1:]
+    if program == "cd":
+        return bool(arguments) and arguments != ["-"]
+    if program in _INTERPRETERS and not _INLINE_CODE.isdisjoint(arguments):
+        return False
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    return program in _LOCAL_PROGRAMS or verb in _LOCAL_VERBS.get(program, ())
 
 
 def _may_leave(word: str) -> bool:
