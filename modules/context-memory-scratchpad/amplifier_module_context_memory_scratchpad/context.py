@@ -11,8 +11,6 @@ from agent_memory.integrations.amplifier.hooks.context import reserve_tokens
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.session_preface import SessionPreface
 from agent_memory.models import visible
-from agent_memory.models.record import AFTER_PROJECT
-from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
@@ -103,9 +101,7 @@ class ScratchpadContext:
                 await self.preface.refresh(service)
             except AgentMemoryError as error:
                 await self._session.conversation.report_degraded("scratchpad", error)
-        for memory in self.preface.memories:
-            if memory.trust == "low":
-                self._session.taint.note(LOW_TRUST, is_of_project=memory.origin == str(AFTER_PROJECT))
+        self._session.conversation.note_shown(self.preface.memories)
         return self.preface.text, self.preface.tokens
 
     async def _get_changes(self) -> str:

@@ -30,7 +30,7 @@ from agent_memory.models import (
     of_another_project,
     utc_now,
 )
-from agent_memory.models.record import describe_origin, is_project_finding
+from agent_memory.models.record import is_project_finding, mark_origin
 from agent_memory.registry import KNOWLEDGE
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Briefer:
         conflicts = await find_conflicts(self._service, caller, passages, memories, known)
         in_pairs = conflicts.older | {pair.newer.id for pair in conflicts.pairs}
         passages = [passage for passage in passages if passage.id not in in_pairs and passage.id not in known]
-        findings = await _find_findings(self._service, asked, now, caller, known)
+        findings = await _find_findings(self._service, asked, now, caller, known, self._patience)
         sections = [_build_conflicts(conflicts), *_drop_shown([*standing, findings], in_pairs)]
         fitting = _fit_sections(sections, int(room * _STANDING_SHARE) if passages else room)
         room -= sum(section.tokens for section in fitting) + _LINE_TOKENS
@@ -205,7 +205,7 @@ async def _list_standing(
 
 
 async def _find_findings(
-    service: MemoryService, asked: str, now: datetime, caller: Caller, known: Collection[str]
+    service: MemoryService, asked: str, now: datetime, caller: Caller, known: Collection[str], patience: float
 ) -> _BriefingSection:
     """Return the agent's findings in this project, those about a prompt first.
 
@@ -214,12 +214,13 @@ async def _find_findings(
     rows: dict[str, tuple[str, tuple[Record, ...]]] = {}
     if caller.project:
         filters = SearchFilters(project=caller.project).within(caller.group)
-        answer = await service.storage.answer(SearchRequest(asked, _MAX_LOOKED_AT, now, filters)) if asked else None
+        request = SearchRequest(asked, _MAX_LOOKED_AT, now, filters, patience=patience)
+        about = (await service.storage.answer(request)).records if asked else ()
         newest = await service.storage.browse(Listing("newest", filters, limit=_MAX_LOOKED_AT))
-        for memory in (*(answer.records if answer else ()), *newest.records):
-            is_fact = memory.category != "preference" and not memory.pinned and memory.id not in known
-            is_fact = is_fact and memory.trust == "low"  # else a person confirmed it
-            if is_fact and is_project_finding(memory, caller.project) and len(memory.content) <= _MAX_CHARS:
+        for memory in (*about, *newest.records):
+            is_fact = memory.category != "preference" and not memory.pinned and len(memory.content) <= _MAX_CHARS
+            is_open = memory.trust == "low" and memory.id not in known  # else a person confirmed it, or it is shown
+            if is_fact and is_open and is_project_finding(memory, caller.project):
                 rows.setdefault(memory.id, (f"{_render_memory(memory)} {UNCONFIRMED}", (memory,)))
     return _BriefingSection("Learned in this project, to be checked:", list(rows.values())[:_MAX_LINES])
 
@@ -290,8 +291,7 @@ def _is_shown(memory: Memory, caller: Caller) -> bool:
 
 
 def _render_memory(memory: Memory) -> str:
-    origin = describe_origin(memory) if memory.trust != "low" else ""  # else the label has it
-    mark = f" ({origin})" if origin not in {"", "model"} else ""
+    mark = mark_origin(memory, " ({})") if memory.trust != "low" else ""  # else the label has it
     return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}{_describe_saying(memory, memory.content)}{mark}"
 
 

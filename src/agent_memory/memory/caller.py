@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -38,10 +39,11 @@ MAX_FORGOTTEN: Final = 3
 """Memories that a model forgets in one turn without the user's yes."""
 MAX_PINNED: Final = 10
 """Memories that a model pins in one turn without the user's yes."""
-_MAX_OPEN: Final = 50
+MAX_PROPOSALS: Final = 50
+"""Proposals that wait; the oldest leave for new ones."""
 _MAX_REPLACED: Final = 500
-_MAX_AGE: Final = 30 * 86_400
-"""Seconds for which a proposal waits."""
+PROPOSAL_TIME: Final = timedelta(days=30)
+"""Time for which a proposal waits."""
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = compile_late(r"[^\W_]+")
 _ID: Final = compile_late(r"[0-9a-f]{12}")
@@ -135,7 +137,7 @@ class ProposalBook:
 
         A proposal counts for 30 days, and needs its ID in the answer.
         """
-        since = time.time() - _MAX_AGE
+        since = time.time() - PROPOSAL_TIME.total_seconds()
         self._open = {proposal: shown for proposal, shown in proposals.items() if shown >= since} | self._open
         self._replaced = dict.fromkeys(replaced) | self._replaced
 
@@ -148,7 +150,7 @@ class ProposalBook:
         """
         self._open.pop(proposal, None)
         self._open[proposal] = time.time()
-        while len(self._open) > _MAX_OPEN:
+        while len(self._open) > MAX_PROPOSALS:
             del self._open[next(iter(self._open))]
         if session_id == self._owner:
             self._shown.add(proposal)

@@ -22,7 +22,7 @@ from agent_memory.index.ranker import STRONG_SHARE
 from agent_memory.journal import PurgeList
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms
-from agent_memory.memory.caller import NOBODY
+from agent_memory.memory.caller import MAX_PROPOSALS, NOBODY, PROPOSAL_TIME
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.memory.results import Stored
 from agent_memory.memory.trust import lowest
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from agent_memory.store.store import Answer
 
 _NONE: Final = timedelta(0)
-_PROPOSAL_TIME: Final = timedelta(days=30)
-_MAX_ACTS: Final = 50
-"""Acts that wait; the oldest leave for new ones."""
 _ACCEPTED: Final = ContextVar("accepted_act", default="")
 """ID of the act that is being carried out, which removes other acts on the same memory."""
 _REASONS: Final = {
@@ -170,7 +167,7 @@ class Inbox:
         return sorted([candidate async for candidate in self._storage.iter_all()], key=lambda record: record.timestamp)
 
     def _get_waiting_time(self, candidate: Candidate) -> timedelta:
-        return _PROPOSAL_TIME if candidate.act else self._waiting_time
+        return PROPOSAL_TIME if candidate.act else self._waiting_time
 
     def _is_archived(self, candidate: Candidate) -> bool:
         return candidate.is_archived(self._clock(), self._get_waiting_time(candidate))
@@ -263,7 +260,7 @@ class Inbox:
         if await self._storage.get(candidate.id) is not None:
             return
         acts = [waiting for waiting in await self._list_all() if waiting.act]
-        await self._remove(acts[: max(0, len(acts) - _MAX_ACTS + 1)], "expired", caller)
+        await self._remove(acts[: max(0, len(acts) - MAX_PROPOSALS + 1)], "expired", caller)
         await self._storage.store(redact_record(CANDIDATE, candidate).value)
         fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
         await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=[])

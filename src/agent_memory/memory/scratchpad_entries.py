@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from agent_memory.files.wording import counted
 from agent_memory.language.prompt_text import estimate_tokens, fence, fit_lines
 from agent_memory.models import Record, visible
-from agent_memory.models.record import describe_origin
+from agent_memory.models.record import mark_origin
 from agent_memory.settings import ScratchpadSettings
 
 if TYPE_CHECKING:
@@ -141,9 +141,7 @@ def _render_line(entry: Memory, settings: ScratchpadSettings) -> str:
     label = f"[{' '.join(parts)}] " if parts else ""
     tags = "".join(f" #{'-'.join(tag.split())}" for tag in map(visible, entry.tags)) if settings.include_tags else ""
     content = visible(entry.content.strip()).replace("\n", "\n  ")
-    origin = describe_origin(entry)
-    mark = f", {origin}" if origin not in {"", "model"} else ""  # most entries are the model's
-    return f"- {_join_lines(label)}{content}{tags} ({_join_lines(entry.id + mark)})"
+    return f"- {_join_lines(label)}{content}{tags} ({_join_lines(entry.id + mark_origin(entry, ', {}'))})"
 
 
 def _join_lines(text: str) -> str:

@@ -181,8 +181,8 @@ class TextOrigin(NamedTuple):
         return f"{self.kind} {detail}".strip()
 
 
-AFTER_PROJECT: Final = TextOrigin("agent after", PROJECT_OUTPUT)
-"""Origin of what the agent stores after output of the project alone."""
+AFTER_PROJECT: Final = str(TextOrigin("agent after", PROJECT_OUTPUT))
+"""Printed origin of what the agent stores after output of the project alone."""
 
 
 class Link(ValueModel):
@@ -424,9 +424,22 @@ def describe_origin(record: Record) -> str:
     return "" if origin.kind == "unknown" or (record.is_item and not record.origin) else str(origin)
 
 
+def mark_origin(record: Record, template: str) -> str:
+    """Return a template filled with an origin, except the model's.
+
+    Empty for the model's own words, which most are, and for an unknown origin.
+
+    Args:
+        record: Record whose words are quoted.
+        template: Text with `{}` for the origin.
+    """
+    origin = describe_origin(record)
+    return template.format(origin) if origin not in {"", "model"} else ""
+
+
 def is_project_finding(record: Record, project: str) -> bool:
     """Return True if a record comes from output of this project."""
-    return bool(project) and record.origin == str(AFTER_PROJECT) and getattr(record, "project", None) == project
+    return bool(project) and record.origin == AFTER_PROJECT and getattr(record, "project", None) == project
 
 
 def encode_datetimes(values: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,8 @@ log = get_logger(__name__)
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks for the turn."""
 _MAX_RETURNED: Final = 500
+_PASTED_TEXT: Final = "pasted text"
+"""What brings untrusted text into a conversation when the user pastes or attaches it."""
 _TEXT_KEYS: Final = ("output", "stdout", "content", "text", "message", "body", "result")
 MOST_CHARS: Final = 40_000
 """Default limit for the length of a text."""
@@ -128,9 +130,14 @@ class Conversation:
         """Note memories that our tools returned; low trust taints the conversation."""
         memories = list(memories)
         self.turn.note_returned(memories)
+        if any(memory.trust == "low" for memory in memories):
+            self.note_shown(memories)
+
+    def note_shown(self, memories: Iterable[Memory]) -> None:
+        """Note memories that the model sees; low trust taints."""
         for memory in memories:
             if memory.trust == "low":
-                self.taint.note(LOW_TRUST, is_of_project=memory.origin == str(AFTER_PROJECT))
+                self.taint.note(LOW_TRUST, is_of_project=memory.origin == AFTER_PROJECT)
 
     def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml.
@@ -159,15 +166,13 @@ class Conversation:
                 await notice_edits()
 
         async def on_prompt(_event: str, data: dict[str, Any]) -> None:
-            if is_typed(data):
-                await self._begin_turn(get_text(data, "prompt"))
-                if isinstance(data.get("prompt"), list):  # a part of it may be a file that the user attached
-                    self.taint.note("pasted text")
-                await hear(get_content_text(data.get("prompt")))
-            else:
-                await self._begin_turn("")
+            is_own = is_typed(data)
+            await self._begin_turn(get_text(data, "prompt") if is_own else "")
+            if not is_own:
                 self.taint.note(get_text(data, "origin"))
-                await hear("")
+            elif isinstance(data.get("prompt"), list):  # a part of it may be a file that the user attached
+                self.taint.note(_PASTED_TEXT)
+            await hear(get_content_text(data.get("prompt")) if is_own else "")
 
         return [
             register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
@@ -198,7 +203,7 @@ class Conversation:
             return
         self.proposals.begin_turn(self.turn.prompt)
         if await asyncio.to_thread(has_pasted_part, prompt):
-            self.taint.note("pasted text")
+            self.taint.note(_PASTED_TEXT)
         context = self._coordinator.get("context") if is_first else None
         if context is not None:  # a conversation from before this session may hold untrusted text
             for name, tool_input in iter_tool_calls(await context.get_messages()):

@@ -139,8 +139,8 @@ class Taint:
 
     def _set(self, by: str | None, package: str, *, is_of_project: bool) -> None:
         self.by, self.is_of_project = by, is_of_project
-        after = AFTER_PROJECT if is_of_project else TextOrigin("agent after", package or by or "")
-        self.origin = str(after) if by is not None else "model"
+        after = AFTER_PROJECT if is_of_project else str(TextOrigin("agent after", package or by or ""))
+        self.origin = after if by is not None else "model"
 
     def clear(self) -> None:
         """Clear the marks after the conversation was emptied.
@@ -246,7 +246,7 @@ def _stays_inside(arguments: Any, folder: Path) -> bool:
     pattern = str(values.get("pattern", ""))
     paths += [pattern] if pattern.startswith(("/", "~", "..")) else []
     project = find_project_root(folder)
-    return project is not None and all(_is_inside(path, folder, [project]) for path in paths)
+    return project is not None and _are_inside(paths, folder, [project])
 
 
 def _is_project_command(arguments: Any, folder: Path) -> bool:
@@ -263,7 +263,7 @@ def _is_project_command(arguments: Any, folder: Path) -> bool:
     ):
         return False
     words = (_OPTION.sub("", word) for word in _WORD.findall(command))
-    return all(_is_inside(word, folder, [project, *_SYSTEM_FOLDERS]) for word in words if _may_leave(word))
+    return _are_inside(filter(_may_leave, words), folder, [project, *_SYSTEM_FOLDERS])
 
 
 def _split_commands(command: str) -> list[list[str]]:
@@ -299,13 +299,14 @@ def _is_local(words: list[str]) -> bool:
 
 def _may_leave(word: str) -> bool:
     """Return True if a command's word may lead out of its folder."""
-    return "/" in word or word == ".." or word.startswith(("~", "$HOME", "${HOME"))
+    return "/" in word or word == ".." or word.startswith("~")
 
 
-def _is_inside(path: str, folder: Path, parents: Iterable[Path | str]) -> bool:
-    """Return True if a path is in one of several folders."""
-    real = Path(os.path.realpath(folder / Path(os.path.expandvars(path)).expanduser()))
-    return any(real.is_relative_to(os.path.realpath(parent)) for parent in parents)
+def _are_inside(paths: Iterable[str], folder: Path, parents: Iterable[Path | str]) -> bool:
+    """Return True if each path, relative to a folder, is in a parent."""
+    real_parents = [os.path.realpath(parent) for parent in parents]
+    places = (os.path.realpath(folder / Path(os.path.expandvars(path)).expanduser()) for path in paths)
+    return all(any(Path(place).is_relative_to(parent) for parent in real_parents) for place in places)
 
 
 @dataclass(slots=True)
