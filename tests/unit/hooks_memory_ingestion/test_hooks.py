@@ -31,7 +31,7 @@ async def test_a_turn_is_kept_with_its_conversation_and_items_are_drawn_from_it(
     (conversation,) = await talk.conversations()
     said = await talk.episodes()
     assert [(each.role, each.content, each.order, each.trust) for each in said] == [
-        ("user", FACT, 0, "high"),
+        ("user", FACT, 0, "medium"),
         ("assistant", ANSWER, 1, "medium"),
     ]
     assert {each.conversation for each in said} == {conversation.id}
@@ -91,7 +91,7 @@ async def test_what_is_taken_in_is_chosen_and_the_memorys_own_tools_never_are(
 async def test_after_a_strangers_text_the_answer_has_low_trust_and_the_users_words_stay_theirs(talk: Talk) -> None:
     talk.session.taint.note("web_fetch")
     await talk.whole(FACT, ANSWER)
-    assert [each.trust for each in await talk.episodes()] == ["high", "low"]
+    assert [each.trust for each in await talk.episodes()] == ["medium", "low"]
 
 
 async def test_name_in_five_statements_has_no_page_unless_declared(talk: Talk, root: Path) -> None:

@@ -106,7 +106,7 @@ def leave_answered(items: Sequence[dict[str, Any]], stored: Collection[str] = ()
 
 
 def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[dict[str, Any]]:
-    """Return the passages of a turn, pasted text with medium trust."""
+    """Return the passages of a turn, pasted text with low trust."""
     earlier = [_make_spoken(turn, turn.content) for turn in before]
     trusts = {turn.id: turn.trust for turn in before}
     items: list[dict[str, Any]] = []
@@ -170,11 +170,13 @@ def _make_spoken(turn: Episode, text: str) -> SpokenTurn:
 
 
 def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]:
-    """Return typed and pasted parts of a turn, with their trust."""
-    if record.trust != "high" or record.source.kind != "user":
+    """Return the typed and the pasted parts of a turn."""
+    if record.source.kind != "user":
         return [(record, 0, len(text))]
+    pasted = record.model_copy(update={"trust": "low", "origin": "pasted"})
+    if record.trust == "low":
+        return [(pasted, 0, len(text))]
     typed = frozenset(" ".join(line.split()) for line in get_typed_part(text).splitlines())
-    pasted = record.model_copy(update={"trust": "low"})
     parts: list[tuple[Episode, int, int]] = []
     for line in LINE.finditer(text):
         origin = record if " ".join(line[0].split()) in typed else pasted
@@ -231,6 +233,7 @@ def make_item(
     if isinstance(record, Episode):
         values["metadata"].setdefault("speaker", get_speaker(record))
     values["metadata"] |= get_saying_metadata(record.metadata)
+    values |= {"origin": record.origin} if record.origin else {}
     return {"id": _make_id(values), **values}
 
 

@@ -217,6 +217,7 @@ async def test_item_stage_pasted_part_of_a_turn_is_low(
     others = trusts
     assert any(CABLE in content for content in others)
     assert set(others.values()) == {"low"}
+    assert {item.origin for item in await items_of(service) if item.content in others} == {"pasted"}
 
 
 @pytest.mark.parametrize(("asker", "answerer"), [("low", "high"), ("high", "low"), ("medium", "high")])

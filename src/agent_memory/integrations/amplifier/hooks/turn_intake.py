@@ -220,7 +220,7 @@ class SessionIntake:
             return
         if role == "user" and not is_low:  # stored without its margin, which may be the only sign of a paste
             is_low = not (await asyncio.to_thread(get_typed_part, text)).strip()
-        turn = ReceivedTurn(text, role, tool, utc_now(), trust="low" if is_low else "high")
+        turn = ReceivedTurn(text, role, tool, utc_now(), trust="low" if is_low else "medium")
         if (
             self._turn_count >= self._settings.max_waiting
             or self._char_count + len(turn.text) > self._limits.characters
