@@ -53,7 +53,7 @@ MAY_TOUCH_FILES = {
     "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "embeddings/cache.py": "embeddings.sqlite3; a copy of it in a temporary folder, to be checked",
     "integrations/amplifier/session_notes.py": "_sessions",
-    "integrations/mcp/host_connection.py": "the configuration of a host that a person names",
+    "integrations/hosts/host_connection.py": "the configuration of a host that a person names",
     "integrations/mcp/http_server.py": "_mcp, the token of a running server",
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "care/encrypted_files.py": "kept.encrypted, and derived files that encryption removes",

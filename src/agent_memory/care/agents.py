@@ -31,7 +31,7 @@ from agent_memory.files.layout import AgentFolder, build_command, folder_of, res
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
 from agent_memory.journal import PurgeList
-from agent_memory.journal.agent_file import read_states
+from agent_memory.journal.agent_file import read_states, write_states
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.store.change_log import read_records
 
@@ -104,6 +104,18 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
 def _is_item(record: Mapping[str, Any]) -> bool:
     source = record.get("source")
     return isinstance(source, dict) and source.get("kind") == "extraction"
+
+
+def create_agent(folder: AgentFolder) -> None:
+    """Create an agent without records; leave an existing one as it is.
+
+    Raises:
+        StorageError: Its folder cannot be created.
+    """
+    make_private_folder(folder.path)
+    if not (folder.path / AGENT).exists() and not folder.journals():
+        with folder_lock(folder.path, PERSON_SECONDS):
+            write_states(folder.path, {})
 
 
 def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:

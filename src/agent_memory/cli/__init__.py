@@ -46,6 +46,10 @@ def main() -> None:
     try:
         import typer  # noqa: F401 - an extra: its absence has an answer
     except ImportError:
+        from agent_memory.cli.permanent_program import restart_with_extras
+
+        if (code := restart_with_extras(sys.argv[1:])) is not None:
+            sys.exit(code)
         sys.stderr.write(f"error: The command line needs typer and rich.\nhint: {advice('cli')}\n")
         sys.exit(2)
     from agent_memory.cli.app import build

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.characters import MISPLACED
@@ -116,6 +116,12 @@ def _complete(match: re.Match[str], options: Mapping[str, str]) -> str:
         end = arguments.rstrip()  # the whole of it is the command; in a sentence words follow
         return f"{before}agent-memory {command}{end}{named}{arguments[len(end) :]}{after}"
     return f"{before}agent-memory {command}{named}{arguments}{after}"
+
+
+def shorten_home(path: Path) -> str:
+    """Return a path with `~` in place of the home."""
+    home = Path("~").expanduser()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def day(moment: datetime) -> str:

@@ -40,6 +40,7 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "workspace": ("google-re2>=1.1.20251105", "jsonschema>=4.21", "sqlalchemy>=2.0.37"),
 }
 """Packages of each extra of pyproject.toml."""
+DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
 EMBEDDERS_GROUP: Final = "agent_memory.embedders"
 """Entry points of other distributions' embedders, named like the setting `embedder`."""
 
@@ -77,6 +78,6 @@ def installed_version() -> str:
     from importlib import metadata
 
     try:
-        return metadata.version("amplifier-bundle-agent-memory")
+        return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return "(not installed)"

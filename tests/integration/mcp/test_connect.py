@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from agent_memory.cli import connect
+from agent_memory.cli import connect, permanent_program
 from agent_memory.cli.app import build
-from agent_memory.integrations.mcp.host_files import HOSTS
+from agent_memory.cli.permanent_program import ProgramPlan
+from agent_memory.files.layout import agents_under
+from agent_memory.integrations.hosts.host_files import HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +32,7 @@ def run(root: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     assert home.is_dir()
     monkeypatch.setenv("AGENT_MEMORY_ROOT", str(root))
     monkeypatch.delenv("AGENT_MEMORY_AGENT", raising=False)
-    monkeypatch.setattr(connect, "_find_program", lambda: PROGRAM)
+    monkeypatch.setattr(connect, "plan_program", lambda: ProgramPlan(PROGRAM))
 
     def call(*arguments: str, code: int = 0) -> Result:
         result = CliRunner().invoke(build(), ["connect", *arguments], catch_exceptions=False)
@@ -56,7 +59,8 @@ def test_connected_host_starts_the_server_of_the_agent_and_undo_removes_that(
     assert not HOSTS[name].file.exists()
     assert str(PROGRAM) in shown
     told = run(name, "--agent", "bob", "--yes")
-    assert f'Connected {name} to memory "bob" (0 memories, {root / "bob"}).' in told.stdout
+    said = f'Connected {name} to memory "bob" (0 memories, {root / "bob"}). Undo: agent-memory connect {name} --undo.\n'
+    assert told.stdout.endswith(said)
     entry = read_servers(name)["agent-memory"]
     words = json.dumps(entry)
     assert json.dumps(["mcp", "--agent", "bob", "--root", str(root)])[1:-1] in words
@@ -91,7 +95,7 @@ def test_other_servers_and_comments_stay_and_undo_restores_the_text(
     assert file.read_text() == text
 
 
-@pytest.mark.parametrize("text", ["{ // a comment\n}", "[]", '{"mcpServers": 5}', "\xff"])
+@pytest.mark.parametrize("text", ['{"a": }', "[]", '{"mcpServers": 5}', "\xff"])
 def test_file_that_cannot_be_used_is_left_as_it_is(run: Callable[..., Result], text: str) -> None:
     file = HOSTS["cursor"].file
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -121,11 +125,66 @@ def test_hosts_that_share_an_agent_are_named(run: Callable[..., Result]) -> None
     assert listed["windsurf"]["state"] == "no file"
 
 
-def test_program_in_a_cache_is_not_written_anywhere(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, home: Path
+UV = """#!/bin/sh
+echo "$@" >> "$0.log"
+case "$*" in
+"tool dir") echo "$HOME/tools" ;;
+*) bin="$HOME/tools/amplifier-bundle-agent-memory/bin" && mkdir -p "$bin" && cp "$0.program" "$bin/agent-memory" ;;
+esac
+"""
+
+
+@pytest.fixture
+def cached(run: Callable[..., Result], home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the program run from the cache of uv; return a uv that installs a program that starts."""
+    folder, uv = home / ".cache" / "uv" / "archive-v0" / "x" / "bin", home / "uv"
+    folder.mkdir(parents=True)
+    for path, text in ((folder / "agent-memory", "#!/bin/sh\n"), (uv, UV), (home / "uv.program", "#!/bin/sh\n")):
+        path.write_text(text)
+        path.chmod(0o700)
+    monkeypatch.setattr(connect, "plan_program", permanent_program.plan_program)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("UV", str(uv))
+    return uv
+
+
+def test_connect_from_a_cache_installs_the_program_first(run: Callable[..., Result], cached: Path, home: Path) -> None:
+    shown = run("cursor", "--print").stdout
+    assert "uv tool install --force" in shown
+    assert not (home / "tools").exists()
+    refused = run("cursor", code=2).stderr
+    assert "Nothing was changed" in refused
+    assert not (home / "tools").exists()
+    run("cursor", "--yes")
+    program = home / "tools" / "amplifier-bundle-agent-memory" / "bin" / "agent-memory"
+    assert program.exists()
+    assert read_servers("cursor")["agent-memory"]["command"] == str(program)
+    assert "amplifier-bundle-agent-memory[cli,local,mcp]" in cached.with_name("uv.log").read_text()
+
+
+@pytest.mark.parametrize("broken", ["uv", "uv.program"])
+def test_connect_after_failed_installation_changes_no_host(
+    run: Callable[..., Result], cached: Path, home: Path, broken: str
 ) -> None:
-    cached = home / ".cache" / "uv" / "archive-v0" / "x" / "bin" / "agent-memory"
-    monkeypatch.setattr(connect, "_find_program", lambda: cached)
-    assert "uv tool install" in run("cursor", "--yes", code=1).stderr
+    (home / broken).write_text('#!/bin/sh\n[ "$2" = dir ] && echo "$HOME/tools" || exit 7\n')
+    assert "No host was changed" in run("cursor", "--yes", code=1).stderr
     assert not HOSTS["cursor"].file.exists()
+
+
+def test_connect_creates_the_default_agent_and_names_amplifier(
+    run: Callable[..., Result], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AGENT_MEMORY_ROOT")
+    shown = run("claude-code", "--yes").stdout.splitlines()[-1]
+    assert shown == (
+        'Connected claude-code to memory "me" (0 memories, ~/.amplifier/memory/me). '
+        "Shared with: amplifier. Undo: agent-memory connect claude-code --undo."
+    )
+    assert agents_under(home / ".amplifier" / "memory") == ["me"]
+    assert "me" in CliRunner().invoke(build(), ["agents"]).stdout
+    assert CliRunner().invoke(build(), ["doctor"]).exit_code == 0
+    assert CliRunner().invoke(build(), ["list"]).exit_code == 0
+
+
+def test_unknown_host_is_refused(run: Callable[..., Result]) -> None:
     assert "unknown_host" in run("emacs", code=1).stderr

@@ -32,7 +32,7 @@ from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.status import CHEAP_CHECKS
 from agent_memory.registry import CHECKS, load_handler
 from agent_memory.settings import ServiceSettings
-from agent_memory.settings.installation import REQUIREMENTS, advice
+from agent_memory.settings.installation import DISTRIBUTION, REQUIREMENTS, advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 FileCheck = Callable[..., Iterable[Concern]]
 """Reads one subject and yields concerns. Never changes anything."""
 Progress = Callable[[str, int, int], None]
-_DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
 _WITHOUT: Final[dict[Part, str]] = {
     "local": "memories are found by words, not by meaning",
     "vector": "memories are found from the files, however many there are",
@@ -182,7 +181,7 @@ def examine_parts(*, wants_engine: bool) -> Iterator[Concern]:
     """Examine installed parts; the engine counts only if an agent needs it."""
     shown = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     shown += [f"{name} {version}" for name in _SHOWN_VERSIONS if (version := _get_version(name))]
-    yield Concern("parts", f"agent-memory {_get_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
+    yield Concern("parts", f"agent-memory {_get_version(DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
     for extra, without in _WITHOUT.items():
         names = (re.split("[<=>]", requirement)[0] for requirement in REQUIREMENTS[extra])
         missing = [name for name in names if _get_version(name) is None]

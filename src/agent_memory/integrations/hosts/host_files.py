@@ -6,14 +6,13 @@ Places and forms by the hosts' documentation, as of November 2026.
 from __future__ import annotations
 
 import io
-import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ConfigurationError
+from agent_memory.integrations.hosts.json_edits import parse_json, remove_member, set_member
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,14 +113,15 @@ def write_entry(host: HostFile, text: str, entry: Mapping[str, Any] | None) -> s
     Raises:
         ConfigurationError: The text is not of the host's form.
     """
-    document = _parse(host, text)
-    servers = document
+    document = servers = _parse(host, text)
     for key in host.keys:
         if key not in servers:
             servers[key] = {}
         servers = servers[key]
         if not hasattr(servers, "get"):
             raise ConfigurationError(f"{key} in {host.path} is not a mapping.", code="host_file")
+    if host.form == "json":
+        return remove_member(text, host.keys, NAME) if entry is None else set_member(text, host.keys, NAME, entry)
     if entry is None:
         servers.pop(NAME, None)
     else:
@@ -133,7 +133,7 @@ def _parse(host: HostFile, text: str) -> Any:
     try:
         match host.form:
             case "json":
-                value: Any = json.loads(text) if text.strip() else {}
+                value: Any = parse_json(text)
             case "toml":
                 import tomlkit
 
@@ -157,8 +157,6 @@ def _build_form_error(host: HostFile, error: Exception) -> ConfigurationError:
 
 
 def _render(host: HostFile, document: Any) -> str:
-    if host.form == "json":
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if host.form == "toml":
         import tomlkit
 
@@ -184,11 +182,3 @@ def _load_yaml() -> Any:
     yaml.preserve_quotes = True
     yaml.width = 1_000
     return yaml
-
-
-def is_lasting(program: Path) -> bool:
-    """Return True if a program is in no cache or temporary folder."""
-    temporary = {os.environ.get("TMPDIR", "/tmp"), "/tmp"}  # noqa: S108 - only compared
-    parts = program.resolve().parts
-    is_cached = "uv" in parts and any(part.startswith("archive-") for part in parts)
-    return not is_cached and not any(program.is_relative_to(folder) for folder in temporary)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.integrations.mcp.host_files import (
+from agent_memory.integrations.hosts.host_files import (
     HOSTS,
     HostFile,
     build_entry,

@@ -1,0 +1,1 @@
+"""Configuration files of other hosts, and our entry in them."""
