@@ -187,10 +187,14 @@ class ProposalBook:
             related: IDs of memories that go with them; those that a model replaced in this conversation count.
         """
         counted = self._forgotten.union(memory_ids, self._replaced.keys() & related)
-        if len(counted) > MAX_FORGOTTEN:
+        if not self.is_within_limit(counted):
             return False
         self._forgotten = counted
         return True
+
+    def is_within_limit(self, memory_ids: Collection[str]) -> bool:
+        """Return True if these may be forgotten in this turn, too."""
+        return len(self._forgotten.union(memory_ids)) <= MAX_FORGOTTEN
 
     def reserve_pin(self, memory_id: str) -> bool:
         """Count a memory to pin; return False above the limit."""
@@ -243,6 +247,7 @@ class Caller:
         prompt_before: Text that the user typed in the turn before, from which capture stored statements at its end.
         origin: Origin of the call's words, see `TextOrigin`; empty if the values name it.
         on_event: Takes each event before `emit` does, with its memory, which no payload holds; None takes none.
+        is_client: True for a client by MCP, whose model forgets less, see `TrustGate`.
     """
 
     session_id: str = ""
@@ -257,6 +262,7 @@ class Caller:
     prompt_before: str = ""
     origin: str = ""
     on_event: OnEvent | None = None
+    is_client: bool = False
 
     @property
     def may_hear(self) -> str | None:

@@ -16,11 +16,12 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import ElicitResult
+from mcp.types import ElicitResult, Implementation
 
 from agent_memory.integrations.mcp.server import build_server
 from agent_memory.integrations.mcp.server_session import ServerSession
 from agent_memory.memory import open_service
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ async def store_as_user(root: Path, content: str, trust: str = "medium") -> str:
 
 @contextlib.asynccontextmanager
 async def client_of(
-    root: Path, mode: Any = "auto", answer: Callable[[str], ElicitResult] | None = None
+    root: Path, mode: Any = "auto", answer: Callable[[str], ElicitResult] | None = None, name: str = "test"
 ) -> AsyncIterator[Any]:
     """Yield a client of a server in this process; `answer` is the user at the host's form."""
     session = ServerSession("bob", settings_of(root), root)
@@ -53,8 +54,9 @@ async def client_of(
         assert answer is not None
         return answer(params.message)
 
-    options = {} if answer is None else {"elicitation_callback": ask}
-    async with Client(build_server(session), mode=mode, **options) as client:
+    options: dict[str, Any] = {} if answer is None else {"elicitation_callback": ask}
+    client_info = Implementation(name=name, version="1")
+    async with Client(build_server(session), mode=mode, client_info=client_info, **options) as client:
         yield client
     await session.close()
 
@@ -134,16 +136,48 @@ async def test_declined_form_changes_nothing(root: Path, mode: str, reply: Elici
         assert (await call(client, "fetch", id=memory_id))["text"] == "The ledger is in MySQL."
 
 
-@pytest.mark.parametrize("trust", ["high", "medium"])
-async def test_client_without_forms_forgets_its_own_but_not_the_users(root: Path, trust: str) -> None:
-    of_user = await store_as_user(root, "The ledger is in MySQL.", trust)
+@pytest.mark.parametrize("trust", ["high", "medium", "low"])
+async def test_forget_without_forms_takes_only_what_the_session_stored(root: Path, trust: str) -> None:
+    foreign = await store_as_user(root, "The ledger is in MySQL.", trust)
     async with client_of(root) as client:
         own = (await call(client, "store", content="The team prefers green tea."))["memory_id"]
         assert (await call(client, "forget", what="the tea"))["forgotten"] is False
         assert (await call(client, "forget", ids=[own]))["forgotten"] is True
-        refused = await refuse(client, "forget", ids=[of_user])
-        assert f"agent-memory forget {of_user}" in refused
+        refused = await refuse(client, "forget", ids=[foreign])
+        assert f"agent-memory forget {foreign}" in refused
+        assert "agent-memory review" in refused
         assert "memory_" not in refused
+    service = open_service("bob", settings_of(root))
+    async with opened_inbox(service) as inbox:
+        (waiting,) = await inbox.waiting()
+        assert waiting.act_ids == [foreign]
+        await inbox.accept(waiting.id)
+    assert await service.storage.get(foreign) is None
+    await service.close()
+
+
+async def test_forget_of_more_than_three_becomes_a_proposal(root: Path) -> None:
+    async with client_of(root) as client:
+        ids = [(await call(client, "store", content=f"Fact {n} of the ledger."))["memory_id"] for n in range(4)]
+        for memory_id in ids[:3]:
+            await call(client, "forget", ids=[memory_id])
+        assert "needs_user" in await refuse(client, "forget", ids=ids[3:])
+
+
+async def test_forget_that_the_user_approved_is_not_undone_by_the_model(root: Path) -> None:
+    memory_id = await store_as_user(root, "The ledger is in MySQL.", "high")
+    async with client_of(root, "auto", lambda _: ElicitResult(action="accept", content={"ok": True})) as client:
+        assert (await call(client, "forget", ids=[memory_id]))["forgotten"] is True
+        assert f"agent-memory undo {memory_id}" in await refuse(client, "decide", id=memory_id, verdict="undo")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_store_records_the_host_of_its_client(root: Path, mode: str) -> None:
+    async with client_of(root, mode, name="claude-code") as client:
+        stored = await call(client, "store", content="The team prefers green tea.")
+    service = open_service("bob", settings_of(root))
+    assert (await service.get(stored["memory_id"])).origin == "model via MCP claude-code"
+    await service.close()
 
 
 async def test_decide_undoes_the_change_of_this_session_alone(root: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.errors import ValidationError
 from agent_memory.memory import NOBODY, Caller
 from agent_memory.memory.caller import MAX_PINNED, ProposalBook
-from agent_memory.memory.trust import lowest
+from agent_memory.memory.trust import lowest, may_forget
 from agent_memory.models import Observation, Source
 from tests.support import memory_of, raises
 
@@ -401,6 +401,21 @@ async def test_link_to_an_untrusted_source_leaves_a_statement_its_trust(service:
 
 
 # -- forgetting and pinning -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("client", "fields", "is_free"),
+    [
+        (MODEL, {"trust": "medium"}, True),
+        (MODEL, {"trust": "low"}, True),
+        (MODEL, {"trust": "high"}, False),
+        (tainted(), {"trust": "medium"}, False),
+        (tainted(), {"trust": "low"}, False),
+        (tainted(), {"trust": "low", "created_by_session": "s"}, True),
+    ],
+)
+def test_client_forgets_by_trust_and_by_session(client: Caller, fields: dict[str, Any], *, is_free: bool) -> None:
+    assert may_forget(memory_of("The ledger is in MySQL.", **fields), replace(client, is_client=True)) is is_free
 
 
 async def test_a_stranger_forgets_and_promotes_nothing_above_low(service: MemoryService) -> None:

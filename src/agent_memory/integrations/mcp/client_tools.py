@@ -13,6 +13,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory import views
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.memory.inbox_access import opened_inbox
+from agent_memory.memory.trust import may_forget
 from agent_memory.models import is_memory_id, is_stated, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.tools.agent_tool import AgentTool
@@ -138,10 +139,23 @@ class ClientTool(AgentTool[ArgumentsT]):
     async def _describe_act(self, args: ArgumentsT) -> str:  # noqa: ARG002 - for the tools that ask
         return ""
 
+    async def _load(self, ids: list[str]) -> list[Memory]:
+        """Return the existing memories among the named ones."""
+        storage = (await self.session.require()).storage
+        memories = [await storage.get(memory_id) for memory_id in ids if is_memory_id(memory_id)]
+        return [memory for memory in memories if memory is not None]
+
+    async def _find_protected(self, ids: list[str]) -> list[Memory]:
+        """Return the named memories that a model changes only with a yes."""
+        is_tainted = self.session.caller.is_tainted
+        return [
+            memory for memory in await self._load(ids) if (memory.trust != "low" if is_tainted else is_stated(memory))
+        ]
+
     def describe_command(self, arguments: Any) -> str:
         """Return the command that does the same for a person."""
-        record_id = arguments.get("id") or next(iter(arguments.get("ids") or ()), "ID")
-        return f"agent-memory {self.name} {record_id}"
+        record_ids = arguments.get("ids") or arguments.get("id") or "ID"
+        return f"agent-memory {self.name} {record_ids if isinstance(record_ids, str) else ' '.join(record_ids)}"
 
 
 class ClientSearch(ClientTool[SearchArguments]):
@@ -232,7 +246,7 @@ class ClientStore(ClientTool[StoreArguments]):
     async def _describe_act(self, args: StoreArguments) -> str:
         if args.supersedes is None:
             return ""
-        older = await _find_protected(await self.session.require(), [args.supersedes])
+        older = await self._find_protected([args.supersedes])
         return f"Replace {_list_memories(older)}\nwith\n- {visible(args.content)}\n?" if older else ""
 
 
@@ -250,7 +264,7 @@ class ClientUpdate(ClientTool[UpdateArguments]):
         return await UpdateTool(self.session).call({"memory_id": args.id, **changes})
 
     async def _describe_act(self, args: UpdateArguments) -> str:
-        memories = await _find_protected(await self.session.require(), [args.id])
+        memories = await self._find_protected([args.id])
         changes = args.model_dump(exclude={"id"}, exclude_none=True)
         if not memories or not changes:
             return ""
@@ -268,21 +282,13 @@ class ClientForget(ClientTool[ForgetArguments]):
     fields: ClassVar = {"forgotten": "boolean", "candidates": "array"}
 
     async def _run(self, args: ForgetArguments) -> dict[str, Any]:
-        if args.ids is None:
-            return await ForgetTool(self.session).call({"query": args.what})
-        service = await self.session.require()
-        for memory in await _find_protected(service, args.ids):
-            if is_stated(memory) and not self.session.is_approved:
-                raise ValidationError(
-                    f"{memory.id} is of the user: only they forget it. Nothing was forgotten.", code="needs_user"
-                )
-        return await ForgetTool(self.session.as_model()).call({"ids": args.ids})
+        return await ForgetTool(self.session).call({"query": args.what} if args.ids is None else {"ids": args.ids})
 
     async def _describe_act(self, args: ForgetArguments) -> str:
-        if not args.ids:
-            return ""
-        memories = await _find_protected(await self.session.require(), args.ids)
-        return f"Forget {_list_memories(memories)}\n?" if memories else ""
+        memories, caller = await self._load(args.ids or []), self.session.caller
+        is_free = all(may_forget(memory, caller) for memory in memories)
+        is_free &= caller.proposals.is_within_limit([memory.id for memory in memories])
+        return "" if is_free else f"Forget {_list_memories(memories)}\n?"
 
 
 class ClientList(ClientTool[ListArguments]):
@@ -357,12 +363,6 @@ class ClientDecide(ClientTool[DecideArguments]):
         undone = await service.history.take_back(change, self.session.caller)
         if undone.conflicts:
             raise ValidationError(f"Nothing was undone: {'; '.join(undone.conflicts.values())}.", code="conflict")
-
-
-async def _find_protected(service: MemoryService, ids: list[str]) -> list[Memory]:
-    """Return the named memories that have more than low trust."""
-    memories = [await service.storage.get(memory_id) for memory_id in ids if is_memory_id(memory_id)]
-    return [memory for memory in memories if memory is not None and memory.trust != "low"]
 
 
 def _list_memories(memories: list[Memory]) -> str:

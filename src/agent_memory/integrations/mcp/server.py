@@ -103,25 +103,26 @@ def _build_tool(kind: type[ClientTool[Any]], session: ServerSession) -> ServedTo
         if not _can_ask(context):
             return UserConfirmation(ok=False)
         try:
-            question = await kind(session.for_call(is_approved=False)).find_question(arguments)
+            question = await kind(session.for_call()).find_question(arguments)
         except AgentMemoryError:
             question = ""  # the call itself says what is wrong
         return Elicit(question, UserConfirmation) if question else UserConfirmation(ok=False)
 
     async def act(
         arguments: dict[str, Any],
+        context: Context[Any, Any],
         confirmation: Annotated[ElicitationResult[UserConfirmation], Resolve(ask)],
     ) -> CallToolResult:
         match confirmation:
             case AcceptedElicitation(data=UserConfirmation(ok=is_approved)):
-                tool = kind(session.for_call(is_approved=is_approved))
+                tool = kind(session.for_call(_find_host(context), is_approved=is_approved))
                 return _build_result(tool, arguments, await tool.answer(arguments))
         return CallToolResult(
             content=[TextContent(type="text", text="The user said no; nothing was changed. [declined]")], is_error=True
         )
 
-    async def read(arguments: dict[str, Any]) -> CallToolResult:
-        tool = kind(session.for_call(is_approved=False))
+    async def read(arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
+        tool = kind(session.for_call(_find_host(context)))
         return _build_result(tool, arguments, await tool.answer(arguments))
 
     return _serve_tool(kind, session, read if kind.only_reads else act)
@@ -152,6 +153,12 @@ def _can_ask(context: Context[Any, Any]) -> bool:
     return capabilities is not None and capabilities.elicitation is not None
 
 
+def _find_host(context: Context[Any, Any]) -> str:
+    """Return the name that a client gives itself, or an empty text."""
+    client = context.session.client_params
+    return "" if client is None else client.client_info.name
+
+
 def _build_result(tool: ClientTool[Any], arguments: Any, answer: ToolAnswer) -> CallToolResult:
     """Return an answer as text and structure.
 
@@ -165,7 +172,8 @@ def _build_result(tool: ClientTool[Any], arguments: Any, answer: ToolAnswer) -> 
     error = answer.error
     recovery = str(error.get("recovery", ""))
     if error["code"] == "needs_user" and not recovery.startswith("The user runs"):
-        recovery = f"The user runs: {tool.describe_command(arguments)}"
+        waits = " It also waits in `agent-memory review`." if "review" in recovery else ""
+        recovery = f"The user runs: {tool.describe_command(arguments)}{waits}"
     text = _name_tools(f"{error['message']} {recovery}".strip())
     return CallToolResult(content=[TextContent(type="text", text=f"{text} [{error['code']}]")], is_error=True)
 

@@ -17,13 +17,14 @@ from agent_memory.memory import Caller, open_service
 from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
 from agent_memory.memory.features import attach_features
+from agent_memory.models.record import TextOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from agent_memory.memory import MemoryService
-    from agent_memory.models import Memory, Trust
+    from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
 
 _NO_TURN: Final = "an MCP client, which carries no user turn"
@@ -82,7 +83,6 @@ class ServerSession:
         folder: Folder that the host works in.
 
     Attributes:
-        is_approved: True if the user agreed to the call.
         is_stopped: False: a client cannot say "off the record".
     """
 
@@ -94,29 +94,26 @@ class ServerSession:
         self.counters: dict[str, Callable[[], dict[str, Any]]] = {}
         self.turn, self.taint = ClientTurn(), ClientTaint()
         self.proposals = ProposalBook()
-        self.is_approved = False
-        self._trust: Trust = "low"
+        self._host = ""
         self._agent_id, self._settings = agent_id, settings
         self._folder = folder
         self._consent = ConsentFiles()
         self._opening = asyncio.Lock()
         self._open: dict[str, MemoryService] = {}
 
-    def for_call(self, *, is_approved: bool) -> ServerSession:
+    def for_call(self, host: str = "", *, is_approved: bool = False) -> ServerSession:
         """Return this session for one call.
 
+        An approved call is the user's act, so it counts as another session's: the model cannot undo it.
+
         Args:
+            host: Name that the client gives itself.
             is_approved: True if the user agreed to the call in the host's form.
         """
         session = copy.copy(self)
-        session.is_approved, session.turn = is_approved, ClientTurn()
-        session.proposals = ApprovedProposals() if is_approved else ProposalBook()
-        return session
-
-    def as_model(self) -> ServerSession:
-        """Return this session with medium trust, for what can be undone."""
-        session = copy.copy(self)
-        session._trust = "medium"  # noqa: SLF001 - its own
+        session._host, session.turn = host, ClientTurn()  # noqa: SLF001 - its own
+        if is_approved:
+            session.session_id, session.proposals = f"{self.session_id}-approved", ApprovedProposals()
         return session
 
     @property
@@ -124,11 +121,12 @@ class ServerSession:
         """The client as a caller of the service."""
         return Caller(
             self.session_id,
-            trust=self._trust,
+            trust="low",
             proposals=self.proposals,
             project=self.project(),
-            is_tainted=self._trust == "low",
-            origin="model via MCP",
+            is_tainted=True,
+            origin=str(TextOrigin("model via MCP", self._host)),
+            is_client=True,
         )
 
     @property
