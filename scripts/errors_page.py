@@ -117,6 +117,7 @@ _MEANINGS: Final = {
     "not_produced": "the step has not produced what it must",
     "not_ready": "the step cannot run yet",
     "not_removed": "a folder could not be deleted",
+    "not_verified": "an export differs from the memory; nothing of it was deleted",
     "not_searchable": "the table declares nothing to search",
     "not_text": "not UTF-8 or UTF-16",
     "nothing_said": "neither side said anything",

@@ -56,6 +56,7 @@ MAY_TOUCH_FILES = {
     "integrations/hosts/host_connection.py": "the configuration of a host that a person names",
     "integrations/mcp/http_server.py": "_mcp, the token of a running server",
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
+    "care/inventory.py": "backups and files of no agent, deleted because a person says so",
     "care/encrypted_files.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/core.py": "the declaration of a workspace, copied into its folder",

@@ -112,6 +112,11 @@ def write_account(
     return account
 
 
+def get_page_name(kind: str) -> str:
+    """Return the page of a kind of record, or ''."""
+    return _PAGES[kind][0] if kind in _PAGES else ""
+
+
 def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[FileLines]:
     files = [read_lines(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
     if names is not None:
@@ -235,7 +240,7 @@ class SearchedNames:
     entities: frozenset[str] = frozenset()
 
     def are_in(self, text: str) -> bool:
-        """Return True if a text has one of the names as a word."""
+        """Return True if a text has a name as a word."""
         return _pattern(self.names).search(_normal(text)) is not None
 
     def concern(self, holding: HeldRecord) -> bool:

@@ -36,7 +36,7 @@ from agent_memory.settings import PERSON_SECONDS
 from agent_memory.store.change_log import read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _OPEN_FILES: Final = Path("/proc")
 _STAYS: Final = frozenset({LOCK, PURGED, PURGE_KEY, ENCRYPTION})
@@ -166,8 +166,12 @@ def open_hidden_folder(root: Path) -> Iterator[Path]:
         yield hidden
 
 
-def delete_agent(folder: AgentFolder) -> None:
+def delete_agent(folder: AgentFolder, check: Callable[[], object] | None = None) -> None:
     """Delete an agent with all its files, atomically for other processes.
+
+    Args:
+        folder: Folder of the agent.
+        check: Last check, called while no other process can write; its errors keep the agent.
 
     Raises:
         BusyError: A process writes to it, or has a file of it open.
@@ -179,6 +183,8 @@ def delete_agent(folder: AgentFolder) -> None:
         raise StorageError(message, code="symlink", recovery=recovery, path=folder.path)
     hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
     with translated(folder.path, "delete"), _lock_unused(folder):
+        if check is not None:
+            check()
         folder.path.rename(hidden)
         sync_folder(hidden.parent)
     _remove(hidden)

@@ -111,7 +111,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     },
     "Setup": {
         "connect": PlaceEntry("connect", "Give an MCP host such as claude-code an agent's memory."),
-        "use": PlaceEntry("upkeep", "Choose the agent that commands without --agent work on."),
+        "leave": PlaceEntry("leave", "Export everything, disconnect all hosts, and delete what is stored."),
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
@@ -119,10 +119,12 @@ _HIDDEN: Final = {
     "help": CommandEntry("app", "Show this help, or that of a command.", "PlainCommand"),
     "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
     "mcp": PlaceEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them."),
+    "use": PlaceEntry("upkeep", "Choose the agent that commands without --agent work on."),
     "man": CommandEntry("man_pages", "Write a page of the manual for each command.", "PlainCommand"),
 }
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     "agents": {
+        "use": PlaceEntry("upkeep", "Choose the agent that commands without --agent work on."),
         "stats": CommandEntry("stats", "Show how many memories there are, how they grew and which are used."),
         "health": CommandEntry("health", "Print one verdict for people and for monitors.", "MonitorCommand"),
     },

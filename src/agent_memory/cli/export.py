@@ -60,7 +60,7 @@ async def export(
         _check_target(Path(file), run.root, force=force)
     path = Path(file)
     if file == "-":
-        await _write_all(run, chosen, run.screen.raw)
+        await write_all(run, chosen, run.screen.raw)
     else:
         with translated(path, "write"):
             exported, knowledge_counts = await _write_file(run, chosen, path)
@@ -90,7 +90,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
 
 
-async def _write_all(run: AgentContext, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
+async def write_all(run: AgentContext, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
     """Write all records; return the counts of memories and of others."""
     storage, done, counts = run.service.storage, 0, Counter[str]()
 
@@ -116,13 +116,13 @@ async def _write_file(run: AgentContext, form: Format, path: Path) -> tuple[int,
     """Write an export to a file atomically; return the numbers."""
     if path.exists() and not path.is_file():  # noqa: ASYNC240 - a command runs nothing else
         with path.open("w", encoding="utf-8", newline="") as target:
-            return await _write_all(run, form, target.write)  # a pipe or a device is not replaced
-    with _open_replacement(path) as buffer:
-        return await _write_all(run, form, lambda text: buffer.write(text.encode()))
+            return await write_all(run, form, target.write)  # a pipe or a device is not replaced
+    with open_replacement(path) as buffer:
+        return await write_all(run, form, lambda text: buffer.write(text.encode()))
 
 
 @contextlib.contextmanager
-def _open_replacement(path: Path) -> "Iterator[IO[bytes]]":
+def open_replacement(path: Path) -> "Iterator[IO[bytes]]":
     """Yield a file whose content replaces `path` at the end."""
     remove_leftovers(path.parent, of=path.name)  # of an export that was killed
     with tempfile.TemporaryFile(dir=path.parent) as buffer:
@@ -165,7 +165,7 @@ def _write_account(folder: "AgentFolder", path: Path, about: str | None) -> "Acc
     from agent_memory.care.account import find_known_names, list_held_records, write_account
 
     names = None if about is None else find_known_names(about.strip(), list_held_records(folder))
-    with translated(path, "write"), _open_replacement(path) as buffer:
+    with translated(path, "write"), open_replacement(path) as buffer:
         return write_account(folder, buffer, to_text(utc_now()), names)
 
 
