@@ -23,7 +23,7 @@ FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/
 # Units that start the vector engine, builders or servers, or write databases, and those of the benchmarks, are left to
 # `make test`.
 # On further versions of Python: the contracts, the formats on disk, and one file of each interface.
-SMOKE := $(addprefix tests/,contract test_exported_members.py unit/models unit/journal unit/store unit/memory \
+SMOKE := $(addprefix tests/,contract test_exported_members.py unit/models unit/journal unit/store \
   unit/tool_memory_semantic integration/test_cli.py integration/test_docs.py)
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace engines \
   tool_memory_workspace workspace)

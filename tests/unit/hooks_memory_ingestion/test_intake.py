@@ -211,6 +211,15 @@ async def test_sessions_that_speak_to_one_agent_at_the_same_time_lose_nothing_an
     assert sorted(item.content for item in await talks[0].items() if item.content.startswith("The shed")) == sheds
 
 
+async def test_background_work_paused_when_session_ends_is_done_at_once(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_memory.integrations.amplifier.hooks.turn_intake._PAUSE_SECONDS", 3_600)
+    talk = await begin()
+    await talk.whole(FACT, ANSWER)
+    assert FACT in {item.content for item in await talk.items()}
+
+
 async def test_background_work_is_done_for_all_groups(begin: Begin) -> None:
     talk = await begin(tenant_id="acme")
     knowledge = talk.knowledge("bob")

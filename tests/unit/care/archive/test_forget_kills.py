@@ -52,6 +52,7 @@ def _open(root: Path) -> tuple[MemoryService, Archive]:
     return service, Archive(service)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("way", ["archive", "service"])
 async def test_forget_archived_killed_anywhere_leaves_nothing_live(root: Path, tmp_path: Path, way: str) -> None:
     service, archive = _open(root)

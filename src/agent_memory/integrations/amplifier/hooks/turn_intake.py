@@ -6,6 +6,7 @@ A failure is counted, logged and reported by event; the conversation continues.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections import Counter, deque
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ class BackgroundWorker:
     ) -> None:
         self._session, self._work = session, work
         self._is_ending = self._is_due = self._is_failing = False
+        self._is_hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.done: Counter[str] = Counter()
 
@@ -70,6 +72,7 @@ class BackgroundWorker:
         """Run the due work; a running one checks again at its end."""
         self._is_due, self._is_ending = True, False
         if self._task is None or self._task.done():
+            self._is_hurried.clear()
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def settle(self, seconds: float) -> None:
@@ -81,6 +84,7 @@ class BackgroundWorker:
         task, self._task = self._task, None
         if task is None:
             return
+        self._is_hurried.set()
         await asyncio.wait([task], timeout=seconds)
         if not task.done():
             self._is_ending = True
@@ -93,7 +97,8 @@ class BackgroundWorker:
             raise _StoppedError
 
     async def _run(self) -> None:
-        await asyncio.sleep(_PAUSE_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._is_hurried.wait(), _PAUSE_SECONDS)
         while self._is_due:
             self._is_due = False
             try:
