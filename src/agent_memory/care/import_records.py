@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import ValidationError
 from agent_memory.memory.results import Imported
 from agent_memory.models import MEMORY, Source, get_exact_import_id, get_import_id, is_only_folded_equal, is_told
+from agent_memory.models.record import get_origin
 from agent_memory.store.record_redaction import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _lower_claims(memory: Memory, among: Collection[str], now: datetime) -> tupl
     believed = {
         "trust": "medium" if memory.trust == "high" else memory.trust,
         "source": Source(kind="import", detail=memory.source.detail) if memory.source.kind == "user" else memory.source,
-        "origin": memory.origin and "import",
+        "origin": memory.origin if get_origin(memory).kind == "import" else memory.origin and "import",
         "pinned": False,
         "supersedes": memory.supersedes if memory.supersedes in among else None,
         "access_count": 0,

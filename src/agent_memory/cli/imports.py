@@ -1,46 +1,99 @@
-"""`agent-memory import`: store the records of an export."""
+"""`agent-memory import`: store an export, or the files of another program."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
 from agent_memory.cli.archive import import_archived
-from agent_memory.cli.formats import FormatName, ImportedLine, choose_format, decode
+from agent_memory.cli.formats import Format, ImportedLine, choose_format, decode
 from agent_memory.cli.inbox import import_waiting
 from agent_memory.cli.knowledge import open_knowledge
+from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.source_import import import_source
 from agent_memory.cli.transfer_tally import TransferTally
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.wording import counted
 from agent_memory.journal import read_lost
 from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.intake.transfer import EntryImport
+    from agent_memory.knowledge.sources.source_files import SourceTree
+
+_EXPORT_FORMATS: Final = ("yaml", "jsonl")
+_YAML: Final = frozenset({".yaml", ".yml"})
 
 
 @command(may_be_new=True)
 async def import_(
     run: AgentContext,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="File that `export` wrote; '-' is stdin.")],
-    form: FormatName = None,
+    file: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="Export, file, folder or zip of another program; '-' is stdin.")
+    ],
+    form: Annotated[str | None, typer.Option("--format", help="Format, if it is not detected.", metavar="NAME")] = None,
     *,
     trusted: Annotated[
         bool,
-        typer.Option("--trusted", help="Accept its trust, pins, times, uses, replacements and edited pages."),
+        typer.Option("--trusted", help="Accept trust, pins, times, uses, replacements and edited pages of an export."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the outcome; store nothing.")] = False,
+    yes: Yes = False,
 ) -> None:
-    """Import exported memories; existing ones stay as they are.
+    """Import an export, or memories and chats of other programs.
 
-    What a file claims beyond its texts counts only with --trusted: anyone can write a file.
+    What an export claims beyond its texts counts only with --trusted: anyone can write a file.
+
+    For other programs a table is shown first. Memories have low trust; in a chat only your own role counts as you.
     """
-    content = _read(file)  # a missing file is reported before its suffix
-    chosen = choose_format(file, form)
+    pasted = sys.stdin.buffer.read() if file == "-" else None
+    tree = await asyncio.to_thread(_open_foreign, file, form, pasted)
+    if tree is None:
+        await _import_export(run, file, pasted, form, trusted=trusted, dry_run=dry_run)
+    elif trusted:
+        raise ValidationError(
+            "--trusted is only for an export of this program; nothing was imported.",
+            code="usage",
+            recovery="Repeat the command without --trusted.",
+        )
+    else:
+        await import_source(run, tree, form, dry_run=dry_run, yes=yes)
+
+
+def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceTree | None":
+    """Return another program's files, or None for an own export.
+
+    Raises:
+        ValidationError: The file or the format does not exist.
+    """
+    from agent_memory.knowledge.sources.import_formats import FORMAT_NAMES, find_format, take_sample
+    from agent_memory.knowledge.sources.source_files import open_source
+
+    if form in _EXPORT_FORMATS or (form is None and Path(file).suffix.lower() in _YAML):
+        return None
+    if form is not None and form not in FORMAT_NAMES:
+        names = ", ".join((*_EXPORT_FORMATS, *FORMAT_NAMES))
+        raise ValidationError(f"No format {quoted(form)}.", code="usage", recovery=f"Formats: {names}.")
+    tree = open_source(file, pasted)
+    if form is None and len(tree.files) == 1:
+        sample = take_sample(next(iter(tree.files.values())), tree)
+        if sample.is_own_export() or find_format(sample) is None:
+            return None
+    return tree
+
+
+async def _import_export(
+    run: AgentContext, file: str, pasted: bytes | None, form: str | None, *, trusted: bool, dry_run: bool
+) -> None:
+    """Store the records of an export."""
+    content = _read(file) if pasted is None else pasted  # a missing file is reported before its suffix
+    chosen = choose_format(file, cast("Format | None", form))
     run.begin_import()
     records = list(decode(content, chosen, run.service.agent_id))
     importable = [record for record in records if record.memory is not None]
@@ -77,10 +130,10 @@ async def import_(
 
 
 def _read(file: str) -> bytes:
-    if file != "-" and not Path(file).exists():
+    if not Path(file).exists():
         raise ValidationError(f"No file {file}.", code="no_file", recovery="Check the name.")
     with translated(Path(file), "read"):
-        return sys.stdin.buffer.read() if file == "-" else read_lost(Path(file).absolute())
+        return read_lost(Path(file).absolute())
 
 
 async def _import_knowledge(

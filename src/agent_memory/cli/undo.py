@@ -12,6 +12,7 @@ from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.source_import import count_imported, withdraw_imported
 from agent_memory.cli.text import brief, minute, one_line, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -64,11 +65,17 @@ async def undo(
         await _undo_memory(run, recent, change)
         await _show_documents(run)
         return
-    chosen = await _find_changes(recent, change, session, import_id)
-    if len(chosen) > 1 and not yes:
+    ingested = await count_imported(run, import_id) if import_id is not None else ""
+    chosen = await _find_changes(recent, change, session, import_id, is_known=bool(ingested))
+    if (len(chosen) > 1 or ingested) and not yes:
         await _show_list(run, chosen[:_LISTED_CHANGES])
-        run.screen.note(f"{counted(len(chosen), 'change')} would be taken back.")
-        run.confirm(f"Take back {counted(len(chosen), 'change')}?", "Nothing was changed.")
+        what = " and ".join(filter(None, (counted(len(chosen), "change") if chosen else "", ingested)))
+        run.screen.note(f"{what} would be taken back.")
+        run.confirm(f"Take back {what}?", "Nothing was changed.")
+    if import_id is not None and ingested:
+        await withdraw_imported(run, import_id)
+        if not chosen:
+            return
     undone = []
     with run.screen.progress() as progress:
         bar = progress.add_task("Taking back", total=len(chosen))
@@ -152,9 +159,16 @@ async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
 
 
 async def _find_changes(
-    recent: History, change: str | None, session: str | None, import_id: str | None
+    recent: History, change: str | None, session: str | None, import_id: str | None, *, is_known: bool = False
 ) -> list[MemoryChange]:
     """Return the changes to take back, newest first.
+
+    Args:
+        recent: History of the agent's memories.
+        change: Number of a change, or None.
+        session: Session ID, or None.
+        import_id: ID of an import, or None.
+        is_known: True if the import stored other records, so that it need not have changes.
 
     Raises:
         UnknownIdError: There are none.
@@ -165,7 +179,7 @@ async def _find_changes(
         if (single := await recent.find_change(number)) is None:
             raise UnknownIdError(f"No change has the number {number}.", recovery=hint)
         return [single]
-    if not (changes := await recent.list_session(session or import_id or "")):
+    if not (changes := await recent.list_session(session or import_id or "")) and not is_known:
         source = f"session {session!r}" if session is not None else f"import {import_id!r}"
         raise UnknownIdError(f"No change is known of the {source}.", recovery=hint)
     return changes

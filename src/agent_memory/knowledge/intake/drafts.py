@@ -124,6 +124,7 @@ class Origin:
         zone: Time zone of moments without an offset, or None for UTC.
         tags, metadata: Of the resource.
         keeps_purged: False to leave out words that were purged.
+        text_origin: Way by which the texts came in, as `TextOrigin` prints it; empty if unknown.
     """
 
     trust: Trust
@@ -135,6 +136,7 @@ class Origin:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keeps_purged: bool = True
+    text_origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +239,7 @@ def draft_episode(
         ValidationError: It is too long, empty, no text, or nothing but a secret.
     """
     long_text, fields, redacted = _texts(turn.text, redactor)
-    said_at = _localize(turn.said_at or origin.now, origin.zone)
+    said_at = localize(turn.said_at or origin.now, origin.zone)
     source = "import" if origin.file else _SOURCES.get(turn.role, "import")
     values = _head(origin, said_at if turn.said_at else None, source) | fields
     values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
@@ -293,12 +295,13 @@ def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[
         "observed_at": said_at,
         "created_by_session": origin.session,
         "source": {"kind": source, "detail": origin.file},
+        "origin": origin.text_origin,
         "trust": origin.trust,
         "group": origin.group,
     }
 
 
-def _localize(moment: datetime, zone: tzinfo | None) -> datetime:
+def localize(moment: datetime, zone: tzinfo | None) -> datetime:
     """Return a moment with its own offset or that of a zone."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=zone) if zone else moment.astimezone()

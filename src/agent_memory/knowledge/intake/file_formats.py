@@ -356,12 +356,18 @@ def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | Ski
         StorageError: It cannot be read.
     """
     for part in _parse_parts(path):
-        yield _fill_times(part, path) if isinstance(part, FileConversation) else part
+        changed_at = from_seconds(path.stat().st_mtime)
+        yield fill_times(part, changed_at) if isinstance(part, FileConversation) else part
 
 
-def _fill_times(part: FileConversation, path: Path) -> FileConversation:
-    """Return a conversation with a time for each turn."""
-    said_at = part.said_at or from_seconds(path.stat().st_mtime)
+def fill_times(part: FileConversation, changed_at: datetime | None) -> FileConversation:
+    """Return a conversation with a time for each turn.
+
+    Args:
+        part: Conversation; its own time is that of turns without one.
+        changed_at: Time of the last change of its file, or None.
+    """
+    said_at = part.said_at or changed_at
     more = {} if part.said_at else {FILE_TIME: True}
     turns = [
         turn if turn.said_at else replace(turn, said_at=said_at, metadata={**turn.metadata, **more})

@@ -45,6 +45,7 @@ from agent_memory.knowledge.intake.drafts import (
     rename_draft,
 )
 from agent_memory.knowledge.intake.file_formats import has_its_id, parse_file
+from agent_memory.knowledge.intake.turns import split_batches
 from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
 from agent_memory.models import EPISODE, RESOURCE
@@ -53,7 +54,7 @@ from agent_memory.redaction import SecretRedactor, redact_path
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -66,9 +67,6 @@ if TYPE_CHECKING:
     from agent_memory.store.record_storage import RecordStorage
 
 _ATTEMPTS: Final = 8
-_AT_ONCE: Final = 100
-_CHARACTERS_AT_ONCE: Final = 1 << 16
-"""In one change: a line of the journal that is damaged, or finds no room, loses no more than these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +301,7 @@ class Ingest:
             StorageError: Some may be stored; a second call with the same places stores the rest.
         """
         origin, ingested, refused = self._origin(caller, group, is_live=is_live), list[IngestOutcome[Any]](), []
-        for batch in _portions(turns, first):
+        for batch in split_batches(turns, first):
             drafts, wrong = await asyncio.to_thread(self._draft_turns, batch, conversation, origin, is_live=is_live)
             refused += wrong
             ingested += await self._turns(drafts, conversation, caller)
@@ -339,14 +337,49 @@ class Ingest:
         origin = replace(self._origin(caller, group), file=name.text[:200], keeps_purged=keeps_purged)
         await asyncio.to_thread(_check_path, path)
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
-            if isinstance(part, SkippedPart):
-                done.refused.append((f"{part.place} of {done.name}", part.code))
-            elif isinstance(part, ReceivedDocument):
-                await self._take_document(part, origin, caller, done)
-            else:
-                await self._take_conversation(part, origin, caller, done, tell)
-            tell(done)
+            await self._take(part, origin, caller, done, tell)
         return done
+
+    async def part(
+        self,
+        part: ReceivedDocument | FileConversation,
+        done: FileIngested,
+        text_origin: str,
+        *,
+        caller: Caller = NOBODY,
+        progress: Callable[[FileIngested], object],
+    ) -> None:
+        """Ingest one part of an import.
+
+        Args:
+            part: Document or conversation of a file.
+            done: Outcome for its file so far, which grows.
+            text_origin: Printed origin of its texts.
+            caller: Session that asks for it.
+            progress: Receives the outcome so far after each stored batch.
+
+        Raises:
+            StorageError: What was counted before is on disk.
+        """
+        name = await asyncio.to_thread(redact_path, done.name, self._redactor)
+        origin = replace(self._origin(caller, ""), file=name.text[-200:], keeps_purged=False, text_origin=text_origin)
+        await self._take(part, origin, caller, done, progress)
+
+    async def _take(
+        self,
+        part: ReceivedDocument | FileConversation | SkippedPart,
+        origin: Origin,
+        caller: Caller,
+        done: FileIngested,
+        tell: Callable[[FileIngested], object],
+    ) -> None:
+        if isinstance(part, SkippedPart):
+            done.refused.append((f"{part.place} of {done.name}", part.code))
+        elif isinstance(part, ReceivedDocument):
+            await self._take_document(part, origin, caller, done)
+        else:
+            await self._take_conversation(part, origin, caller, done, tell)
+        tell(done)
 
     def _origin(self, caller: Caller, group: str, *, is_live: bool = False, **more: Any) -> Origin:
         trust = caller.trust if is_live else lowest(caller.trust, "medium")
@@ -526,7 +559,7 @@ class Ingest:
         of_format = replace(origin, metadata={**origin.metadata, FORMAT: part.form})
         begun = await self._begin(part.key, part.title, part.said_at, of_format, caller)
         done.resources.append(begun.record.id)
-        for batch in _portions(part.turns):
+        for batch in split_batches(part.turns):
             drafts, refused = await asyncio.to_thread(self._draft_turns, batch, begun.record.id, origin)
             done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
             for draft, ingested in zip(drafts, await self._turns(drafts, begun.record.id, caller), strict=True):
@@ -561,17 +594,3 @@ def _find_moved(same_id: Sequence[Resource]) -> Resource | None:
 def _is_mistaken(stored: Episode, read: Episode) -> bool:
     """Return True if an earlier version mistook the speaker."""
     return stored.role == "user" and not stored.speaker and read.role != "user"
-
-
-def _portions(turns: Sequence[ReceivedTurn], first: int = 0) -> Iterator[list[tuple[int, ReceivedTurn]]]:
-    """Yield the turns with their places in batches."""
-    batch: list[tuple[int, ReceivedTurn]] = []
-    size = 0
-    for order, turn in enumerate(turns, first):
-        if batch and (len(batch) == _AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):
-            yield batch
-            batch, size = [], 0
-        batch.append((order, turn))
-        size += len(turn.text)
-    if batch:
-        yield batch

@@ -110,8 +110,17 @@ def read_log(lines: Sequence[Line]) -> tuple[str, list[KeyedTurn]]:
     Raises:
         UnknownShapeError: A role is inside a line of no known format.
     """
-    form = next((form for form in _FORMATS if any(form.matches(line) for line in lines)), _MESSAGES)
+    form = _find_form(lines)
     return form.name, list(form.read(lines))
+
+
+def find_log_format(lines: Sequence[Line]) -> str:
+    """Return the name of the lines' format, `messages` if none has them."""
+    return _find_form(lines).name
+
+
+def _find_form(lines: Sequence[Line]) -> LogFormat:
+    return next((form for form in _FORMATS if any(form.matches(line) for line in lines)), _MESSAGES)
 
 
 def _get_name(value: Mapping[str, Any], key: str) -> str:

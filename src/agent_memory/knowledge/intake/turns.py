@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+_TURNS_AT_ONCE: Final = 100
+_CHARACTERS_AT_ONCE: Final = 1 << 16
+"""Turns and characters of one change: a damaged line of the journal loses no more than these."""
 _MILLISECONDS: Final = 1e11
 """Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds."""
 ROLES: Final = {
@@ -337,3 +340,17 @@ def find_past_day(text: str, latest: datetime) -> datetime | None:
 def get_first(value: Mapping[str, Any], *names: str) -> Any:
     """Return the first of some values that is there."""
     return next((value[name] for name in names if value.get(name) is not None), None)
+
+
+def split_batches(turns: Sequence[ReceivedTurn], first: int = 0) -> Iterator[list[tuple[int, ReceivedTurn]]]:
+    """Yield the turns with their places in batches."""
+    batch: list[tuple[int, ReceivedTurn]] = []
+    size = 0
+    for order, turn in enumerate(turns, first):
+        if batch and (len(batch) == _TURNS_AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):
+            yield batch
+            batch, size = [], 0
+        batch.append((order, turn))
+        size += len(turn.text)
+    if batch:
+        yield batch

@@ -80,6 +80,36 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     return done
 
 
+async def list_session(knowledge: Knowledge, session_id: str) -> tuple[list[str], list[str]]:
+    """Return IDs of a session's resources, and of its other turns.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    if not (knowledge.folder.path / RESOURCE.journal).exists():
+        return [], []
+    resources = [record.id for record in await knowledge.resources.valid() if record.created_by_session == session_id]
+    turns = await knowledge.episodes.valid()
+    others = [turn.id for turn in turns if turn.created_by_session == session_id and turn.conversation not in resources]
+    return resources, others
+
+
+async def undo_turns(
+    knowledge: Knowledge, service: MemoryService, turns: Sequence[str], caller: Caller
+) -> UndoneIngest:
+    """Forget single turns with their items.
+
+    Raises:
+        StorageError: Some may be forgotten; doing it again does the rest.
+    """
+    items = await drawn_from_alone(service, turns, caller)
+    gone = [item.id for item in items if not item.pinned]
+    await service.writer.deletion.forget_many(gone, caller)
+    await forget_known(turns, knowledge)
+    await _forget(knowledge.episodes, turns)
+    return UndoneIngest(0, len(turns), len(gone), len(items) - len(gone))
+
+
 async def withdraw(
     knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller
 ) -> tuple[list[Memory], UndoneIngest]:

@@ -1,0 +1,331 @@
+"""Import of other programs' files: first a plan, then storing.
+
+A plan reads everything and stores nothing. Facts become memories of low trust, conversations and documents are
+ingested. IDs are made of the texts, so a repeated or interrupted import stores what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from agent_memory.errors import ValidationError
+from agent_memory.knowledge.intake.document_index import DocumentIndex, has_same_text
+from agent_memory.knowledge.intake.drafts import (
+    UNKNOWN,
+    Origin,
+    ReceivedDocument,
+    SkippedPart,
+    draft_resource,
+    is_local,
+    localize,
+)
+from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
+from agent_memory.knowledge.intake.turns import FileConversation
+from agent_memory.knowledge.sources.import_formats import (
+    FORMATS,
+    ImportFormat,
+    find_format,
+    read_parts,
+    take_sample,
+)
+from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
+from agent_memory.knowledge.sources.source_files import UNREADABLE
+from agent_memory.memory.similarity import find_similar
+from agent_memory.models import RESOURCE, Memory, Source, as_utc, derived_id, get_import_id
+from agent_memory.models.record import TextOrigin
+from agent_memory.redaction import SecretRedactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.sources.import_parts import ImportPart
+    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.results import Imported
+
+_MAX_COMPARED: Final = 300
+"""New facts that are compared with existing memories."""
+_LOW_ROLES: Final = frozenset({"tool", "system", UNKNOWN})
+_REDACTOR: Final = SecretRedactor()
+
+
+@dataclass(slots=True)
+class PlanRow:
+    """Counts of one format and one kind of record.
+
+    Attributes:
+        new, known: Records to store, and records that are stored already.
+        similar: New facts that resemble existing memories.
+        untrusted: New records of low trust.
+        forgotten: Records that were forgotten or purged here, which they stay.
+        earliest, latest: First and last time that the records state.
+    """
+
+    new: int = 0
+    known: int = 0
+    similar: int = 0
+    untrusted: int = 0
+    forgotten: int = 0
+    earliest: datetime | None = None
+    latest: datetime | None = None
+
+    def note_time(self, moment: datetime | None) -> None:
+        """Widen the range of times."""
+        if moment is not None:
+            utc = as_utc(moment)
+            self.earliest = min(self.earliest or utc, utc)
+            self.latest = max(self.latest or utc, utc)
+
+
+class PlannedFact(NamedTuple):
+    """A fact to store, with its format and its place."""
+
+    form: str
+    memory: Memory
+    place: str
+
+
+@dataclass(slots=True)
+class ImportPlan:
+    """Planned outcome of an import.
+
+    Attributes:
+        files: Files to read with their formats.
+        rows: Counts by format and kind of record.
+        facts: Memories to store.
+        problems: Places that cannot be imported, and why, by code.
+        left_out: Names of files and places that are not content.
+        similar: IDs of similar memories by the text of a new one.
+    """
+
+    files: list[tuple[ImportFormat, SourceFile]] = field(default_factory=list)
+    rows: dict[tuple[str, str], PlanRow] = field(default_factory=dict)
+    facts: list[PlannedFact] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    similar: dict[str, list[str]] = field(default_factory=dict)
+
+    def get_row(self, form: str, kind: str) -> PlanRow:
+        """Return the counts of a format and a kind."""
+        return self.rows.setdefault((form, kind), PlanRow())
+
+    @property
+    def new(self) -> int:
+        """Number of records to store."""
+        return sum(row.new for row in self.rows.values())
+
+
+class BulkImport:
+    """One import of other programs' files.
+
+    Args:
+        knowledge: Documents and conversations of the agent.
+        service: Memories of the agent.
+        caller: Session of this import, which `undo --import` finds.
+    """
+
+    def __init__(self, knowledge: Knowledge, service: MemoryService, caller: Caller) -> None:
+        self._knowledge, self._service, self._caller = knowledge, service, caller
+        zone = knowledge.settings.timezone
+        self._zone = ZoneInfo(zone) if zone else None
+
+    async def plan(self, tree: SourceTree, form: str | None, progress: Callable[[int], object]) -> ImportPlan:
+        """Read all files and count what they would add.
+
+        Args:
+            tree: Files of the import.
+            form: Name of a format that overrides detection, or None.
+            progress: Receives the number of bytes read.
+
+        Raises:
+            ValidationError: No file has a known format (`unknown_form`).
+        """
+        plan = ImportPlan(problems=[(part.place, part.code) for part in tree.refused])
+        index = DocumentIndex(await self._knowledge.resources.valid())
+        size = 0
+        for file in tree.files.values():
+            await self._plan_file(plan, file, tree, form, index)
+            size += file.size
+            progress(size)
+        if not plan.files and not plan.problems:
+            raise ValidationError(
+                f"{tree.name} has no format that is known; nothing was imported.",
+                code="unknown_form",
+                recovery="Name it with --format, or run `agent-memory ingest FILE` for a document.",
+            )
+        await self._plan_facts(plan)
+        return plan
+
+    async def _plan_file(
+        self, plan: ImportPlan, file: SourceFile, tree: SourceTree, form: str | None, index: DocumentIndex
+    ) -> None:
+        try:
+            chosen = await asyncio.to_thread(choose_format, file, tree, form)
+            if chosen is None:
+                plan.left_out.append(file.name)
+                return
+            plan.files.append((chosen, file))
+            parts = read_parts(chosen, file, tree)
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                await self._plan_part(plan, chosen.name, file, part, index)
+        except ValidationError as error:
+            plan.problems.append((file.name, error.code))
+        except UNREADABLE:
+            plan.problems.append((file.name, "damaged_file"))
+
+    async def _plan_part(
+        self, plan: ImportPlan, form: str, file: SourceFile, part: ImportPart, index: DocumentIndex
+    ) -> None:
+        if isinstance(part, SkippedPart):
+            place = f"{part.place} of {file.name}"
+            plan.left_out.append(place) if part.code == LEFT_OUT else plan.problems.append((place, part.code))
+        elif isinstance(part, FileConversation) and not part.turns:
+            plan.left_out.append(f"{part.title or part.key} of {file.name}")
+        elif isinstance(part, FileConversation):
+            await self._plan_talk(plan.get_row(form, "turns"), part)
+        elif isinstance(part, ReceivedDocument):
+            is_known = await asyncio.to_thread(self._knows, part, file, index)
+            row = plan.get_row(form, "documents")
+            row.new, row.known = row.new + (not is_known), row.known + is_known
+            row.untrusted += not is_known and not is_local(part.resource_type)
+            row.note_time(part.said_at)
+        else:
+            self._plan_fact(plan, form, file, part)
+
+    def _plan_fact(self, plan: ImportPlan, form: str, file: SourceFile, fact: ImportedFact) -> None:
+        place = f"{fact.place} of {file.name}" if fact.place else file.name
+        try:
+            plan.facts.append(PlannedFact(form, self._build_memory(form, file, fact), place))
+        except ValidationError:
+            plan.problems.append((place, "invalid"))
+
+    def _build_memory(self, form: str, file: SourceFile, fact: ImportedFact) -> Memory:
+        said_at = None if fact.said_at is None else localize(fact.said_at, self._zone)
+        return Memory(
+            agent_id=self._knowledge.agent_id,
+            id=get_import_id(fact.text),
+            content=fact.text,
+            category=fact.category,
+            tags=list(fact.tags),
+            project=fact.project,
+            observed_at=said_at,
+            timestamp=self._knowledge.clock(),
+            created_by_session=self._caller.session_id,
+            source=Source(kind="import", detail="" if file.name == "-" else file.name[-200:]),
+            origin=str(TextOrigin("import", form)),
+            trust="low",
+            metadata=dict(fact.metadata),
+        )
+
+    async def _plan_talk(self, row: PlanRow, talk: FileConversation) -> None:
+        resource_id = derived_id(RESOURCE.prefix, "conversation", "", talk.key)
+        stored = {turn.order for turn in await self._knowledge.episodes.linked_to(resource_id)}
+        for order, turn in enumerate(talk.turns):
+            is_known = order in stored
+            row.new, row.known = row.new + (not is_known), row.known + is_known
+            row.untrusted += not is_known and turn.role in _LOW_ROLES
+            row.note_time(turn.said_at)
+
+    def _knows(self, document: ReceivedDocument, file: SourceFile, index: DocumentIndex) -> bool:
+        origin = Origin("medium", self._knowledge.clock(), file=file.base_name[-200:])
+        try:
+            record = draft_resource(self._knowledge.agent_id, document, origin, _REDACTOR).record.value
+        except ValidationError:
+            return False
+        current = index.find(record)
+        return bool(index.list_same_text(record)) or (current is not None and has_same_text(current, record))
+
+    async def _plan_facts(self, plan: ImportPlan) -> None:
+        """Count which facts are new, and find similar memories."""
+        outcomes = iter(plan.facts)
+        new: list[PlannedFact] = []
+
+        def note(imported: Imported) -> None:
+            fact = next(outcomes)
+            row = plan.get_row(fact.form, "memories")
+            row.note_time(fact.memory.observed_at)
+            if imported.outcome == "stored":
+                row.new, row.untrusted = row.new + 1, row.untrusted + 1
+                new.append(fact)
+            elif imported.outcome == "refused":
+                plan.problems.append((fact.place, imported.error.code if imported.error else "invalid"))
+            elif imported.outcome == "forgotten":
+                row.forgotten += 1
+            else:
+                row.known += 1
+
+        memories = [fact.memory for fact in plan.facts]
+        await self._service.writer.import_memories(memories, note, self._caller, dry_run=True)
+        plan.facts = new
+        for fact in new[:_MAX_COMPARED]:
+            if similar := await find_similar(self._service.storage, fact.memory, self._caller):
+                plan.get_row(fact.form, "memories").similar += 1
+                plan.similar[fact.memory.content] = [record.id for record in similar]
+
+    async def store(self, tree: SourceTree, plan: ImportPlan, progress: Callable[[int], object]) -> Counter[str]:
+        """Store what a plan counted; return the numbers by kind.
+
+        Args:
+            tree: Files of the import.
+            plan: Plan of the same files.
+            progress: Receives the number of stored records.
+
+        Raises:
+            StorageError: What was stored before is on disk; the same import again does the rest.
+        """
+        stored = Counter[str]()
+
+        def note(imported: Imported) -> None:
+            stored["memories"] += imported.outcome == "stored"
+            progress(stored.total())
+
+        memories = [fact.memory for fact in plan.facts]
+        await self._service.writer.import_memories(memories, note, self._caller)
+        ingest = Ingest(self._knowledge, self._service.report)
+        for form, file in plan.files:
+            done, before = FileIngested(file.base_name), stored.total()
+            show = partial(_show_stored, progress, before)
+            parts = _read_stored(form, file, tree)
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                kind, count = "turns" if isinstance(part, FileConversation) else "documents", done.new
+                origin = str(TextOrigin("import", form.name))
+                await ingest.part(part, done, origin, caller=self._caller, progress=show)
+                stored[kind] += done.new - count
+            plan.problems += [(f"{place} of {file.name}", code) for place, code in done.refused]
+        return stored
+
+
+def _show_stored(progress: Callable[[int], object], before: int, done: FileIngested) -> None:
+    progress(before + done.new)
+
+
+def choose_format(file: SourceFile, tree: SourceTree, form: str | None) -> ImportFormat | None:
+    """Return the format of a file, or None for no content.
+
+    A format that is asked for is used for all files that have it, and for an only file in any case.
+    """
+    sample = take_sample(file, tree)
+    if form is None:
+        return find_format(sample)
+    named = [known for known in FORMATS if known.name == form]
+    matching = next((known for known in named if known.matches(sample)), None)
+    return matching or (named[0] if len(tree.files) == 1 else None)
+
+
+def _read_stored(
+    form: ImportFormat, file: SourceFile, tree: SourceTree
+) -> Iterator[ReceivedDocument | FileConversation]:
+    """Yield the conversations and documents of a file."""
+    try:
+        for part in read_parts(form, file, tree):
+            if isinstance(part, ReceivedDocument) or (isinstance(part, FileConversation) and part.turns):
+                yield part
+    except (ValidationError, *UNREADABLE):  # the plan names it
+        return

@@ -1,0 +1,1 @@
+"""Formats of other programs: chat exports, session logs, rules, vaults, memories."""

@@ -1,0 +1,143 @@
+"""Memories of the MCP memory server, of mem0, and pasted lists."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
+from agent_memory.knowledge.intake.turns import parse_moment, repair_text
+from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, strip_bullet
+from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
+from agent_memory.models.record import MAX_TAG_CHARS, MAX_TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+
+GRAPH: Final = "knowledge_graph"
+"""Type of a document with relations of an untrusted graph."""
+_RELATIONS_AT_ONCE: Final = 50
+_MEM0_KNOWN: Final = frozenset({"memory", "created_at", "updated_at", "categories", "hash", "score"})
+_MEM0_LISTS: Final = ("results", "memories")
+_DATED: Final = re.compile(r"\s*(?:[-*•]\s+)?\[(\d{4}-\d\d-\d\d|unknown)\]\s*[-–—]\s*(\S.*)", re.IGNORECASE)  # noqa: RUF001
+"""A line such as `[2026-01-03] - Prefers metric units`."""
+_FENCE: Final = re.compile(r"\s*(?:`{3,}|~{3,})")
+_HEADING: Final = re.compile(r"\s*(?:#{1,6}\s+(.+)|\*\*([^*]+)\*\*:?)\s*")
+
+
+def clean_tags(*values: Any) -> tuple[str, ...]:
+    """Return the texts of lists, or of texts with commas, as tags."""
+    words = [part for value in values for part in (value.split(",") if isinstance(value, str) else _list(value))]
+    tags = (repair_text(str(word)).strip().lstrip("#")[:MAX_TAG_CHARS] for word in words if isinstance(word, str | int))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def read_graph(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield observations of a `memory.jsonl` as facts, relations as documents."""
+    relations: list[dict[str, str]] = []
+    for record in iter_lines(file):
+        value, place = record.value, f"line {record.number}"
+        kind = value.get("type") if isinstance(value, dict) else None
+        if kind == "entity" and isinstance(value.get("name"), str):
+            yield from _read_entity(value, place)
+        elif kind == "relation" and all(isinstance(value.get(key), str) for key in ("from", "to", "relationType")):
+            relations.append(value)
+        else:
+            yield SkippedPart(place)
+    for start in range(0, len(relations), _RELATIONS_AT_ONCE):
+        yield _build_relations(relations[start : start + _RELATIONS_AT_ONCE])
+
+
+def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
+    name, kind = repair_text(value["name"]), value.get("entityType")
+    metadata = {"entity": name} | ({"entity_type": kind} if isinstance(kind, str) and kind else {})
+    for observation in _list(value.get("observations")):
+        if isinstance(observation, str) and observation.strip():
+            words = repair_text(observation).strip()
+            text = words if name.casefold() in words.casefold() else f"{name}: {words}"
+            yield ImportedFact(text, place, tags=clean_tags([kind]), metadata=metadata)
+        else:
+            yield SkippedPart(f"an observation of {place}")
+
+
+def _build_relations(relations: list[dict[str, str]]) -> ReceivedDocument:
+    """Build a document that declares relations."""
+    declared, lines = [], []
+    for relation in relations:
+        start, end = repair_text(relation["from"]), repair_text(relation["to"])
+        name = re.sub(r"[^a-z0-9_]+", "_", relation["relationType"].lower()).strip("_") or "related_to"
+        declared.append({"from": start, "to": end, "type": name})
+        lines.append(f"- {start} {relation['relationType'].replace('_', ' ')} {end}")
+    return ReceivedDocument("\n".join(lines), "Relations", GRAPH, metadata={"relations": declared})
+
+
+def read_mem0(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield the memories of a mem0 export with dates and categories."""
+    number = 0
+    for record in iter_elements(file):
+        for value in list_mem0(record.value):
+            number += 1
+            text = value.get("memory") if isinstance(value, dict) else None
+            if not isinstance(text, str) or not text.strip():
+                yield SkippedPart(f"memory {number}")
+                continue
+            said_at = parse_moment(value.get("updated_at")) or parse_moment(value.get("created_at"))
+            metadata = {f"mem0_{key}": part for key, part in value.items() if part and key not in _MEM0_KNOWN}
+            yield ImportedFact(
+                repair_text(text).strip(), f"memory {number}", said_at, tags=clean_tags(value.get("categories")),
+                metadata=metadata,
+            )  # fmt: skip
+        if record.is_broken:
+            number += 1
+            yield SkippedPart(f"memory {number}")
+
+
+def list_mem0(value: Any) -> list[Any]:
+    """Return the memories in an element of a mem0 export."""
+    if not isinstance(value, dict):
+        return []
+    return next((value[key] for key in _MEM0_LISTS if isinstance(value.get(key), list)), [value])
+
+
+def has_dated_lines(text: str) -> bool:
+    """Return True if a line has the form `[date] - text`."""
+    return any(_DATED.fullmatch(line) for line in text.split("\n"))
+
+
+def read_list(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield a fact for each line, with its date.
+
+    If some lines have the form `[date] - text`, a line below one goes on with it, and others are left out.
+    """
+    text = repair_text(file.read_text())
+    is_dated, section, fact = has_dated_lines(text), "", None
+    for number, line in enumerate(text.split("\n"), 1):
+        entry, heading = _DATED.fullmatch(line), _HEADING.fullmatch(line)
+        is_next = entry is None and fact is not None and is_dated and bool(line.strip())
+        if is_next and heading is None and not _FENCE.match(line) and fact is not None:
+            fact = _make_fact(f"{fact.text}\n{line.strip()}", fact.place, fact.said_at, section)
+            continue
+        if fact is not None:
+            yield fact
+        fact = None
+        if heading is not None:
+            section = (heading[1] or heading[2]).strip().rstrip(":")
+        elif entry is not None:
+            fact = _make_fact(entry[2].strip(), f"line {number}", parse_moment(entry[1]), section)
+        elif is_dated and line.strip() and not _FENCE.match(line):
+            yield SkippedPart(f"line {number}", LEFT_OUT)
+        elif line.strip() and not _FENCE.match(line):
+            yield _make_fact(strip_bullet(line), f"line {number}", None, section)
+    if fact is not None:
+        yield fact
+
+
+def _make_fact(text: str, place: str, said_at: datetime | None, section: str) -> ImportedFact:
+    return ImportedFact(text, place, said_at, metadata={"section": section} if section else {})

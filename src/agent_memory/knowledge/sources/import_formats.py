@@ -1,0 +1,204 @@
+"""Formats that an import reads, and the one that a file has."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.knowledge.intake.drafts import SkippedPart
+from agent_memory.knowledge.intake.file_formats import fill_times, read_chat_lines
+from agent_memory.knowledge.intake.session_logs import find_log_format
+from agent_memory.knowledge.intake.turns import FileConversation
+from agent_memory.knowledge.sources.chat_exports import (
+    MEMORY_KEYS,
+    PROJECT_KEYS,
+    read_claude_memories,
+    read_claude_projects,
+    read_conversations,
+)
+from agent_memory.knowledge.sources.fact_lists import has_dated_lines, list_mem0, read_graph, read_list, read_mem0
+from agent_memory.knowledge.sources.import_parts import LEFT_OUT
+from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
+from agent_memory.knowledge.sources.note_files import (
+    INDEX_NAME,
+    RULE_NAMES,
+    read_agent_memory,
+    read_note,
+    read_rules,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agent_memory.knowledge.sources.import_parts import ImportPart
+    from agent_memory.knowledge.sources.json_records import JsonRecord
+    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+
+_PEEKED_LINES: Final = 200
+_PEEKED_ELEMENTS: Final = 5
+_PEEKED_BYTES: Final = 1 << 16
+_EVENTS: Final = "events.jsonl"
+_LINES: Final = frozenset({".jsonl", ".ndjson"})
+_OBJECTS: Final = re.compile(r"\s*\[\s*\{")
+_OWN_ID: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
+_NOTES: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", ".adoc"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileSample:
+    """Beginning of a file, by which its format is detected.
+
+    Attributes:
+        file: File of the sample.
+        tree: All files of the import.
+        text: Text of the first 64 KB.
+        records: First JSON records, if it is JSON.
+    """
+
+    file: SourceFile
+    tree: SourceTree
+    text: str
+    records: tuple[Any, ...] = ()
+
+    def has_record(self, keys: frozenset[str]) -> bool:
+        """Return True if a record has one of these keys."""
+        return any(isinstance(record, dict) and not keys.isdisjoint(record) for record in self.records)
+
+    def is_own_export(self) -> bool:
+        """Return True if the records have IDs of this program."""
+        ids = [record.get("id") for record in self.records if isinstance(record, dict)]
+        return any(isinstance(record_id, str) and _OWN_ID.fullmatch(record_id) for record_id in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFormat:
+    """A format of other programs.
+
+    Attributes:
+        name: Name for `--format`, and detail of the origin.
+        matches: Returns True if a file has this format.
+        read: Yields the parts of a file.
+    """
+
+    name: str
+    matches: Callable[[FileSample], bool]
+    read: Callable[[SourceFile, SourceTree], Iterator[ImportPart]]
+
+
+def take_sample(file: SourceFile, tree: SourceTree) -> FileSample:
+    """Return the beginning of a file."""
+    text = file.read_start(_PEEKED_BYTES)
+    records: Iterator[JsonRecord] = iter(())
+    if _is_jsonl(file, text):
+        records = islice(iter_lines(file), _PEEKED_LINES)
+    elif _is_json(file, text):
+        records = islice(iter_elements(file), _PEEKED_ELEMENTS)
+    return FileSample(file, tree, text, tuple(record.value for record in records))
+
+
+def _is_jsonl(file: SourceFile, text: str) -> bool:
+    return file.suffix in _LINES or (file.name == "-" and text.lstrip().startswith("{"))
+
+
+def _is_json(file: SourceFile, text: str) -> bool:
+    return file.suffix == ".json" or (file.name == "-" and _OBJECTS.match(text) is not None)
+
+
+def find_format(sample: FileSample) -> ImportFormat | None:
+    """Return the format of a file, or None."""
+    return next((form for form in FORMATS if form.matches(sample)), None)
+
+
+def read_parts(form: ImportFormat, file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
+    """Yield the parts of a file; turns without a time get one."""
+    for part in form.read(file, tree):
+        yield fill_times(part, file.changed_at) if isinstance(part, FileConversation) else part
+
+
+def _match_log(name: str) -> Callable[[FileSample], bool]:
+    def matches(sample: FileSample) -> bool:
+        return find_log_format([record for record in sample.records if isinstance(record, dict)]) == name
+
+    return matches
+
+
+def _read_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    yield from read_chat_lines(file.read_text(), file.base_name)
+
+
+def _read_transcript(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
+    """Yield the turns of an Amplifier session, unless its events are there."""
+    if tree.find_linked(file, _EVENTS) is not None:
+        yield SkippedPart(f"the session of {_EVENTS}", LEFT_OUT)
+        return
+    for part in read_chat_lines(file.read_text(), file.base_name):
+        session = file.path.parent.name if file.path is not None else posixpath.basename(file.folder)
+        yield replace(part, title=session or part.title) if isinstance(part, FileConversation) else part
+
+
+def _is_transcript(sample: FileSample) -> bool:
+    return sample.file.base_name == "transcript.jsonl" and _is_chat(sample)
+
+
+def _is_chat(sample: FileSample) -> bool:
+    has_roles = any(isinstance(record, dict) and isinstance(record.get("role"), str) for record in sample.records)
+    return has_roles and _is_jsonl(sample.file, sample.text)
+
+
+def _is_rules(sample: FileSample) -> bool:
+    name = sample.file.base_name.lower()
+    return name in RULE_NAMES or name.endswith((".mdc", ".instructions.md"))
+
+
+def _is_agent_memory(sample: FileSample) -> bool:
+    if sample.file.base_name == INDEX_NAME:
+        return True
+    has_index = sample.file.suffix == ".md" and sample.tree.find_linked(sample.file, INDEX_NAME) is not None
+    return has_index and sample.text.startswith("---\n") and "\nname:" in sample.text
+
+
+def _is_list(sample: FileSample) -> bool:
+    is_text = sample.file.name == "-" and not sample.records
+    is_named = sample.file.suffix == ".txt" and "memor" in sample.file.base_name.lower()
+    return is_text or is_named or (sample.file.suffix in _NOTES and has_dated_lines(sample.text))
+
+
+def _is_graph(sample: FileSample) -> bool:
+    return any(
+        isinstance(record, dict) and {"entityType", "relationType"} & record.keys() and record.get("type")
+        for record in sample.records
+    )
+
+
+def _is_mem0(sample: FileSample) -> bool:
+    return any(
+        isinstance(memory, dict) and isinstance(memory.get("memory"), str) and "id" in memory
+        for record in sample.records
+        for memory in list_mem0(record)[:1]
+    )
+
+
+FORMATS: Final = (
+    ImportFormat("chatgpt", lambda sample: sample.has_record(frozenset({"mapping"})), read_conversations),
+    ImportFormat("claude", lambda sample: sample.has_record(frozenset({"chat_messages"})), read_conversations),
+    ImportFormat("claude", lambda sample: sample.has_record(MEMORY_KEYS), read_claude_memories),
+    ImportFormat("claude", lambda sample: sample.has_record(PROJECT_KEYS), read_claude_projects),
+    ImportFormat("claude-code", _match_log("claude_code"), _read_log),
+    ImportFormat("codex", _match_log("codex"), _read_log),
+    ImportFormat("amplifier", _match_log("amplifier_events"), _read_log),
+    ImportFormat("amplifier", _is_transcript, _read_transcript),
+    ImportFormat("gemini-cli", _match_log("gemini"), _read_log),
+    ImportFormat("mcp-memory", _is_graph, read_graph),
+    ImportFormat("mem0", _is_mem0, read_mem0),
+    ImportFormat("messages", _is_chat, _read_log),
+    ImportFormat("rules", _is_rules, read_rules),
+    ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),
+    ImportFormat("paste", _is_list, read_list),
+    ImportFormat("markdown", lambda sample: sample.file.suffix in _NOTES and not sample.tree.is_vault, read_note),
+    ImportFormat("obsidian", lambda sample: sample.file.suffix in _NOTES, read_note),
+)
+"""Formats in the order of detection."""
+FORMAT_NAMES: Final = tuple(dict.fromkeys(form.name for form in FORMATS))

@@ -1,0 +1,163 @@
+"""Records of JSON files; a broken one costs only itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_memory.knowledge.sources.source_files import SourceFile
+
+MAX_RECORD_BYTES: Final = 64 << 20
+_CHUNK: Final = 1 << 20
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]|"', re.DOTALL)
+"""A whole string, a bracket, or the quote of a string that goes on."""
+_SCALAR: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s,\[\]{}"]++', re.DOTALL)
+_GAP: Final = re.compile(rb"[\s,]*+")
+_KEY: Final = re.compile(rb'\{\s*"[^"]*"')
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRecord:
+    """One record of a file.
+
+    Attributes:
+        number: Place in the list, or line, from 1.
+        value: Value of the record; None if broken.
+        is_broken: True if it cannot be read.
+    """
+
+    number: int
+    value: Any = None
+    is_broken: bool = False
+
+
+def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
+    """Yield the lines of a JSON lines file, except blank ones."""
+    number = 0
+    with file.open_stream() as stream:
+        while line := stream.readline(MAX_RECORD_BYTES):
+            number += 1
+            is_cut = len(line) == MAX_RECORD_BYTES and not line.endswith(b"\n")
+            while is_cut and (rest := stream.readline(MAX_RECORD_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            bare = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
+            if bare:
+                yield JsonRecord(number, is_broken=True) if is_cut else _parse(number, bare)
+
+
+def iter_elements(file: SourceFile) -> Iterator[JsonRecord]:
+    """Yield the elements of a JSON list; another value is one element.
+
+    Memory is bounded by the largest element. After a broken one the next that begins with the same key is found.
+    """
+    with file.open_stream() as stream:
+        yield from _ElementReader(stream).iter_records()
+
+
+def _parse(number: int, content: bytes) -> JsonRecord:
+    try:
+        return JsonRecord(number, json.loads(content))
+    except (ValueError, RecursionError):
+        return JsonRecord(number, is_broken=True)
+
+
+class _ElementReader:
+    """Cuts a stream of JSON into the elements of its list."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._buffer = bytearray()
+        self._is_over = False
+        self._key = b""
+
+    def iter_records(self) -> Iterator[JsonRecord]:
+        """Yield all elements in order."""
+        self._fill()
+        if self._buffer.startswith(_BOM):
+            del self._buffer[: len(_BOM)]
+        is_list = self._skip_gap() == b"["
+        if is_list:
+            del self._buffer[:1]
+        number = 0
+        while first := self._skip_gap():
+            if first in b"]}":  # the end, or what remains of a broken element
+                del self._buffer[:1]
+                continue
+            number += 1
+            end = self._find_end()
+            record = JsonRecord(number, is_broken=True) if end is None else self._take(number, end)
+            yield record
+            if record.is_broken and end is None and not self._find_next():
+                return
+
+    def _take(self, number: int, end: int) -> JsonRecord:
+        content = bytes(self._buffer[:end])
+        record = _parse(number, content) if end <= MAX_RECORD_BYTES else JsonRecord(number, is_broken=True)
+        if not record.is_broken and not self._key and (key := _KEY.match(content)):
+            self._key = b"".join(key[0].split())
+        del self._buffer[:end]
+        return record
+
+    def _fill(self, size: int = _CHUNK) -> bool:
+        """Read more; return False at the end of the stream."""
+        chunk = b"" if self._is_over else self._stream.read(size)
+        self._is_over = not chunk
+        self._buffer += chunk
+        return bool(chunk)
+
+    def _skip_gap(self) -> bytes:
+        """Drop white space and commas; return the next byte, if any."""
+        while True:
+            gap = _GAP.match(self._buffer)
+            del self._buffer[: gap.end() if gap else 0]
+            if self._buffer or not self._fill():
+                return bytes(self._buffer[:1])
+
+    def _find_end(self) -> int | None:
+        """Return the end of the first element, or None."""
+        if not self._buffer.startswith((b"{", b"[")):
+            return self._find_scalar_end()
+        depth, place = 0, 0
+        while True:
+            for token in _TOKEN.finditer(self._buffer, place):
+                mark = token[0]
+                if mark == b'"':  # its end is not read yet
+                    place = token.start()
+                    break
+                place = token.end()
+                depth += (mark in (b"{", b"[")) - (mark in (b"}", b"]"))
+                if not depth:
+                    return place
+            else:
+                place = max(place, len(self._buffer))
+            if len(self._buffer) > MAX_RECORD_BYTES or not self._fill(max(_CHUNK, len(self._buffer) // 2)):
+                return None
+
+    def _find_scalar_end(self) -> int | None:
+        scalar = _SCALAR.match(self._buffer)
+        while (scalar is None or scalar.end() == len(self._buffer)) and len(self._buffer) <= MAX_RECORD_BYTES:
+            if not self._fill():
+                break
+            scalar = _SCALAR.match(self._buffer)
+        return scalar.end() if scalar else None
+
+    def _find_next(self) -> bool:
+        """Drop bytes before the next element; return False if none."""
+        place = 1
+        while self._key:
+            keys = _KEY.finditer(self._buffer, place)
+            start = next((key.start() for key in keys if b"".join(key[0].split()) == self._key), None)
+            del keys  # it locks the buffer
+            del self._buffer[: max(1, len(self._buffer) - _CHUNK) if start is None else start]
+            if start is not None:
+                return True
+            place = 0
+            if not self._fill():
+                return False
+        return False

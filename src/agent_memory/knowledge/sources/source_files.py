@@ -1,0 +1,252 @@
+"""Files of an import: on disk, in a zip archive, or pasted.
+
+A member of an archive is read by its name and never written. Hidden files count only where programs keep rules.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import posixpath
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.files.atomic import open_to_read, translated
+from agent_memory.files.layout import find_memory
+from agent_memory.knowledge.intake.drafts import SkippedPart
+from agent_memory.models import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MAX_FILES: Final = 100_000
+MAX_TEXT_BYTES: Final = 64 << 20
+"""Bytes of a file that is read as a whole."""
+MAX_MEMBER_BYTES: Final = 8 << 30
+MAX_RATIO: Final = 300
+"""Times that an archive's member may be larger than its compressed form; a JSON export is 5 to 20 times larger."""
+_LEAST_CHECKED: Final = 32 << 20
+"""Bytes from which the ratio of a member counts."""
+_LEFT_OUT_FOLDERS: Final = frozenset({"__MACOSX", "__pycache__", "node_modules"})
+UNREADABLE: Final = (OSError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+"""Errors of a file that cannot be read, such as a damaged member of an archive."""
+_RULE_FOLDERS: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github"})
+_RULE_FILES: Final = frozenset({".clinerules", ".cursorrules", ".windsurfrules"})
+_VAULT: Final = ".obsidian"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file of an import.
+
+    Attributes:
+        name: Path inside the import, with `/`.
+        size: Number of bytes.
+        open_stream: Opens the content.
+        changed_at: Time of the last change, or None if pasted.
+        path: Path on disk, or None.
+    """
+
+    name: str
+    size: int
+    open_stream: Callable[[], IO[bytes]]
+    changed_at: datetime | None = None
+    path: Path | None = None
+
+    @property
+    def base_name(self) -> str:
+        """Last part of the name."""
+        return posixpath.basename(self.name)
+
+    @property
+    def suffix(self) -> str:
+        """Suffix in lower case, with its dot."""
+        return posixpath.splitext(self.name)[1].lower()
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder inside the import, or empty."""
+        return posixpath.dirname(self.name)
+
+    def read_start(self, size: int) -> str:
+        """Return the text of the first bytes; undecodable ones are replaced."""
+        with self.open_stream() as stream:
+            content = stream.read(size)
+        is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return content.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
+
+    def read_text(self) -> str:
+        """Return the whole text.
+
+        Raises:
+            ValidationError: It is larger than 64 MB (`too_long`), or not UTF-8 or UTF-16 (`not_text`).
+        """
+        with self.open_stream() as stream:
+            content = stream.read(MAX_TEXT_BYTES + 1)
+        if len(content) > MAX_TEXT_BYTES:
+            raise ValidationError(
+                f"{self.name} has more than {MAX_TEXT_BYTES >> 20} MB.", code="too_long", recovery="Split the file."
+            )
+        is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        try:
+            return content.decode("utf-16" if is_utf16 else "utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            raise ValidationError(
+                f"{self.name} is not a text in UTF-8.", code="not_text", recovery="Save the file as UTF-8."
+            ) from None
+
+
+@dataclass(slots=True)
+class SourceTree:
+    """All files of an import.
+
+    Attributes:
+        name: Name of the file, folder or archive.
+        files: Files by their names.
+        folder: Resolved folder on disk, or None.
+        is_vault: True for an Obsidian vault.
+        refused: Files that cannot be read, and why.
+    """
+
+    name: str
+    files: dict[str, SourceFile] = field(default_factory=dict)
+    folder: Path | None = None
+    is_vault: bool = False
+    refused: list[SkippedPart] = field(default_factory=list)
+
+    def find_linked(self, file: SourceFile, target: str) -> SourceFile | None:
+        """Return the file that another one names, inside this import only."""
+        name = posixpath.normpath(posixpath.join(file.folder, target))
+        if name.startswith(("..", "/")):
+            return None
+        if name in self.files or self.folder is None:
+            return self.files.get(name)
+        path = (self.folder / name).resolve()
+        is_inside = path.is_relative_to(self.folder) and not find_memory(path)
+        return _open_path(path, name) if is_inside and path.is_file() else None
+
+
+def open_source(word: str, pasted: bytes | None = None) -> SourceTree:
+    """Return the files of an import.
+
+    Args:
+        word: Path of a file, folder or zip archive, or `-`.
+        pasted: Content of `-`.
+
+    Raises:
+        ValidationError: It does not exist, is a file of an agent's memory, or is a broken archive.
+    """
+    if pasted is not None:
+        return SourceTree("-", {"-": SourceFile("-", len(pasted), lambda: io.BytesIO(pasted))})
+    path = Path(word).resolve()
+    if memory := find_memory(path):
+        raise ValidationError(
+            f"{word} is in the memory in {memory}; nothing was imported.",
+            code="own_file",
+            recovery="To copy memories to another agent, run agent-memory export, then agent-memory import.",
+        )
+    if path.is_dir():
+        return _open_folder(path)
+    if not path.is_file():
+        raise ValidationError(f"No file {word}.", code="no_file", recovery="Check the name.")
+    with translated(path, "read"):
+        if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
+            return _open_archive(path)
+        return SourceTree(path.name, {path.name: _open_path(path, path.name)}, path.parent, _is_in_vault(path))
+
+
+def _open_path(path: Path, name: str) -> SourceFile:
+    status = path.stat()
+    return SourceFile(
+        name, status.st_size, lambda: os.fdopen(open_to_read(path), "rb"), from_seconds(status.st_mtime), path
+    )
+
+
+def _is_in_vault(path: Path) -> bool:
+    return any((folder / _VAULT).is_dir() for folder in path.parents)
+
+
+def _open_folder(folder: Path) -> SourceTree:
+    tree = SourceTree(folder.name, folder=folder, is_vault=(folder / _VAULT).is_dir() or _is_in_vault(folder))
+    for path in _walk(folder):
+        name = path.relative_to(folder).as_posix()
+        if len(tree.files) == MAX_FILES:
+            tree.refused.append(SkippedPart(name, "too_many"))
+            break
+        tree.files[name] = _open_path(path, name)
+    return tree
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield files of a folder, except memories and links out."""
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        if find_memory(here.resolve()):
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if is_shown(name, _RULE_FOLDERS))
+        for name in sorted(names):
+            path = here / name
+            if is_shown(name, _RULE_FILES) and path.is_file() and path.resolve().is_relative_to(folder):
+                yield path
+
+
+def is_shown(name: str, hidden: frozenset[str]) -> bool:
+    """Return True if a name is visible or among `hidden`."""
+    return name in hidden or not (name.startswith(".") or name in _LEFT_OUT_FOLDERS)
+
+
+def _open_archive(path: Path) -> SourceTree:
+    tree = SourceTree(path.name)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (*UNREADABLE, ValueError) as error:
+        raise ValidationError(
+            f"{path.name} is a broken archive: {error}; nothing was imported.",
+            code="damaged_file",
+            recovery="Download it again.",
+        ) from None
+    tree.is_vault = any(_VAULT in member.filename.split("/") for member in members)
+    for member in members:
+        *folders, base = member.filename.split("/")
+        if not base or not is_shown(base, _RULE_FILES) or not all(is_shown(name, _RULE_FOLDERS) for name in folders):
+            continue
+        name = posixpath.normpath(member.filename).lstrip("./")
+        if len(tree.files) == MAX_FILES:
+            tree.refused.append(SkippedPart(name, "too_many"))
+            break
+        if code := _check_member(member):
+            tree.refused.append(SkippedPart(name, code))
+        else:
+            tree.files[name] = _open_member(path, member, name)
+    return tree
+
+
+def _check_member(member: zipfile.ZipInfo) -> str:
+    """Return the reason code of an unreadable member, or ""."""
+    if member.flag_bits & 1:
+        return "encrypted"
+    is_bomb = member.file_size > _LEAST_CHECKED and member.file_size > MAX_RATIO * max(1, member.compress_size)
+    return "too_long" if is_bomb or member.file_size > MAX_MEMBER_BYTES else ""
+
+
+def _open_member(path: Path, member: zipfile.ZipInfo, name: str) -> SourceFile:
+    def open_stream() -> IO[bytes]:
+        with zipfile.ZipFile(path) as archive:  # the stream keeps the file open
+            return archive.open(member)
+
+    return SourceFile(name, member.file_size, open_stream, _read_time(member))
+
+
+def _read_time(member: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*member.date_time).astimezone()
+    except ValueError:
+        return None

@@ -1,0 +1,135 @@
+"""`import` of other programs' files: table, question, undo, and what is never believed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.cli.runtime import AgentContext
+from tests.unit.cli.conftest import document
+from tests.unit.knowledge.sources.conftest import write_zip
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+
+PASTED = "[2026-01-03] - Prefers metric units\n[2026-02-10] - Is allergic to peanuts\n"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Return an export of Claude with a chat, memories and a document."""
+    message = {"uuid": "m1", "sender": "human", "text": "Staging is kestrel.", "created_at": "2026-03-01T10:00:00Z"}
+    talk = {"uuid": "cc", "name": "Deploy", "chat_messages": [message]}
+    project = {"uuid": "p", "name": "Zephyr", "docs": [{"filename": "adr.md", "content": "Use PostgreSQL."}]}
+    files: dict[str, Any] = {
+        "conversations.json": [talk],
+        "memories.json": [{"conversations_memory": "Ada leads the ledger team."}],
+        "projects.json": [project],
+    }
+    return write_zip(tmp_path / "export.zip", files)
+
+
+def rows(answer: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return numbers of new and known records by kind."""
+    return {row["what"]: (row["new"], row["known"]) for row in answer["rows"]}
+
+
+def test_import_paste_stores_memories_of_low_trust(cli: Run) -> None:
+    told = cli("import", "-", "-a", "eve", "--yes", given=PASTED)
+    assert "Format paste: -" in told.stdout
+    assert "Stored 2 memories." in told.stderr
+    [second, first] = document(cli("list", "-a", "eve", "--json"))["memories"]
+    assert (first["content"], first["observed_at"][:10]) == ("Prefers metric units", "2026-01-03")
+    assert {(memory["trust"], memory["origin"]) for memory in (first, second)} == {("low", "import paste")}
+    assert "peanuts" in cli("search", "peanuts", "-a", "eve").stdout
+
+
+def test_import_second_run_adds_nothing(cli: Run, archive: Path) -> None:
+    first = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))
+    assert rows(first) == {"turns": (1, 0), "memories": (1, 0), "documents": (1, 0)}
+    assert first["stored"] == {"memories": 1, "turns": 1, "documents": 1}
+    second = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))
+    assert rows(second) == {"turns": (0, 1), "memories": (0, 1), "documents": (0, 1)}
+    assert second["stored"] == {}
+
+
+def test_import_dry_run_and_a_no_store_nothing(cli: Run, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "claude" in cli("import", str(archive), "-a", "eve", "--dry-run").stdout
+    assert "Add --yes" in cli("import", str(archive), "-a", "eve", code=2).stderr
+    monkeypatch.setattr(AgentContext, "need_terminal", lambda *_: None)
+    assert "Nothing was stored." in cli("import", str(archive), "-a", "eve", given="n\n", code=1).stderr
+    assert "No agent 'eve'" in cli("knowledge", "resources", "-a", "eve", code=1).stderr
+
+
+def test_undo_import_takes_all_of_it_back(cli: Run, archive: Path) -> None:
+    cli("import", "-", "-a", "eve", "--yes", given=PASTED)
+    imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
+    told = cli("undo", "--import", imported, "--yes", "-a", "eve")
+    assert "Took back 2 documents and conversations with 1 turn" in told.stdout
+    assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"] == []
+    left = document(cli("list", "--items", "-a", "eve", "--json"))["memories"]
+    assert sorted(memory["content"] for memory in left) == ["Is allergic to peanuts", "Prefers metric units"]
+
+
+def test_undo_import_takes_only_its_own_turns_back(cli: Run, tmp_path: Path) -> None:
+    log, lines = tmp_path / "chat.jsonl", [{"role": "user", "content": f"The boat {n} is blue."} for n in range(3)]
+    imported = []
+    for count in (2, 3):
+        log.write_text("\n".join(map(json.dumps, lines[:count])))
+        imported.append(document(cli("import", str(log), "-a", "eve", "--yes", "--json"))["import"])
+    assert "1 turn" in cli("undo", "--import", imported[1], "--yes", "-a", "eve").stdout
+    left = document(cli("knowledge", "episodes", "-a", "eve", "--json"))["episodes"]
+    assert sorted(turn["content"] for turn in left) == ["The boat 0 is blue.", "The boat 1 is blue."]
+
+
+def test_import_broken_record_is_named_and_exits_with_1(cli: Run, tmp_path: Path) -> None:
+    lines = ['{"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Sings"]}', "nope"]
+    (tmp_path / "memory.jsonl").write_text("\n".join(lines))
+    told = cli("import", str(tmp_path / "memory.jsonl"), "-a", "eve", "--yes", code=1)
+    assert "line 2 of memory.jsonl is damaged" in told.stderr
+    assert "Stored 1 memory." in told.stderr
+
+
+def test_import_format_overrides_detection(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("Likes tea\nLikes boats\n")
+    answer = document(cli("import", str(tmp_path / "notes.md"), "--format", "paste", "-a", "eve", "--yes", "--json"))
+    assert answer["stored"] == {"memories": 2}
+    assert (
+        "No format 'nope'" in cli("import", str(tmp_path / "notes.md"), "--format", "nope", "-a", "eve", code=2).stderr
+    )
+
+
+def test_import_similar_memories_are_counted(cli: Run) -> None:
+    cli("store", "Prefers metric units over imperial ones", "-a", "eve")
+    answer = document(cli("import", "-", "-a", "eve", "--dry-run", "--json", given=PASTED))
+    assert list(answer["similar"]) == ["Prefers metric units"]
+    assert answer["rows"][0]["similar"] == 1
+
+
+def test_import_forgotten_memory_stays_forgotten(cli: Run) -> None:
+    cli("import", "-", "-a", "eve", "--yes", given=PASTED)
+    [memory, _] = document(cli("list", "-a", "eve", "--json"))["memories"]
+    cli("forget", memory["id"], "--yes", "-a", "eve")
+    answer = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))
+    assert (answer["rows"][0]["forgotten"], answer["rows"][0]["new"]) == (1, 0)
+
+
+def test_import_secret_reaches_no_file(cli: Run, root: Path) -> None:
+    secret = "sk-ant-api03-" + "aB3dE5fG7h" * 9
+    cli(
+        "import", "-", "-a", "eve", "--yes", given=f"[2026-01-03] - The green tea is in the shop, its key is {secret}\n"
+    )
+    assert not [path for path in root.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+def test_import_unknown_file_names_the_way_out(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1}')
+    assert "--format" in cli("import", str(tmp_path / "a.json"), "-a", "eve", code=2).stderr
+
+
+def test_import_trusted_is_for_exports_only(cli: Run, archive: Path) -> None:
+    assert "--trusted" in cli("import", str(archive), "--trusted", "-a", "eve", code=2).stderr

@@ -1,0 +1,52 @@
+"""Sources of an import made of texts."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.knowledge.bulk_import import choose_format
+from agent_memory.knowledge.sources.import_formats import read_parts
+from agent_memory.knowledge.sources.source_files import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Read = Callable[..., list[tuple[str, Any]]]
+
+
+def to_text(content: Any) -> str:
+    """Return a text as it is, and a value as JSON."""
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+def write_zip(path: Path, files: dict[str, Any]) -> Path:
+    """Write an archive of texts."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, to_text(content))
+    return path
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Return a function that gives format and part of everything in some files."""
+
+    def read_files(files: dict[str, Any], form: str | None = None, *, zipped: bool = False) -> list[tuple[str, Any]]:
+        folder = tmp_path / "source"
+        if zipped:
+            tree = open_source(str(write_zip(tmp_path / "source.zip", files)))
+        else:
+            for name, content in files.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(to_text(content), encoding="utf-8")
+            tree = open_source(str(folder))
+        chosen = [(choose_format(file, tree, form), file) for file in tree.files.values()]
+        return [(known.name, part) for known, file in chosen if known for part in read_parts(known, file, tree)]
+
+    return read_files
