@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+from typer.testing import CliRunner
+
+from agent_memory.care.privacy.file_encryption import encrypt
+from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.errors import ReadOnlyError
-from agent_memory.journal.format import encode_line
+from agent_memory.errors import ReadOnlyError, UnsupportedError
+from agent_memory.files.layout import AgentFolder
+from agent_memory.journal.agent_file import read_states, write_states
+from agent_memory.journal.format import decode_line, encode_line
 from agent_memory.memories import MigratableStorage
+from agent_memory.settings.installed_program import build_upgrade_command
 from tests.hostile.trouble import refusal, reopened
 from tests.support import memory_of, raises, resealed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_memory.memory import MemoryService
     from agent_memory.storage import FileStorage
     from tests.support import FrozenClock
@@ -38,6 +46,7 @@ async def test_a_journal_of_a_newer_format_is_read_and_not_written(
     assert journal.read_bytes() == before
 
 
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "088d4165" / "full" / "agents"
 LATER = {"at": "2026-03-01T12:00:00Z"}
 
 
@@ -48,7 +57,11 @@ async def test_a_newer_format_is_told_by_status(service: MemoryService, root: Pa
     assert [hit.memory.content for hit in (await service.search("peppermint")).results] == ["peppermint tea"]
     health = (await service.status()).health
     assert health["status"] != "damaged"
-    assert health["notes"] == ["memories.yaml was written by a newer version of agent-memory, so it is only read here."]
+    (note,) = health["notes"]
+    assert note.startswith(
+        "memories.yaml was written by a newer version of agent-memory (format 3; agent-memory 0.1.0 "
+    )
+    assert note.endswith(" format 2), so it is only read here.")
     assert (await refusal(service.store({"content": "coffee"})))["code"] == "newer_format"
     assert (await service.scratchpad()).entries[0].content == "peppermint tea"
 
@@ -135,9 +148,104 @@ async def test_an_index_of_a_newer_version_is_built_anew(root: Path) -> None:
     await again.close()
 
 
-def make_newer(journal: Path) -> None:
+RECORDS = (
+    {"op": "put", "kind": "dream", "id": "drm-00000000000a", "data": {"of": "sheep"}},
+    {
+        "op": "put",
+        "kind": "memory",
+        "id": "mem-00000000000c",
+        "data": {"content": "Kate is in Oslo.", "mood": "calm"},
+    },
+    {"op": "weave", "kind": "memory", "id": "mem-00000000000c", "data": {"into": "cloth"}, "mood": "calm"},
+)
+READING = (
+    ["list"],
+    ["search", "Oslo"],
+    ["history", "mem-00000000000c"],
+    ["status"],
+    ["export", "out.jsonl"],
+    ["inbox"],
+)
+WRITING = (
+    ["store", "A new fact."], ["forget", "mem-00000000000c", "--yes"], ["update", "mem-00000000000c", "--pin"],
+    ["purge", "mem-00000000000c", "--yes"], ["archive", "compact"], ["encryption", "on", "--yes"],
+    ["import", "in.jsonl"], ["ingest", "in.md"], ["archive", "add", "mem-00000000000c"],
+)  # fmt: skip
+
+
+@pytest.fixture
+def newer(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of bob as a newer version would leave it: unknown formats, kinds, operations and fields."""
+    shutil.copytree(FIXTURE, root)
+    for journal in (root / "bob").glob("*.yaml"):
+        if journal.read_bytes().startswith(b'--- {"journal":') and journal.name not in {"tasks.yaml", "purged.yaml"}:
+            make_newer(journal, 9)
+            last = max(json.loads(line[4:])["seq"] for line in journal.read_bytes().splitlines()[1:])
+            lines = [{"seq": last + n, **LATER, **record} for n, record in enumerate(RECORDS, start=1)]
+            with journal.open("ab") as file:
+                file.write(resealed(b"".join(map(encode_line, lines))))
+    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(root))
+    monkeypatch.setenv("AGENT_MEMORY_KEY", "fixture-only-passphrase")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.jsonl").write_text('{"content": "Imported."}\n')
+    (tmp_path / "in.md").write_text("# Harbour\n\nThe harbour opens at nine.\n")
+    return root / "bob"
+
+
+def read_journals(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.yaml") if path.name != "scratchpad.yaml"}
+
+
+@pytest.mark.parametrize("arguments", READING, ids=" ".join)
+def test_older_version_reads_what_it_knows_of_a_newer_journal(newer: Path, arguments: list[str]) -> None:
+    before = read_journals(newer)
+    result = CliRunner().invoke(build(), [*arguments, "-a", "bob"])
+    assert result.exit_code == 0, result.output
+    if arguments[0] in {"list", "search"}:
+        assert "Kate is in Oslo." in result.stdout
+    assert read_journals(newer) == before
+
+
+@pytest.mark.parametrize("arguments", WRITING, ids=" ".join)
+def test_older_version_refuses_to_write_and_names_both_versions(newer: Path, arguments: list[str]) -> None:
+    before = read_journals(newer)
+    result = CliRunner().invoke(build(), [*arguments, "-a", "bob"])
+    assert result.exit_code == 1, result.output
+    assert "(format 9; agent-memory 0.1.0 writes format 2)" in result.stderr
+    assert build_upgrade_command() in " ".join(result.stderr.split())
+    assert read_journals(newer) == before
+    assert not (newer / "encryption.json").exists()
+
+
+def test_agent_file_of_a_newer_version_keeps_its_fields(root: Path) -> None:
+    shutil.copytree(FIXTURE, root)
+    path = root / "bob" / "agent.yaml"
+    value = decode_line(path.read_bytes())
+    state = value["journals"]["memories.yaml"]
+    value = {**value, "tide": "low", "journals": {**value["journals"], "memories.yaml": {**state, "tide": "high"}}}
+    path.write_bytes(resealed(encode_line(value)))
+    states = read_states(root / "bob")
+    assert states is not None
+    assert states.keys() == value["journals"].keys()
+    write_states(root / "bob", states)
+    assert decode_line(path.read_bytes())["tide"] == "low"
+
+
+def test_encryption_of_a_journal_with_unknown_lines_begins_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(FIXTURE, root)
+    journal = root / "bob" / "memories.yaml"
+    line = {"seq": 999, **LATER, "op": "weave", "kind": "memory", "id": "mem-00000000000c", "data": {}}
+    with journal.open("ab") as file:
+        file.write(resealed(encode_line(line)))
+    monkeypatch.setenv("AGENT_MEMORY_KEY", "fixture-only-passphrase")
+    with pytest.raises(UnsupportedError, match="Line 999"):
+        encrypt(AgentFolder(root / "bob"))
+    assert not (root / "bob" / "encryption.json").exists()
+
+
+def make_newer(journal: Path, form: int = 3) -> None:
     """Do to the header what a version that this one must not write for would do."""
     first, _, rest = journal.read_bytes().partition(b"\n")
-    header = {**json.loads(first[4:]), "format": 3, "min_reader": 3, "generation": "later"}
+    header = {**json.loads(first[4:]), "format": form, "min_reader": form, "generation": "later"}
     last = max(json.loads(line[4:])["seq"] for line in rest.splitlines())
     journal.write_bytes(resealed(encode_line({**header, "last_seq": last})) + rest)

@@ -144,9 +144,14 @@ def read_states(folder: Path) -> dict[str, JournalState] | None:
     """Return states by journal name; None if the file is unreadable."""
     try:
         journals = decode_line(read_file(folder / AGENT))["journals"]
-        return {str(name): JournalState(**state) for name, state in journals.items()}
+        return {str(name): JournalState(**_select_fields(state)) for name, state in journals.items()}
     except (OSError, MalformedLineError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _select_fields(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that this version knows."""
+    return {name: value for name, value in state.items() if name in JournalState.__dataclass_fields__}
 
 
 def encode_states(folder: Path, states: Mapping[str, JournalState]) -> bytes:
@@ -157,7 +162,7 @@ def encode_states(folder: Path, states: Mapping[str, JournalState]) -> bytes:
 def _encode(folder: Path, journals: Mapping[str, Any], purges: Mapping[str, Any] | None = None) -> bytes:
     value = _read_value(folder)
     agent_id, purges = value.get("agent"), purges or value.get("purges")
-    noted = {"agent": agent_id if isinstance(agent_id, str) else str(uuid.uuid4()), "journals": journals}
+    noted = {**value, "agent": agent_id if isinstance(agent_id, str) else str(uuid.uuid4()), "journals": journals}
     return add_checksum(encode_line({**noted, "purges": purges} if purges else noted))
 
 
@@ -189,6 +194,8 @@ def note_journal(path: Path, header: Header, last_seq: int, count: int | None) -
         last_seq: Its last number.
         count: How many records it has; the number known before when None.
     """
+    if header.too_new:
+        return  # a newer version may note more than this one knows
     states = read_states(path.parent) or {}
     previous = states.get(path.name)
     count = previous.count if count is None and previous is not None else count

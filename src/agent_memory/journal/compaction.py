@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import UnsupportedError, ValidationError
 from agent_memory.journal.codec import IDENTITY, encode_changes
 from agent_memory.journal.format import Change, Entry, Records, add_checksum, apply_change, encode_entry, find_ids
+from agent_memory.journal.newer_format import advise_upgrade
 from agent_memory.journal.purged_spans import hide_fields
+from agent_memory.settings.installation import installed_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -241,10 +243,10 @@ def remove_records(
     for entry in entries:
         if entry.opaque and not named.isdisjoint(find_ids(entry.raw)):
             raise UnsupportedError(
-                f"Line {entry.seq} was written by a newer version of agent-memory and names a record that is to be "
-                "purged; this journal was not changed.",
+                f"Line {entry.seq} was written by a newer version of agent-memory than {installed_version()} and "
+                "names a record that is to be purged; this journal was not changed.",
                 code="newer_format",
-                recovery="Upgrade amplifier-bundle-agent-memory, and purge again.",
+                recovery=advise_upgrade(),
             )
         changes = tuple(
             change if change.id in removed else _hide_change(change, hide)

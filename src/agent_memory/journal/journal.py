@@ -10,7 +10,7 @@ import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import ReadOnlyError, StorageError
+from agent_memory.errors import StorageError
 from agent_memory.files.atomic import remove_leftovers, translated
 from agent_memory.files.entries import list_names, shared_file_system
 from agent_memory.files.exchange import is_settled
@@ -33,6 +33,7 @@ from agent_memory.journal.compaction import (
     fold_entries,
     remove_records,
 )
+from agent_memory.journal.newer_format import build_newer_error, describe_newer
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, JournalUpdate, is_put_back
@@ -111,8 +112,8 @@ class Journal:
     def notes(self) -> list[str]:
         """Warnings about files in the folder, one sentence each."""
         notes = []
-        if self.reader.too_new:
-            notes.append(f"{self.path.name} was written by a newer version of agent-memory, so it is only read here.")
+        if self.reader.header is not None and self.reader.too_new:
+            notes.append(f"{describe_newer(self.path.name, self.reader.header)}, so it is only read here.")
         kind = shared_file_system(self.path.parent)
         if kind is not None:
             notes.append(
@@ -209,12 +210,8 @@ class Journal:
             held = self._held
             assert held is not None
             self._take(self.reader.poll_open(held.descriptor))
-            if self.reader.too_new:
-                raise ReadOnlyError(
-                    f"{self.path.name} was written by a newer version of agent-memory; it is only read here.",
-                    code="newer_format",
-                    recovery="Upgrade amplifier-bundle-agent-memory.",
-                )
+            if self.reader.header is not None and self.reader.too_new:
+                raise build_newer_error(self.path.name, self.reader.header)
             if is_put_back(self.reader) and self.reader.header is not None:
                 note_returned(self.path, self.reader.header, self.reader.last_seq)
             self._file.mend_tail(held.descriptor, to_text(self._clock()))

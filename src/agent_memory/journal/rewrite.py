@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import BusyError, DiskFullError, StorageError, UnsupportedError
+from agent_memory.errors import BusyError, DiskFullError, StorageError
 from agent_memory.files.atomic import (
     is_full,
     is_in_place,
@@ -31,6 +31,7 @@ from agent_memory.journal.agent_file import note_journal
 from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
 from agent_memory.journal.compaction import CompactionResult, split_refused
 from agent_memory.journal.format import Header, MalformedLineError, add_checksum, decode_entry, find_ids, read_seq
+from agent_memory.journal.newer_format import check_known
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, LineProblem
@@ -272,13 +273,7 @@ def encode_entries(entries: Sequence[Entry], codec: Codec) -> CompactionResult:
     Raises:
         UnsupportedError: A newer version wrote a line that this one does not understand.
     """
-    for entry in entries:
-        if entry.opaque:
-            raise UnsupportedError(
-                f"Line {entry.seq} was written by a newer version of agent-memory; this journal was not changed.",
-                code="newer_format",
-                recovery="Upgrade amplifier-bundle-agent-memory, and try again.",
-            )
+    check_known(entries)
     lines = [encode_changes(codec, entry.seq, entry.at, entry.changes) for entry in entries]
     return CompactionResult(lines, set(), set(), max((entry.seq for entry in entries), default=0))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ def is_temporary(prefix: Path) -> bool:
         return False
     parts = prefix.resolve().parts
     is_cached = any(part.startswith(_CACHES) for part in parts) or {".cache", "pipx"} <= {*parts}
-    return is_cached or any(prefix.is_relative_to(folder) for folder in (tempfile.gettempdir(), "/tmp"))  # noqa: S108 - only compared
+    return is_cached or any(prefix.is_relative_to(folder) for folder in (os.environ.get("TMPDIR", "/tmp"), "/tmp"))  # noqa: S108 - only compared
 
 
 def build_requirement(source: str = "") -> str:

@@ -18,7 +18,9 @@ import sqlalchemy as sa
 
 from agent_memory.errors import ConfigurationError, DeclarationError, ReadOnlyError, StorageError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.journal.newer_format import advise_upgrade
 from agent_memory.redaction import SecretRedactor, redact_value
+from agent_memory.settings.installation import installed_version
 from agent_memory.workspace.database.engine import FILE, PostgresDatabase, SqliteDatabase, WorkspaceDatabase
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction
 from agent_memory.workspace.database.schema import RowState, Schema, WordIndex, build_schema
@@ -357,8 +359,9 @@ def _make_current(opened: OpenWorkspace, connection: sa.Connection) -> None:
         stored = _load_meta(connection, schema, "format")
         if stored not in (_BEFORE_TRUST, _FORMAT):
             raise ReadOnlyError(
-                f"This workspace has the format {stored}; this version knows {_FORMAT}. Nothing was changed.",
-                recovery="Upgrade amplifier-bundle-agent-memory.",
+                f"This workspace has the format {stored}; agent-memory {installed_version()} knows {_FORMAT}. Nothing "
+                "was changed.",
+                recovery=advise_upgrade(),
             )
         old = Declaration.model_validate_json(_load_meta(connection, schema, "declaration") or "{}")
         if stored == _BEFORE_TRUST:

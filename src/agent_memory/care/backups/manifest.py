@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.names import BACKUP, BACKUPS, ENCRYPTION, PURGE_KEY, PURGED, SCRATCHPAD, STAMP, may_be_journal
+from agent_memory.journal.newer_format import advise_upgrade
 from agent_memory.models import check_agent_id
+from agent_memory.settings.installation import installed_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,10 +134,10 @@ class BackupManifest:
             raise build_foreign_error(file, "its manifest cannot be read") from None
         if isinstance(form, int) and form > FORM:
             raise StorageError(
-                f"{file.name} was made by a newer version of agent-memory ({str(value.get('made_by'))[:40]!r}); "
-                "nothing of it was used.",
+                f"{file.name} was made by a newer version of agent-memory ({str(value.get('made_by'))[:40]!r}) than "
+                f"{installed_version()}; nothing of it was used.",
                 code="backup_newer",
-                recovery="Upgrade amplifier-bundle-agent-memory. Any program that opens a zip file can read it, too.",
+                recovery=f"{advise_upgrade()}. Any program that opens a zip file can read it, too.",
                 path=file,
             )
         try:

@@ -23,6 +23,7 @@ from agent_memory.journal.agent_file import (
     read_states,
 )
 from agent_memory.journal.format import find_ids
+from agent_memory.journal.newer_format import advise_upgrade, describe_newer
 from agent_memory.journal.purge_filter import is_returned
 from agent_memory.knowledge.entities.merges import count_guesses
 from agent_memory.knowledge.inspection import TALKS_FILE, check_pages, check_speakers, check_stages
@@ -56,9 +57,9 @@ def examine_journal(case: JournalCase) -> Iterator[Concern]:
     if not file.size:
         yield _report_absent(case)
         return
-    if file.reader.too_new:
-        sentence = f"{case.name} was written by a newer version of agent-memory; here it is read, not written."
-        yield Concern("journal_newer", sentence, "Upgrade amplifier-bundle-agent-memory.", file.size)
+    if file.reader.header is not None and file.reader.too_new:
+        sentence = f"{describe_newer(case.name, file.reader.header)}; here it is read, not written."
+        yield Concern("journal_newer", sentence, f"{advise_upgrade()}.", file.size)
     yield from _check_damage(case)
     yield from _check_order(case)
     yield from _check_records(case)

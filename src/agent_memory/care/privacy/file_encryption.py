@@ -31,6 +31,7 @@ from agent_memory.files.atomic import make_private_folder, remove_leftovers
 from agent_memory.files.layout import remove_derived
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, is_packed
+from agent_memory.journal.newer_format import build_newer_error, check_known
 from agent_memory.journal.purged_spans import is_distinctive, normalize_text
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import decrypt_lost
@@ -100,6 +101,7 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
         ConfigurationError: The passphrase is too short (`weak_key`), or a package is missing.
         BusyError, StorageError: It could not be done, or not completely: a repetition continues.
     """
+    _check_known(folder)
     key = _begin(folder)
     recode(folder, progress)
     progress("copies beside the journals")
@@ -137,6 +139,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     """
     if get_key_file(folder.path) is None:
         raise ValidationError(f"The memory of {folder.agent_id} is not encrypted.", code="not_encrypted")
+    _check_known(folder)
     key = data_key(folder.path)
     _set_state(folder, "decrypting")
     recode(folder, progress)
@@ -177,6 +180,20 @@ def change_key(folder: AgentFolder, new: EncryptionSettings) -> None:
         # Not a key that this process knows already: only who has the present key may change it.
         data = file.unwrap(person_key(get_key_source(folder.path)))
         file.wrapping(data, person).write(folder.path)
+
+
+def _check_known(folder: AgentFolder) -> None:
+    """Check that all journals can be rewritten, before the first is.
+
+    Raises:
+        ReadOnlyError, UnsupportedError: A newer version wrote one.
+    """
+    for path in folder.journals() if folder.path.is_dir() else ():
+        reader = JournalReader(path)
+        entries = reader.poll().entries
+        if reader.header is not None and reader.too_new:
+            raise build_newer_error(path.name, reader.header)
+        check_known(entries)
 
 
 def _begin(folder: AgentFolder) -> DataKey:

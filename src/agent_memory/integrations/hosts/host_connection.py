@@ -1,4 +1,4 @@
-"""Connection of MCP hosts to an agent: what would change, done and undone."""
+"""Connection of MCP hosts to an agent, with a diff and a backup."""
 
 from __future__ import annotations
 
