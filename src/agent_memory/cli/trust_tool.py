@@ -10,7 +10,7 @@ from agent_memory.cli.render import row
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import find_project_root
-from agent_memory.files.trusted_tools import TrustedTool, read_trusted_tools, write_trusted_tools
+from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools, read_trusted_tools
 from agent_memory.redaction import quoted
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(?::[\w-]+)?")
@@ -31,10 +31,11 @@ async def trust_tool(
     Without PACKAGE, list the trusted tools. Any other tool is untrusted: what an agent stores after its output has low
     trust. `agent-memory status` and `why` name the package of such a tool. Sessions read the list at each turn.
     """
-    tools = read_trusted_tools(place.root)
-    if package is not None:
-        tools = _change(tools, package.strip(), _find_project() if project else "", remove=remove)
-        write_trusted_tools(place.root, tools)
+    if package is None:
+        tools = read_trusted_tools(place.root)
+    else:
+        tool = TrustedTool(package.strip(), _find_project() if project else "")
+        tools = change_trusted_tools(place.root, lambda tools: _change(tools, tool, remove=remove))
     place.screen.document({"trusted": [tool._asdict() for tool in tools]})
     for tool in tools:
         row(place.screen, tool.package, f"in {tool.project}" if tool.project else "in all projects")
@@ -42,22 +43,21 @@ async def trust_tool(
         place.screen.note("No tool is trusted by this list.")
 
 
-def _change(tools: list[TrustedTool], package: str, project: str, *, remove: bool) -> list[TrustedTool]:
+def _change(tools: list[TrustedTool], tool: TrustedTool, *, remove: bool) -> list[TrustedTool]:
     """Return the list with a tool added or removed.
 
     Raises:
         ValidationError: It cannot name a tool, or is not in the list.
     """
-    tool = TrustedTool(package, project)
     if remove and tool not in tools:
-        where = f"in {project}" if project else "in all projects"
+        where = f"in {tool.project}" if tool.project else "in all projects"
         raise ValidationError(
-            f"{quoted(package)} is not trusted {where}; nothing was changed.",
+            f"{quoted(tool.package)} is not trusted {where}; nothing was changed.",
             recovery="Run `agent-memory trust-tool` to see the list.",
         )
-    if not _PACKAGE.fullmatch(package):
+    if not _PACKAGE.fullmatch(tool.package):
         raise ValidationError(
-            f"{quoted(package)} names no Python package; nothing was changed.",
+            f"{quoted(tool.package)} names no Python package; nothing was changed.",
             recovery="Give the package of the tool's class, such as amplifier_module_tool_search.",
         )
     others = [trusted for trusted in tools if trusted != tool]

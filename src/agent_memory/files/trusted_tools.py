@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import make_private_folder, read_file, replace_file, translated
-from agent_memory.files.names import TRUSTED_TOOLS
+from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import SESSIONS, TRUSTED_TOOLS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -57,13 +59,22 @@ def list_trusted_packages(root: Path, project: Path | None) -> list[str]:
     return [tool.package for tool in read_trusted_tools(root) if tool.project in {"", str(project)}]
 
 
-def write_trusted_tools(root: Path, tools: list[TrustedTool]) -> None:
-    """Replace the trusted tools.
+def change_trusted_tools(root: Path, change: Callable[[list[TrustedTool]], list[TrustedTool]]) -> list[TrustedTool]:
+    """Replace the trusted tools under a lock, and return the new list.
+
+    Args:
+        root: Folder of all agents, created if missing.
+        change: Returns the new list for the present one.
 
     Raises:
-        StorageError: The file cannot be written.
+        BusyError: Another process is changing the list.
+        StorageError: The file cannot be read or written.
     """
     make_private_folder(root)
-    path = root / TRUSTED_TOOLS
-    with translated(path, "write"):
-        replace_file(path, json.dumps(tools, indent=1).encode(), durable=True)
+    make_private_folder(root / SESSIONS)
+    with folder_lock(root / SESSIONS):  # the folder of all agents has no lock of its own
+        tools = change(read_trusted_tools(root))
+        path = root / TRUSTED_TOOLS
+        with translated(path, "write"):
+            replace_file(path, json.dumps(tools, indent=1).encode(), durable=True)
+    return tools

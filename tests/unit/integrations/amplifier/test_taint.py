@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.files.trusted_tools import TrustedTool, write_trusted_tools
+from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools
 from agent_memory.integrations.amplifier import session as host_session
 from agent_memory.integrations.amplifier.conversation import iter_tool_calls
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
@@ -90,7 +90,7 @@ async def test_result_tool_that_user_lists_is_trusted_there(
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    write_trusted_tools(root, [TrustedTool("lookup_tool", project.format(cwd=folder))])
+    change_trusted_tools(root, lambda tools: [*tools, TrustedTool("lookup_tool", project.format(cwd=folder))])
     session = make_session(settings={"agent_id": "bob"})
     mount_tool(host_of(session), "lookup", "lookup_tool")
     await say(session, "look it up")
