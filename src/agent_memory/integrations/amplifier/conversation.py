@@ -10,19 +10,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.typed_text import has_pasted_part
 from agent_memory.integrations.amplifier.identity import find_working_folder
-from agent_memory.integrations.amplifier.taint import FILES, CalledTool, ModelWrites, Taint, ToolList
+from agent_memory.integrations.amplifier.taint import (
+    FILES,
+    CalledTool,
+    ModelWrites,
+    Taint,
+    ToolList,
+    get_call_key,
+)
 from agent_memory.logs import get_logger
 from agent_memory.memory import Caller
 from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.events import payload
 from agent_memory.models import to_text, utc_now
-from agent_memory.models.record import AFTER_PROJECT
+from agent_memory.models.record import is_project_finding
 from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 
     from agent_memory.errors import AgentMemoryError
+    from agent_memory.integrations.amplifier.taint import OutputKind
     from agent_memory.memory.caller import OnEvent
     from agent_memory.models import Memory
 
@@ -81,6 +89,7 @@ class Conversation:
         taint: Untrusted text in the conversation; shared by the sessions of one root.
         model_writes: Times at which the model may have written scratchpad.yaml; shared as well.
         on_event: Takes each event of the service before the host does, with its memory.
+        get_project: Returns the name of the current project.
     """
 
     def __init__(self, coordinator: Any, root: Conversation | None) -> None:
@@ -94,7 +103,9 @@ class Conversation:
         self.taint: Taint = root.taint if root else Taint()
         self.model_writes: ModelWrites = root.model_writes if root else ModelWrites()
         self.on_event: OnEvent | None = None
+        self.get_project: Callable[[], str] = str
         self._tools, self._listed = ToolList(), frozenset[str]()
+        self._doubtful: set[str] = set()  # calls that were not of the project when they began
         self._children: Counter[str] = root._children if root else Counter()  # noqa: SLF001 - its own
         if root is not None:
             self._children[str(coordinator.parent_id)] += 1
@@ -137,7 +148,7 @@ class Conversation:
         """Note memories that the model sees; low trust taints."""
         for memory in memories:
             if memory.trust == "low":
-                self.taint.note(LOW_TRUST, is_of_project=memory.origin == AFTER_PROJECT)
+                self.taint.note(LOW_TRUST, is_of_project=is_project_finding(memory, self.get_project()))
 
     def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml.
@@ -160,8 +171,15 @@ class Conversation:
         """
         register = self._coordinator.hooks.register
 
+        async def before_tool(_event: str, data: dict[str, Any]) -> None:
+            tool = self._find_tool(get_text(data, "tool_name"), data.get("tool_input"))
+            if not self._is_settled and self._classify(tool) == "untrusted":
+                self._doubtful.add(get_call_key(data))
+
         async def on_tool(_event: str, data: dict[str, Any]) -> None:
-            self._note_result(get_text(data, "tool_name"), data.get("tool_input"))
+            is_doubtful = get_call_key(data) in self._doubtful
+            self._doubtful.discard(get_call_key(data))
+            self._note_result(get_text(data, "tool_name"), data.get("tool_input"), is_doubtful=is_doubtful)
             if self.model_writes.end_call(data, self._session_id):
                 await notice_edits()
 
@@ -176,6 +194,7 @@ class Conversation:
 
         return [
             register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
+            register("tool:pre", before_tool, priority=_EARLY, name="agent-memory-trust-before"),
             register("tool:post", on_tool, priority=_EARLY, name="agent-memory-trust"),
             # A server writes any text into an error, too.
             register("tool:error", on_tool, priority=_EARLY, name="agent-memory-trust-error"),
@@ -209,18 +228,37 @@ class Conversation:
             for name, tool_input in iter_tool_calls(await context.get_messages()):
                 self._note_result(name, tool_input)
 
-    def _note_result(self, name: str, tool_input: Any) -> None:
-        """Note the origin of a tool call's result."""
-        mounted = self._coordinator.get("tools") or {}
-        tool = CalledTool.of(name, mounted.get(name), tool_input)
+    @property
+    def _is_settled(self) -> bool:
+        """True if no call can change the taint."""
+        return self.taint.by is not None and not self.taint.is_of_project
+
+    def _find_tool(self, name: str, tool_input: Any) -> CalledTool:
+        return CalledTool.of(name, (self._coordinator.get("tools") or {}).get(name), tool_input)
+
+    def _classify(self, tool: CalledTool) -> OutputKind:
+        """Return the kind of a call's output as of now."""
+        if tool.package == FILES and self.model_writes.is_scratchpad(tool.path):
+            return "trusted"
+        root = self._root or self
+        folder = find_working_folder(self._coordinator) or Path.cwd()
+        return root._tools.classify(tool, folder, root._listed)  # noqa: SLF001 - its own
+
+    def _note_result(self, name: str, tool_input: Any, *, is_doubtful: bool = False) -> None:
+        """Note the origin of a tool call's result.
+
+        Args:
+            name: Name that the model called.
+            tool_input: Arguments of the call.
+            is_doubtful: True if the call was not of the project when it began.
+        """
+        tool = self._find_tool(name, tool_input)
         if tool.is_delegate and self._children[self._session_id] > 0:
             self._children[self._session_id] -= 1  # the child has noted what it read
             return
-        folder = find_working_folder(self._coordinator) or Path.cwd()
-        root = self._root or self
-        if tool.package == FILES and self.model_writes.is_scratchpad(tool.path):
+        if self._is_settled:
             return
-        kind = root._tools.classify(tool, folder, root._listed)  # noqa: SLF001 - its own
+        kind = "untrusted" if is_doubtful else self._classify(tool)
         if kind != "trusted":
             self.taint.note(tool.name, tool.package, is_of_project=kind == "project")
 

@@ -93,7 +93,7 @@ class MemorySession:
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.proposals, self.note_returned = self.conversation.proposals, self.conversation.note_returned
         self.lines: ChangeLines = root.lines if root is not None else ChangeLines(coordinator, self)
-        self.conversation.on_event = self.lines.note
+        self.conversation.on_event, self.conversation.get_project = self.lines.note, self.project
         self.consent: SessionConsent = SessionConsent(coordinator, root.consent if root is not None else None)
         self.group_settings: SessionGroup = (
             root.group_settings if root is not None else SessionGroup(coordinator, self.root_id)

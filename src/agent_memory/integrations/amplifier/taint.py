@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import shlex
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -39,58 +36,10 @@ LOCAL_TOOLS: Final = ("amplifier_module_tool_todo",)
 """Packages that return only what the model gave them; always in `local_tools`."""
 _WRITERS: Final = frozenset({"write_file", "edit_file"})
 """Tools of `FILES` that return what the model wrote."""
-_READERS: Final = frozenset({FILES, "amplifier_module_tool_search"})
+_SEARCH: Final = "amplifier_module_tool_search"
 _SHELL: Final = "amplifier_module_tool_bash"
+_SHELL_KEYS: Final = frozenset({"command", "description", "run_in_background", "timeout"})
 _DELEGATES: Final = frozenset({"amplifier_module_tool_task", "amplifier_module_tool_delegate"})
-
-_MAX_COMMAND: Final = 20_000
-"""Characters of a command; a longer one is untrusted."""
-_LOCAL_PROGRAMS: Final = frozenset({
-    "[", "awk", "basename", "cat", "cd", "chmod", "cmake", "cmp", "comm", "cp", "ctest", "cut", "date", "diff",
-    "dirname", "du", "echo", "egrep", "eslint", "expr", "false", "fd", "fgrep", "file", "find", "flake8",
-    "g++", "gcc", "gradle", "gradlew", "grep", "head", "jest", "jq", "ldd", "ls", "make", "mkdir", "mocha",
-    "mv", "mvn", "mypy", "ninja", "nl", "node", "nox", "paste", "php", "phpunit", "printf", "ps", "pwd",
-    "pyright", "pytest", "python", "python3", "rake", "realpath", "rg", "rm", "rspec", "ruff", "sed", "seq",
-    "sleep", "sort", "sqlite3", "stat", "tail", "tee", "test", "touch", "tox", "tr", "tree", "true", "tsc",
-    "uniq", "vitest", "wc", "which", "xcodebuild", "yq",
-})  # fmt: skip
-"""Programs that read what is there; `make` and test runners run what the project declares."""
-_GIT_VERBS: Final = frozenset({
-    "add", "blame", "branch", "checkout", "commit", "describe", "diff", "grep", "log", "ls-files", "merge", "mv",
-    "rebase", "reset", "restore", "rev-parse", "rm", "shortlog", "show", "stash", "status", "switch", "tag",
-})  # fmt: skip
-_LOCAL_VERBS: Final[dict[str, frozenset[str]]] = {
-    "cargo": frozenset({"bench", "build", "check", "clippy", "fmt", "run", "test"}),
-    "docker": frozenset({"compose", "images", "ps"}),
-    "dotnet": frozenset({"build", "format", "run", "test"}),
-    "git": _GIT_VERBS,
-    "go": frozenset({"build", "fmt", "run", "test", "vet"}),
-    "helm": frozenset({"lint", "template"}),
-    "mix": frozenset({"compile", "format", "test"}),
-    "npm": frozenset({"ls", "run", "t", "test"}),
-    "pip": frozenset({"check", "freeze", "list", "show"}),
-    "pnpm": frozenset({"run", "test"}),
-    "swift": frozenset({"build", "test"}),
-    "uv": frozenset({"run"}),
-    "yarn": frozenset({"run", "test"}),
-    "zig": frozenset({"build", "test"}),
-}
-"""Verbs of programs that also use a network."""
-_NEXT_IS_PROGRAM: Final = frozenset(
-    {"!", "do", "else", "env", "if", "nohup", "then", "time", "until", "while", "xargs", "{"}
-)
-_RUNS_NOTHING: Final = frozenset({"done", "fi", "for", "}"})
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*")
-_INLINE_CODE: Final = frozenset({"-c", "-e", "-p", "--eval", "--print", "-r"})
-"""Options of an interpreter before a program in the command itself."""
-_INTERPRETERS: Final = frozenset({"node", "php", "python", "python3"})
-_HIDES_WORDS: Final = re.compile(r"\$(?!\?)|`|<\(|<<<")
-"""Expansion or substitution: what runs, or is read, is not in the command."""
-_WORD: Final = re.compile(r"[^\s\"'`|;&<>()=:,]+")
-"""Word of a command, which may be a path."""
-_OPTION: Final = re.compile(r"^-\w(?=/)")
-_SYSTEM_FOLDERS: Final = ("/bin", "/usr", "/opt", "/dev/null")
-_PATH_KEY: Final = re.compile(r"path|file|dir|folder|root", re.IGNORECASE)
 
 _NAME: Final = "agent-memory-model-writes"
 _EARLY: Final = -1000
@@ -228,85 +177,28 @@ class ToolList:
             return "trusted"
         if any(fnmatchcase(tool.name.lower(), pattern) for pattern in self._named):
             return "trusted"
-        if tool.package in _READERS and _stays_inside(tool.arguments, folder):
-            return "trusted" if tool.package == FILES and tool.name in _WRITERS else "project"
-        if tool.package == _SHELL and _is_project_command(tool.arguments, folder):
-            return "project"
-        return "untrusted"
+        if not _is_of_project(tool, folder):
+            return "untrusted"
+        return "trusted" if tool.package == FILES and tool.name in _WRITERS else "project"
+
+
+def _is_of_project(tool: CalledTool, folder: Path) -> bool:
+    """Return True if a call certainly reads the project alone."""
+    from agent_memory.integrations.amplifier.outputs import file_arguments, local_commands
+
+    project, arguments = find_project_root(folder), tool.arguments
+    if project is None or not isinstance(arguments, dict):
+        return False
+    if tool.package == FILES:
+        return file_arguments.is_project_file(arguments, project, folder)
+    if tool.package == _SEARCH:
+        return file_arguments.is_project_search(tool.name, arguments, project, folder)
+    is_plain = tool.package == _SHELL and arguments.keys() <= _SHELL_KEYS  # no other folder or environment
+    return is_plain and local_commands.is_project_command(arguments.get("command"), project, folder)
 
 
 def _matches(patterns: Iterable[str], tool: CalledTool) -> bool:
     return any(fnmatchcase(name.lower(), pattern) for pattern in patterns for name in (tool.name, tool.package))
-
-
-def _stays_inside(arguments: Any, folder: Path) -> bool:
-    """Return True if a file tool's paths are in the project."""
-    values = arguments if isinstance(arguments, dict) else {}
-    paths = [path for key, value in values.items() if _PATH_KEY.search(str(key)) for path in _iter_texts(value)]
-    pattern = str(values.get("pattern", ""))
-    paths += [pattern] if pattern.startswith(("/", "~", "..")) else []
-    project = find_project_root(folder)
-    return project is not None and _are_inside(paths, folder, [project])
-
-
-def _is_project_command(arguments: Any, folder: Path) -> bool:
-    """Return True if a command stays in the project, without network."""
-    command = arguments.get("command") if isinstance(arguments, dict) else None
-    project = find_project_root(folder)
-    if not isinstance(command, str) or len(command) > _MAX_COMMAND or project is None:
-        return False
-    if (
-        _HIDES_WORDS.search(command)
-        or "://" in command
-        or "agent_memory" in command
-        or not all(map(_is_local, _split_commands(command)))
-    ):
-        return False
-    words = (_OPTION.sub("", word) for word in _WORD.findall(command))
-    return _are_inside(filter(_may_leave, words), folder, [project, *_SYSTEM_FOLDERS])
-
-
-def _split_commands(command: str) -> list[list[str]]:
-    """Return the words of each simple command."""
-    lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    commands: list[list[str]] = [[]]
-    try:
-        for word in lexer:
-            if set(word) <= set("();&|"):
-                commands.append([])
-            elif word not in {"<", ">", ">>", ">&", "<<", "&>"}:
-                commands[-1].append(word)
-    except ValueError:
-        return [["unbalanced quotes"]]
-    return list(filter(None, commands))
-
-
-def _is_local(words: list[str]) -> bool:
-    """Return True if a simple command runs a local program."""
-    words = words[2:] if words[:2] == ["bundle", "exec"] else words
-    rest = list(dropwhile(lambda word: word in _NEXT_IS_PROGRAM or _ASSIGNMENT.fullmatch(word), words))
-    if not rest or rest[0] in _RUNS_NOTHING:
-        return True
-    program, *arguments = rest[0].rpartition("/")[2], *rest[1:]
-    if program == "cd":
-        return bool(arguments) and arguments != ["-"]
-    if program in _INTERPRETERS and not _INLINE_CODE.isdisjoint(arguments):
-        return False
-    verb = next((word for word in arguments if not word.startswith("-")), "")
-    return program in _LOCAL_PROGRAMS or verb in _LOCAL_VERBS.get(program, ())
-
-
-def _may_leave(word: str) -> bool:
-    """Return True if a command's word may lead out of its folder."""
-    return "/" in word or word == ".." or word.startswith("~")
-
-
-def _are_inside(paths: Iterable[str], folder: Path, parents: Iterable[Path | str]) -> bool:
-    """Return True if each path, relative to a folder, is in a parent."""
-    real_parents = [os.path.realpath(parent) for parent in parents]
-    places = (os.path.realpath(folder / Path(os.path.expandvars(path)).expanduser()) for path in paths)
-    return all(any(Path(place).is_relative_to(parent) for parent in real_parents) for place in places)
 
 
 @dataclass(slots=True)
@@ -409,7 +301,7 @@ class ModelWrites:
             session_id: ID of the session that called it.
         """
         if self._is_meant(event):
-            self._add(_ToolCall(session_id, _get_key(event), self._now()))
+            self._add(_ToolCall(session_id, get_call_key(event), self._now()))
 
     def end_call(self, event: dict[str, Any], session_id: str = "") -> bool:
         """Note a tool call's end; return True if it names the file.
@@ -418,7 +310,7 @@ class ModelWrites:
         """
         if not self._is_meant(event):
             return False
-        key, now = _get_key(event), self._now()
+        key, now = get_call_key(event), self._now()
         begun = [call for call in self._calls if (call.session_id, call.key, call.is_ended) == (session_id, key, False)]
         if not begun:
             running = (call.since for call in self._calls if call.until is None)
@@ -488,7 +380,7 @@ def list_folder_names(storage_root: str) -> frozenset[str]:
     return frozenset(name for name in names if "/" in name or "\\" in name)
 
 
-def _get_key(event: dict[str, Any]) -> str:
+def get_call_key(event: dict[str, Any]) -> str:
     """Return the key of a tool call: its ID, else its input."""
     call_id = event.get("tool_call_id")
     return call_id if isinstance(call_id, str) and call_id else repr(event.get("tool_input"))

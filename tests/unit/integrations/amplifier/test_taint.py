@@ -13,6 +13,7 @@ from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools
 from agent_memory.integrations.amplifier import session as host_session
 from agent_memory.integrations.amplifier.conversation import iter_tool_calls
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
+from agent_memory.models.record import AFTER_PROJECT
 from tests.support import SHELL, coordinator_of, memory_of, mount_tool, plan
 from tests.unit.integrations.amplifier.conftest import host_of
 
@@ -60,6 +61,38 @@ async def test_a_memory_of_low_trust_brings_its_strangers_words_back(make_sessio
     assert session.taint.by is None
     session.note_returned([memory_of("coffee", trust="low")])
     assert session.caller.trust == "low"
+
+
+async def test_result_link_deleted_by_its_call_is_not_of_project(make_session: Sessions, tmp_path: Path) -> None:
+    session = make_session()
+    mount_tool(host_of(session), "bash", SHELL)
+    host_of(session).register_capability("session.working_dir", str(tmp_path))
+    (tmp_path / "link").symlink_to("/etc/hostname")
+    call = {"tool_name": "bash", "tool_input": {"command": "cat link; rm link"}}
+    await host_of(session).hooks.emit("tool:pre", call)
+    (tmp_path / "link").unlink()
+    await host_of(session).hooks.emit("tool:post", {**call, "result": "words"})
+    assert session.taint.origin == f"agent after {SHELL}"
+
+
+async def test_result_tool_replaced_during_its_call_is_untrusted(make_session: Sessions) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    mount_tool(host_of(session), "lookup", "lookup_tool")
+    await host_of(session).hooks.emit("tool:pre", {"tool_name": "lookup", "tool_input": {}})
+    mount_tool(host_of(session), "lookup", "amplifier_module_tool_todo")
+    await hear(session, "lookup", tool_input={})
+    assert session.taint.by == "lookup"
+
+
+@pytest.mark.parametrize(("project", "is_of_project"), [("shop", True), ("site", False), ("", False)])
+async def test_returned_finding_counts_by_its_project(
+    make_session: Sessions, tmp_path: Path, project: str, *, is_of_project: bool
+) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    host_of(session).register_capability("session.working_dir", str(tmp_path / "shop"))
+    session.note_returned([memory_of("The pool is small.", trust="low", origin=AFTER_PROJECT, project=project)])
+    assert (session.taint.is_of_project, session.caller.origin == AFTER_PROJECT) == (is_of_project, is_of_project)
 
 
 async def test_result_command_of_project_taints_until_network_does(make_session: Sessions) -> None:

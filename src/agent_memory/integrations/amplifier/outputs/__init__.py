@@ -1,0 +1,1 @@
+"""Which calls read only the project: paths, shell words and local programs."""
