@@ -23,6 +23,7 @@ _TREE: Final = re.compile(r"(?<=\n\n) {4}AgentMemoryError\n.*?(?=\n\n)", re.DOTA
 _MEANINGS: Final = {
     "agent_exists": "an agent has that name",
     "already_undone": "that run of tidying was undone before",
+    "ambiguous_dates": "the order of day and month in a chat is not certain",
     "ambiguous_entity": "several entities have that name",
     "ambiguous_id": "several IDs begin like this",
     "archive_needs_files": "a server has no archive",
@@ -166,6 +167,7 @@ _MEANINGS: Final = {
     "unknown_form": "the format of the file is unknown",
     "unknown_host": "`connect` knows no such host",
     "unknown_phase": "no such phase",
+    "unknown_speaker": "nobody in a chat has the name of `--me`",
     "unknown_table": "no such table",
     "unknown_tool": "no such tool",
     "unsupported_backend": "the backend cannot be used here",

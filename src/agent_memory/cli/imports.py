@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
 
 import typer
 
@@ -32,7 +32,7 @@ _YAML: Final = frozenset({".yaml", ".yml"})
 
 
 @command(may_be_new=True)
-async def import_(
+async def import_(  # noqa: PLR0913 - the options of a command
     run: AgentContext,
     file: Annotated[
         str, typer.Argument(metavar="SOURCE", help="Export, file, folder or zip of another program; '-' is stdin.")
@@ -44,6 +44,10 @@ async def import_(
         typer.Option("--trusted", help="Accept trust, pins, times, uses, replacements and edited pages of an export."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the outcome; store nothing.")] = False,
+    me: Annotated[str, typer.Option("--me", help="Your name in a chat between people.", metavar="SPEAKER")] = "",
+    dates: Annotated[
+        Literal["dmy", "mdy"] | None, typer.Option("--dates", help="Order of day and month in a chat.")
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Import an export, or memories and chats of other programs.
@@ -63,6 +67,7 @@ async def import_(
             recovery="Repeat the command without --trusted.",
         )
     else:
+        tree.me, tree.date_order = me, dates
         await import_source(run, tree, form, dry_run=dry_run, yes=yes)
 
 

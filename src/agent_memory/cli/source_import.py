@@ -26,6 +26,7 @@ _MAX_PROBLEMS: Final = 20
 _MAX_NAMED: Final = 5
 _NOTHING: Final = "Nothing was stored."
 _WHY: Final = {
+    "ambiguous_dates": "has dates that may be day/month or month/day: add --dates dmy or --dates mdy",
     "damaged_file": "is damaged",
     "damaged_part": "is damaged, or of another form",
     "encrypted": "is encrypted",
@@ -34,6 +35,7 @@ _WHY: Final = {
     "not_text": "is not text in UTF-8",
     "only_secret": "is only a secret, which is never stored",
     "too_long": "is too large",
+    "unknown_speaker": "has nobody with the name of --me",
     "too_many": "and what follows are more files than one import reads",
 }
 """Reasons by error code."""

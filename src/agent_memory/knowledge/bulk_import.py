@@ -230,7 +230,7 @@ class BulkImport:
         for order, turn in enumerate(talk.turns):
             is_known = order in stored
             row.new, row.known = row.new + (not is_known), row.known + is_known
-            row.untrusted += not is_known and turn.role in _LOW_ROLES
+            row.untrusted += not is_known and (turn.role in _LOW_ROLES or turn.trust == "low")
             row.note_time(turn.said_at)
 
     def _knows(self, document: ReceivedDocument, file: SourceFile, index: DocumentIndex) -> bool:

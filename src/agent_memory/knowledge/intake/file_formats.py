@@ -41,6 +41,7 @@ from agent_memory.knowledge.intake.turns import (
     repair_text,
     split_keys,
 )
+from agent_memory.knowledge.sources.whatsapp import is_whatsapp, read_whatsapp
 from agent_memory.language.speakers import parse_turn
 from agent_memory.models import from_seconds
 from agent_memory.models.clock import FILE_TIME
@@ -127,6 +128,20 @@ def read_transcript(text: str, name: str) -> FileConversation | None:
     title = _HEADING.sub("", lines[0].strip(), count=1).rstrip("#").rstrip() if first else ""
     begun = hashlib.sha256(turns[0].text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return FileConversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
+
+
+def read_talk(text: str, name: str) -> FileConversation | None:
+    """Return the conversation in a text, None for a document.
+
+    A chat whose order of day and month is not certain has the times of its file.
+    """
+    if not is_whatsapp(text):
+        return read_transcript(text, name)
+    try:
+        return read_whatsapp(text, name)
+    except ValidationError:
+        talk = read_whatsapp(text, name, order="dmy")
+        return replace(talk, turns=[replace(turn, said_at=None) for turn in talk.turns], said_at=None)
 
 
 def is_short_talk(text: str) -> bool:
@@ -458,7 +473,7 @@ def _parts_of_json(text: str, path: Path) -> Iterable[ReceivedDocument | FileCon
 
 
 def _of_text(text: str, path: Path, *, is_config: bool) -> ReceivedDocument | FileConversation:
-    talk = None if is_config else read_transcript(text, path.name)
+    talk = None if is_config else read_talk(text, path.name)
     if talk is not None:
         return talk
     front_matter = FrontMatter() if is_config else read_front_matter(text)

@@ -29,6 +29,7 @@ from agent_memory.knowledge.sources.note_files import (
     read_note,
     read_rules,
 )
+from agent_memory.knowledge.sources.whatsapp import is_whatsapp, read_whatsapp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,6 +144,14 @@ def _is_transcript(sample: FileSample) -> bool:
     return sample.file.base_name == "transcript.jsonl" and _is_chat(sample)
 
 
+def _read_whatsapp(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
+    yield read_whatsapp(file.read_text(), file.base_name, me=tree.me, order=tree.date_order)
+
+
+def _is_whatsapp(sample: FileSample) -> bool:
+    return (sample.file.suffix == ".txt" or sample.file.name == "-") and is_whatsapp(sample.text)
+
+
 def _is_chat(sample: FileSample) -> bool:
     has_roles = any(isinstance(record, dict) and isinstance(record.get("role"), str) for record in sample.records)
     return has_roles and _is_jsonl(sample.file, sample.text)
@@ -196,6 +205,7 @@ FORMATS: Final = (
     ImportFormat("messages", _is_chat, _read_log),
     ImportFormat("rules", _is_rules, read_rules),
     ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),
+    ImportFormat("whatsapp", _is_whatsapp, _read_whatsapp),
     ImportFormat("paste", _is_list, read_list),
     ImportFormat("markdown", lambda sample: sample.file.suffix in _NOTES and not sample.tree.is_vault, read_note),
     ImportFormat("obsidian", lambda sample: sample.file.suffix in _NOTES, read_note),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.intake.document_index import describe_path, read_front_matter
 from agent_memory.knowledge.intake.drafts import FORMAT, ReceivedDocument, SkippedPart
-from agent_memory.knowledge.intake.file_formats import read_transcript
+from agent_memory.knowledge.intake.file_formats import read_talk
 from agent_memory.knowledge.intake.turns import find_past_day, repair_text
 from agent_memory.knowledge.passages.structure import find_body
 from agent_memory.knowledge.sources.fact_lists import clean_tags
@@ -108,7 +108,7 @@ def read_agent_memory(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart
 def read_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     """Yield a note as a document, or as a conversation."""
     text = repair_text(file.read_text())
-    talk = read_transcript(text, file.base_name)
+    talk = read_talk(text, file.base_name)
     if talk is not None:
         yield talk
         return

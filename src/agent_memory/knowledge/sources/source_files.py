@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import open_to_read, translated
@@ -112,6 +112,8 @@ class SourceTree:
         folder: Resolved folder on disk, or None.
         is_vault: True for an Obsidian vault.
         refused: Files that cannot be read, and why.
+        me: Name of the user in chats between people, or empty.
+        date_order: Order of day and month in chats, or None to detect it.
     """
 
     name: str
@@ -119,6 +121,8 @@ class SourceTree:
     folder: Path | None = None
     is_vault: bool = False
     refused: list[SkippedPart] = field(default_factory=list)
+    me: str = ""
+    date_order: Literal["dmy", "mdy"] | None = None
 
     def find_linked(self, file: SourceFile, target: str) -> SourceFile | None:
         """Return the file that another one names, inside this import only."""
