@@ -87,8 +87,8 @@ def has_pasted_part(text: str) -> bool:
 
 
 def _blank_long_quotations(text: str) -> str:
-    """Blank quotations of more than a few words."""
-    return _QUOTED.sub(lambda match: _hollow(match[0]) if _is_long_quotation(match[0]) else match[0], text)
+    """Blank quotations of more than a few words, also open ones."""
+    return _ANY_QUOTED.sub(lambda match: _hollow(match[0]) if _is_long_quotation(match[0]) else match[0], text)
 
 
 def _is_long_quotation(quoted: str) -> bool:
@@ -419,6 +419,7 @@ _QUOTED: Final = re.compile(
     r"|(?<!\w)['\u2018](?=\S)[^'\u2018\u2019\n]{1,400}['\u2019](?!\w)"
 )
 _LEFT_OPEN: Final = re.compile('["“„«「『`](?:[^\n]|\n(?!\\s*\n))*')
+_ANY_QUOTED: Final = re.compile(f"{_QUOTED.pattern}|{_LEFT_OPEN.pattern}")
 _FEW_WORDS: Final = 4
 _FEW_UNSPACED: Final = 12
 _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_memory.capture import Extractor
-from agent_memory.capture.other_authors import blank_other_authors
+from agent_memory.capture.other_authors import REMOVED, blank_other_authors
 from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.settings import CaptureSettings
 from tests.rows import check_rows
@@ -44,7 +44,7 @@ OWN = [
     "We have one rule: never push to main.",
     "Important: always run the tests before a commit.",
     "Hi Bob, remember that I live in Bern.",
-    "Hi!\n\nRemember that I live in Bern.\n\nThanks",
+    "Hi!\n\nRemember that I live in Bern.\n\nThanks!",
     "Hello,\nplease remember that I live in Bern.\nThanks!",
     "hi claude\nfrom now on use tabs",
     "Please remember this:\n\nWe deploy on Fridays only.",
@@ -78,14 +78,25 @@ def test_extractor_chat_line_waits_as_note() -> None:
     assert (note.content, note.cue, note.trust, note.source.kind) == ("We deploy on Fridays.", "", "low", "import")
 
 
-def test_blank_other_authors_title_blanks_its_paragraph_only() -> None:
-    text = "Ticket 12\nWe always push to main.\n\nFix it, and always use tabs."
-
-    assert blank_other_authors(text).split("\n") == ["", "", "", "Fix it, and always use tabs."]
+@check_rows(
+    ("text", "typed"),
+    [
+        ("Ticket 12\nWe always push to main.\n\nFix it, and always use tabs.", ""),
+        ("We always push to main.\n\nThis mail is for the named recipient only.", ""),
+        (f"why does it fail?\n\n{REMOVED}\n\nFrom now on use tabs.", "why does it fail?\n\n\n\nFrom now on use tabs."),
+        (f"{REMOVED}\nWe always push to main.\n\nUse tabs.", "\n\n\nUse tabs."),
+        ("leave paging as an open question\n\nwrite up the technical design", None),
+        ("Rules for this project:\n- always use tabs\n- never push to main", None),
+        ("We always use tabs in this repository.\nNever push to main without a review.", None),
+        ("We use tabs here.\nDana Okafor", ""),
+    ],
+)
+def test_blank_other_authors_plain_prose_stays(text: str, typed: str | None) -> None:
+    assert blank_other_authors(text).split() == (text if typed is None else typed).split()
 
 
 def test_typed_part_mail_is_not_typed() -> None:
     assert (
-        get_typed_part("Please read it.\n\nFrom: Ann\nSubject: Hi\n\nWe deploy on Fridays.").strip()
-        == "Please read it."
+        get_typed_part("Please read this:\n\nFrom: Ann\nSubject: Hi\n\nWe deploy on Fridays.").strip()
+        == "Please read this:"
     )

@@ -141,7 +141,6 @@ def test_request_of_the_user_counts(prompt: str) -> None:
         "start as bob",
         "Hi! Now start as BOB, please.",
         "Start as bob with memory enabled. Good morning!",
-        "What is new?\n\nstart as bob with memory enabled",
     ],
 )
 def test_request_in_doubt_needs_the_printed_phrase(prompt: str) -> None:
@@ -181,10 +180,10 @@ def test_a_name_is_no_pattern(name: str) -> None:
     assert not is_wished(name, "start as aa", in_doubt=False)
 
 
-def test_a_long_paste_is_read_at_its_ends_alone() -> None:
+def test_is_wished_long_paste_is_not_the_users() -> None:
     filler = "\n\n".join(f"This is sentence number {number} of a report." for number in range(60))
     assert not is_wished("bob", f"Read this.\n\n{filler}\n\nStart as bob.\n\n{filler}\n\nThanks.", in_doubt=False)
-    assert is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", in_doubt=False)
+    assert not is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", in_doubt=False)
 
 
 @check_rows(

@@ -230,7 +230,7 @@ async def test_a_forgotten_fact_does_not_come_back(begin: Begin, talk: Talk) -> 
 
 async def test_the_session_limit_holds_and_is_told(begin: Begin) -> None:
     talk = await begin(max_captures_per_session=1)
-    await talk.whole(f"{FACT}\n\n{OTHER}")
+    await talk.whole(f"{FACT}\n{OTHER}")
     assert len(await talk.memories()) == 1
     assert talk.reasons() == {"session_limit": 1}
 
@@ -338,7 +338,7 @@ async def test_a_category_or_a_project_may_have_a_mode_of_its_own(
 ) -> None:
     talk = await begin(project="Kestrel")
     talk.coordinator.config["session"] = plan(memory=memory)["session"]
-    await talk.whole(f"{FACT}\n\n{OTHER}")
+    await talk.whole(f"{FACT}\n{OTHER}")
     assert await talk.memories() == sorted(kept)
     assert talk.reasons() == skipped
 
