@@ -66,10 +66,12 @@ _PASTED: Final = {"cue": "", "trust": "low", "source": Source(kind="import", det
 """Fields of an observation that another author may have written."""
 _NEEDS_YES: Final = re.compile(
     r"`|\w@\w|\w://|(?<![\w@./-])www\.\w|(?<![\w./@-])[a-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,24}/\w|(?:\d{1,3}\.){3}\d"
-    r"|(?:^|\s)(?:\$ |--[a-z]|(?:&&|\|\|?|>>?)\s)",
+    r"|(?:^|\s)(?:\$ |--[a-z]|(?:&&|\|\|?|>>?)\s)"
+    r"|(?<![\w@])@[a-z][\w-]*(?![\w/(-]|\.\w)|(?<![\w.+-])(?!\d{4}[-/.]\d\d)\+?\(?\d(?:[ ()./-]{0,2}\d){8,14}(?!\w)"
+    r"|(?<![\w./\\])(?:~[\w-]*/|\.\.[/\\]|[a-z]:\\|\\\\\w|/(?:etc|home|media|mnt|opt|private|root|srv|tmp|users|usr|var)/)",
     re.IGNORECASE,
 )
-"""Address or shell command: a rule with one acts only after a yes."""
+"""Address, person by handle or number, path outside a project, or shell command: a rule with one waits for a yes."""
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
     r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep"
