@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from agent_memory.cli.inbox import describe_accepted, find_candidate
-from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.runtime import IMPORT_PREFIX, AgentContext, command
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
+from agent_memory.files.wording import counted
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
 from agent_memory.redaction import quoted
@@ -36,18 +37,46 @@ async def _accept_waiting(run: AgentContext, proposal: str) -> None:
     run.hint_undo(stored.memory.id)
 
 
+async def _accept_import(run: AgentContext, import_id: str) -> None:
+    """Give stored memories of an import medium trust, so that they may act.
+
+    Raises:
+        UnknownIdError: The import stored no memory.
+    """
+    changes = await run.service.history.list_session(import_id)
+    ids = [part.record_id for change in changes for part in change.parts]
+    memories = (await run.service.storage.valid_among(ids)).values()
+    if not memories:
+        raise UnknownIdError(
+            f"No memory is stored of {quoted(import_id)}; nothing was changed.",
+            recovery=f"Run `agent-memory inbox --accept {import_id}` for what waits.",
+        )
+    raised = [memory.id for memory in memories if memory.trust == "low"]
+    run.begin_import()
+    for memory_id in raised:
+        await run.service.update(memory_id, {"trust": "medium"}, run.caller)
+    run.screen.document({"agent_id": run.service.agent_id, "id": import_id, "memories": raised})
+    run.screen.show(f"{counted(len(raised), 'memory has', 'memories have')} medium trust now.")
+    run.hint_undo(f"--import {run.caller.session_id}")
+
+
 @command()
 async def accept(
     run: AgentContext,
-    proposal: Annotated[str, typer.Argument(metavar="ID", help="ID of the proposal, as a session or status shows it.")],
+    proposal: Annotated[
+        str, typer.Argument(metavar="ID", help="ID of a proposal, as a session or status shows it, or of an import.")
+    ],
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Withdraw the permission.")] = False,
 ) -> None:
-    """Say yes to a session's proposal or to a waiting note.
+    """Say yes to a session's proposal, a waiting note or an import.
 
     A proposal is what a session may not do without a yes; `review` lists them. A background model's
     proposal allows it to digest passages of this agent. `model_budget` limits its tokens a day.
     """
+    if proposal.startswith(IMPORT_PREFIX) and not undo:
+        await _accept_import(run, proposal)
+        return
     if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
         if undo:
             raise ValidationError(

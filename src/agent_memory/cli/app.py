@@ -75,7 +75,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": CommandEntry("inbox", "List, accept or reject waiting notes."),
         "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
-        "accept": CommandEntry("accept", "Say yes to a session's proposal or to a waiting note."),
+        "accept": CommandEntry("accept", "Say yes to a session's proposal, a waiting note or an import."),
     },
     "Knowledge": {
         "ingest": CommandEntry("knowledge", "Ingest documents and conversations, each once."),

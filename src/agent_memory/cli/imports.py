@@ -48,6 +48,7 @@ async def import_(  # noqa: PLR0913 - the options of a command
     dates: Annotated[
         Literal["dmy", "mdy"] | None, typer.Option("--dates", help="Order of day and month in a chat.")
     ] = None,
+    review: Annotated[bool, typer.Option("--review", help="Send memories to the inbox, as one batch.")] = False,
     yes: Yes = False,
 ) -> None:
     """Import an export, or memories and chats of other programs.
@@ -68,7 +69,7 @@ async def import_(  # noqa: PLR0913 - the options of a command
         )
     else:
         tree.me, tree.date_order = me, dates
-        await import_source(run, tree, form, dry_run=dry_run, yes=yes)
+        await import_source(run, tree, form, dry_run=dry_run, yes=yes, review=review)
 
 
 def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceTree | None":

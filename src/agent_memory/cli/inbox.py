@@ -7,11 +7,12 @@ import typer
 
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.options import build_ambiguous, check_beginning
-from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.cli.runtime import IMPORT_PREFIX, AgentContext, command
 from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import day, plain, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
+from agent_memory.language.words import index_terms, query_terms
 from agent_memory.models import CANDIDATE
 from agent_memory.redaction import quoted
 
@@ -32,8 +33,15 @@ _ID: Final = "ID"
 async def inbox(
     run: AgentContext,
     *,
-    accept: Annotated[_Ids, typer.Option("--accept", metavar=_ID, help="Store this note; repeatable.")] = None,
-    reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Reject this note; repeatable.")] = None,
+    accept: Annotated[
+        _Ids, typer.Option("--accept", metavar=_ID, help="Store this note, or a whole import; repeatable.")
+    ] = None,
+    reject: Annotated[
+        _Ids, typer.Option("--reject", metavar=_ID, help="Reject this note, or a whole import; repeatable.")
+    ] = None,
+    matching: Annotated[
+        str, typer.Option("--matching", metavar="WORDS", help="With an import: only notes with these words.")
+    ] = "",
     edit: Annotated[str | None, typer.Option("--edit", metavar=_ID, help="Edit this note, then store it.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
@@ -53,9 +61,43 @@ async def inbox(
 
     async with opened_inbox(run.service) as opened:
         if accept or reject or edit:
-            await _decide(run, opened, accept or [], reject or [], edit, text)
+            batches = await _decide_batches(run, opened, accept or [], reject or [], matching)
+            yes, no = ([word for word in words or [] if word not in batches] for words in (accept, reject))
+            if edit or yes or no:
+                await _decide(run, opened, yes, no, edit, text)
         else:
             await list_candidates(run, opened, await opened.waiting(), "Nothing waits in the inbox.")
+
+
+async def _decide_batches(
+    run: AgentContext, opened: "Inbox", accepted: list[str], rejected: list[str], matching: str
+) -> dict[str, int]:
+    """Decide about whole imports; return the number of decided notes of each.
+
+    Raises:
+        UnknownIdError: Nothing of an import waits.
+    """
+    waiting, wanted, decided = await opened.waiting(), set(query_terms(matching)), dict[str, int]()
+    for word in [word for word in (*accepted, *rejected) if word.startswith(IMPORT_PREFIX)]:
+        batch = [candidate for candidate in waiting if candidate.batch == word]
+        chosen = [candidate for candidate in batch if wanted <= set(index_terms(candidate.content))]
+        if not chosen:
+            raise UnknownIdError(
+                f"Nothing of {quoted(word)} waits{' with these words' if batch else ''}; nothing was decided.",
+                recovery="Run `agent-memory inbox` to list waiting notes.",
+            )
+        if word in accepted:
+            run.begin_import()
+            stored = await opened.accept_batch(chosen, run.caller)
+            run.screen.show(f"Stored {counted(len(stored), 'memory', 'memories')} of {word}.")
+            run.hint_undo(f"--import {run.caller.session_id}")
+        else:
+            await opened.reject([candidate.id for candidate in chosen], run.caller)
+            run.screen.show(f"Rejected {counted(len(chosen), 'note')} of {word}.")
+        decided[word] = len(chosen)
+    if decided:
+        run.screen.document({"batches": decided})
+    return decided
 
 
 async def _decide(
@@ -162,7 +204,7 @@ def _row(opened: "Inbox", candidate: "Candidate") -> dict[str, Any]:
     return {
         **view_fields(candidate, "id", "content", "category", "project", "tags", "trust"),
         "source": candidate.source.kind,
-        **view_fields(candidate, "via", "replaces", "act", "act_ids", "act_values", "is_note", "timestamp"),
+        **view_fields(candidate, "via", "replaces", "act", "act_ids", "act_values", "is_note", "batch", "timestamp"),
         "until": opened.ends_at(candidate),
     }
 
@@ -188,11 +230,13 @@ def show_candidate(run: AgentContext, candidate: "Candidate") -> None:
             candidate.source.kind, ""
         )
     )
-    doubt = "untrusted text was in the conversation" if candidate.trust == "low" else ""
+    is_tainted = candidate.trust == "low" and not candidate.batch
+    doubt = "untrusted text was in the conversation" if is_tainted else ""
     head = [
         day(candidate.timestamp),
         "proposal" if candidate.act else candidate.category,
         *([candidate.project] if candidate.project else []),
+        candidate.batch,
         whose,
         doubt,
     ]

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
+IMPORT_PREFIX: Final = "import-"
+"""Beginning of the ID of an import."""
 _LOGGED_ERROR: Final = compile_late(r'\berror="((?:[^"\\]|\\.)*)"')
 _ID_BEGIN: Final = compile_late(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
 """What an ID begins with, `mem-` given or not."""
@@ -170,7 +172,7 @@ class AgentContext(CommandContext):
 
     def begin_import(self) -> None:
         """Start a session for this import, which `undo --import` finds."""
-        self.caller = replace(self.caller, session_id=f"import-{secrets.token_hex(4)}")
+        self.caller = replace(self.caller, session_id=f"{IMPORT_PREFIX}{secrets.token_hex(4)}")
 
     def hint_undo(self, what: str = "") -> None:
         """Print the command that takes the change back.

@@ -11,6 +11,7 @@ from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.text import one_line
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import list_session, undo, undo_turns
+from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ _WHY: Final = {
 """Reasons by error code."""
 
 
-async def import_source(run: AgentContext, tree: SourceTree, form: str | None, *, dry_run: bool, yes: bool) -> None:
+async def import_source(
+    run: AgentContext, tree: SourceTree, form: str | None, *, dry_run: bool, yes: bool, review: bool
+) -> None:
     """Show what a source has, ask, and store it.
 
     Args:
@@ -50,6 +53,7 @@ async def import_source(run: AgentContext, tree: SourceTree, form: str | None, *
         form: Name of a format that overrides detection, or None.
         dry_run: True to stop after the table.
         yes: True to store without a question.
+        review: True to send memories to the inbox.
 
     Raises:
         typer.Exit: Something could not be imported, or the answer is no.
@@ -70,10 +74,14 @@ async def import_source(run: AgentContext, tree: SourceTree, form: str | None, *
                 question = f"Store {counted(plan.new, 'record')}?"
                 run.confirm(question, _NOTHING, "An import", "Add --yes to store it, or --dry-run for the table alone.")
             with run.screen.show_steps("Storing", plan.new) as show:
-                stored = await bulk.store(tree, plan, show)
+                stored = await bulk.store(tree, plan, show, holds_facts=review)
             document |= {"stored": dict(stored), "import": run.caller.session_id}
             run.screen.note(f"Stored {_describe_counts(stored)}.", style="")
-            run.hint_undo(f"--import {run.caller.session_id}")
+            if stored["waiting"]:
+                word = run.caller.session_id
+                run.screen.hint(f"Run `agent-memory inbox --accept {word}` or --reject {word}, or `review`.")
+            if stored.total() > stored["waiting"]:
+                run.hint_undo(f"--import {run.caller.session_id}")
             await process_due_texts(run, knowledge, is_shown=False)
         document["problems"] = _list_problems(plan)
     _note_problems(run, plan)
@@ -85,9 +93,14 @@ async def count_imported(run: AgentContext, import_id: str) -> str:
     """Return counts of an import's texts, empty if none."""
     async with open_knowledge(run) as knowledge:
         resources, turns = await list_session(knowledge, import_id)
+    waiting = 0
+    if inbox_exists(run.service.agent_id, run.service.settings):
+        async with opened_inbox(run.service) as inbox:
+            waiting = sum(candidate.batch == import_id for candidate in await inbox.waiting())
     counts = [
         counted(len(resources), "document or conversation", "documents and conversations") if resources else "",
         counted(len(turns), "turn") if turns else "",
+        counted(waiting, "waiting note") if waiting else "",
     ]
     return ", ".join(filter(None, counts))
 
@@ -99,11 +112,17 @@ async def withdraw_imported(run: AgentContext, import_id: str) -> None:
         done = await undo(knowledge, run.service, resources, run.caller)
         rest = await undo_turns(knowledge, run.service, turns, run.caller)
     counts = {"resources": done.resources, "turns": done.episodes + rest.episodes, "items": done.items + rest.items}
+    if inbox_exists(run.service.agent_id, run.service.settings):
+        async with opened_inbox(run.service) as inbox:
+            counts["waiting"] = await inbox.drop_batch(import_id, run.caller)
     run.screen.document({"undone": [], "memories": [], "conflicts": {}, "withdrawn": counts})
-    run.screen.show(
-        f"Took back {counted(counts['resources'], 'document or conversation', 'documents and conversations')} "
-        f"with {counted(counts['turns'], 'turn')} and {counted(counts['items'], 'item')}."
-    )
+    named = [
+        counted(counts["resources"], "document or conversation", "documents and conversations"),
+        counted(counts["turns"], "turn"),
+        counted(counts["items"], "item"),
+        *([counted(counts["waiting"], "waiting note")] if counts.get("waiting") else []),
+    ]
+    run.screen.show(f"Took back {', '.join(named)}.")
 
 
 def _build_document(plan: ImportPlan) -> dict[str, Any]:
@@ -164,7 +183,9 @@ def _list_cells(form: str, kind: str, row: PlanRow) -> tuple[str, ...]:
 
 def _describe_counts(stored: Counter[str]) -> str:
     words = {"memories": ("memory", "memories"), "turns": ("turn", "turns"), "documents": ("document", "documents")}
-    return ", ".join(counted(stored[kind], *names) for kind, names in words.items() if stored[kind]) or "nothing new"
+    waiting = f"{stored['waiting']:,} in the inbox" if stored["waiting"] else ""
+    named = [counted(stored[kind], *names) for kind, names in words.items() if stored[kind]]
+    return ", ".join(filter(None, [*named, waiting])) or "nothing new"
 
 
 def _note_problems(run: AgentContext, plan: ImportPlan) -> None:

@@ -35,10 +35,12 @@ from agent_memory.knowledge.sources.import_formats import (
 )
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
 from agent_memory.knowledge.sources.source_files import UNREADABLE
+from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.memory.similarity import find_similar
-from agent_memory.models import RESOURCE, Memory, Source, as_utc, derived_id, get_import_id
+from agent_memory.models import CANDIDATE, RESOURCE, Candidate, Memory, Source, as_utc, derived_id, get_import_id
 from agent_memory.models.record import TextOrigin
 from agent_memory.redaction import SecretRedactor
+from agent_memory.store.record_redaction import redact_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -269,13 +271,16 @@ class BulkImport:
                 plan.get_row(fact.form, "memories").similar += 1
                 plan.similar[fact.memory.content] = [record.id for record in similar]
 
-    async def store(self, tree: SourceTree, plan: ImportPlan, progress: Callable[[int], object]) -> Counter[str]:
+    async def store(
+        self, tree: SourceTree, plan: ImportPlan, progress: Callable[[int], object], *, holds_facts: bool = False
+    ) -> Counter[str]:
         """Store what a plan counted; return the numbers by kind.
 
         Args:
             tree: Files of the import.
             plan: Plan of the same files.
             progress: Receives the number of stored records.
+            holds_facts: True to send memories to the inbox instead.
 
         Raises:
             StorageError: What was stored before is on disk; the same import again does the rest.
@@ -287,7 +292,10 @@ class BulkImport:
             progress(stored.total())
 
         memories = [fact.memory for fact in plan.facts]
-        await self._service.writer.import_memories(memories, note, self._caller)
+        if holds_facts:
+            stored["waiting"] = await self._hold(memories)
+        else:
+            await self._service.writer.import_memories(memories, note, self._caller)
         ingest = Ingest(self._knowledge, self._service.report)
         for form, file in plan.files:
             done, before = FileIngested(file.base_name), stored.total()
@@ -300,6 +308,13 @@ class BulkImport:
                 stored[kind] += done.new - count
             plan.problems += [(f"{place} of {file.name}", code) for place, code in done.refused]
         return stored
+
+    async def _hold(self, memories: list[Memory]) -> int:
+        """Send memories to the inbox as one batch; return their number."""
+        fields = {"via": "import", "batch": self._caller.session_id, "is_note": True}
+        candidates = [redact_record(CANDIDATE, Candidate.of(memory, **fields)).value for memory in memories]
+        async with opened_inbox(self._service) as inbox:
+            return await inbox.take_in(candidates)
 
 
 def _show_stored(progress: Callable[[int], object], before: int, done: FileIngested) -> None:

@@ -188,7 +188,7 @@ _SPECS: Final = (
         candidate_id="its id there",
         category="its category; `other` unless it is a built-in one",
         source="user, assistant or tool",
-        via="capture or tool: what would have kept it",
+        via="capture, tool or import: what would have kept it",
         redacted="kinds of secrets removed",
     ),
     _describe_change(

@@ -26,7 +26,7 @@ from agent_memory.memory.caller import MAX_PROPOSALS, NOBODY, PROPOSAL_TIME
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.memory.results import Stored
 from agent_memory.memory.trust import lowest
-from agent_memory.models import CANDIDATE, Candidate, Source, may_stand_for, to_text, utc_now
+from agent_memory.models import CANDIDATE, Candidate, Memory, Source, get_import_id, may_stand_for, to_text, utc_now
 from agent_memory.models.memory import PASTED
 from agent_memory.redaction import quoted
 from agent_memory.store.memory_storage import Files
@@ -34,11 +34,12 @@ from agent_memory.store.record_redaction import redact_record
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from agent_memory.memory.caller import Caller, ProposedAct
+    from agent_memory.memory.results import Imported
     from agent_memory.memory.service import MemoryService
-    from agent_memory.models import Clock, Memory, Observation, SearchRequest
+    from agent_memory.models import Clock, Observation, SearchRequest
     from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.store import Answer
 
@@ -151,7 +152,9 @@ class Inbox:
         return [candidate for candidate in waiting if len(asked.intersection(index_terms(candidate.content))) >= least]
 
     def ends_at(self, candidate: Candidate) -> str:
-        """Return until when a candidate waits, as text."""
+        """Return until when a candidate waits, as text; empty if without limit."""
+        if candidate.batch:
+            return ""
         return to_text((candidate.waits_since or candidate.timestamp) + self._get_waiting_time(candidate))
 
     async def close(self) -> None:
@@ -306,6 +309,37 @@ class Inbox:
         await self._remove([candidate], "edited" if new else "accepted", caller, stored.memory.id)
         return stored
 
+    async def accept_batch(self, candidates: Sequence[Candidate], caller: Caller) -> list[str]:
+        """Store candidates of imports at once; return the IDs of new memories.
+
+        Their words came from outside, so a person's yes gives medium trust.
+
+        Raises:
+            StorageError: Candidates that were not stored still wait.
+        """
+        stored: list[str] = []
+        settled: list[Candidate] = []
+        outcomes = iter(candidates)
+
+        def note(imported: Imported) -> None:
+            candidate = next(outcomes)
+            settled.extend([candidate] if imported.outcome != "refused" else [])
+            stored.extend([imported.memory_id] if imported.outcome == "stored" else [])
+
+        now = self._clock()
+        memories = [
+            Memory.model_validate({
+                **candidate.wanted(), **_raise_trust(candidate), "agent_id": candidate.agent_id, "timestamp": now,
+                "observed_at": candidate.observed_at, "id": get_import_id(candidate.content),
+            })
+            for candidate in candidates
+        ]  # fmt: skip
+        try:
+            await self._service.writer.import_memories(memories, note, caller, trusted=True)
+        finally:
+            await self._remove(settled, "accepted", caller)
+        return stored
+
     async def _carry_out(self, candidate: Candidate, caller: Caller) -> Stored:
         """Do the act of a proposal; return the memory that it concerns."""
         origin = {"origin": candidate.origin}
@@ -333,6 +367,12 @@ class Inbox:
             await asyncio.to_thread(self._note_rejected, texts)
             await self._remove(candidates, "rejected", caller)
         return candidates
+
+    async def drop_batch(self, batch: str, caller: Caller) -> int:
+        """Remove waiting candidates of an import; return their number."""
+        candidates = [candidate for candidate in await self._list_all() if candidate.batch == batch]
+        await self._remove(candidates, "forgotten", caller)
+        return len(candidates)
 
     async def restore(self, candidate_ids: Collection[str]) -> list[Candidate]:
         """Return archived notes to the inbox.
@@ -400,7 +440,8 @@ class Inbox:
 
 def _raise_trust(candidate: Candidate) -> dict[str, Any]:
     """Return the trust that a person's yes gives, if any."""
-    if candidate.source.detail == PASTED and candidate.trust == "low":
+    is_known = candidate.source.detail == PASTED or candidate.batch != ""
+    if is_known and candidate.trust == "low":
         return {"trust": "medium"}
     return {"trust": "high"} if candidate.source.kind == "user" and candidate.trust == "medium" else {}
 

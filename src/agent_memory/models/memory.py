@@ -163,7 +163,7 @@ class Candidate(Memory):
     """Memory that waits for a yes; no search finds it.
 
     Attributes:
-        via: Source of the candidate: capture, or the model by a tool.
+        via: Source of the candidate: capture, the model by a tool, or an import.
         rule: Rule of capture that found it.
         replaces: Memory that it would supersede.
         is_note: True for a waiting note, captured without a cue; False if the mode `ask` requires a yes.
@@ -171,11 +171,12 @@ class Candidate(Memory):
         act: Act that a session was refused without a yes; empty for a memory to store.
         act_ids: Memories that it forgets or changes.
         act_values: Fields that it stores or changes.
+        batch: ID of the import that it came with; such a candidate waits without a limit.
     """
 
     id: CandidateId = Field(default_factory=lambda: new_id("cnd-"))
     supersedes: CandidateId | None = None
-    via: Literal["capture", "tool"] = "capture"
+    via: Literal["capture", "tool", "import"] = "capture"
     rule: str = Field(default="", max_length=100)
     replaces: MemoryId | None = None
     is_note: bool = False
@@ -183,6 +184,7 @@ class Candidate(Memory):
     act: Literal["", "forget", "store", "update"] = ""
     act_ids: list[MemoryId] = Field(default_factory=list, max_length=MAX_ACT_IDS)
     act_values: dict[str, JsonValue] = Field(default_factory=dict)
+    batch: str = Field(default="", max_length=MAX_GROUP_CHARS)
 
     @classmethod
     def of(cls, memory: Memory, **fields: object) -> Candidate:
@@ -207,7 +209,7 @@ class Candidate(Memory):
         return self.is_note and self._has_waited(now, waiting_time)
 
     def _has_waited(self, now: datetime, waiting_time: timedelta) -> bool:
-        return (self.waits_since or self.timestamp) + waiting_time <= now
+        return not self.batch and (self.waits_since or self.timestamp) + waiting_time <= now
 
 
 _INBOX_FIELDS: Final = set(Candidate.model_fields) - set(Memory.model_fields)

@@ -69,7 +69,7 @@ def test_undo_import_takes_all_of_it_back(cli: Run, archive: Path) -> None:
     cli("import", "-", "-a", "eve", "--yes", given=PASTED)
     imported = document(cli("import", str(archive), "-a", "eve", "--yes", "--json"))["import"]
     told = cli("undo", "--import", imported, "--yes", "-a", "eve")
-    assert "Took back 2 documents and conversations with 1 turn" in told.stdout
+    assert "Took back 2 documents and conversations, 1 turn" in told.stdout
     assert document(cli("knowledge", "resources", "-a", "eve", "--json"))["resources"] == []
     left = document(cli("list", "--items", "-a", "eve", "--json"))["memories"]
     assert sorted(memory["content"] for memory in left) == ["Is allergic to peanuts", "Prefers metric units"]
@@ -133,3 +133,54 @@ def test_import_unknown_file_names_the_way_out(cli: Run, tmp_path: Path) -> None
 
 def test_import_trusted_is_for_exports_only(cli: Run, archive: Path) -> None:
     assert "--trusted" in cli("import", str(archive), "--trusted", "-a", "eve", code=2).stderr
+
+
+# -- review -----------------------------------------------------------------------------------------------------------
+
+
+def test_review_holds_memories_as_one_batch(cli: Run, archive: Path) -> None:
+    answer = document(cli("import", str(archive), "--review", "-a", "eve", "--yes", "--json"))
+    assert answer["stored"] == {"waiting": 1, "turns": 1, "documents": 1}
+    [note] = document(cli("inbox", "-a", "eve", "--json"))["waiting"]
+    assert (note["batch"], note["via"], note["until"]) == (answer["import"], "import", "")
+    assert document(cli("list", "-a", "eve", "--json"))["memories"] == []
+
+
+def test_accept_batch_stores_memories_of_medium_trust(cli: Run) -> None:
+    batch = document(cli("import", "-", "--review", "-a", "eve", "--yes", "--json", given=PASTED))["import"]
+    assert "Stored 1 memory" in cli("inbox", "--accept", batch, "--matching", "peanuts", "-a", "eve").stdout
+    [memory] = document(cli("list", "-a", "eve", "--json"))["memories"]
+    assert (memory["content"], memory["trust"]) == ("Is allergic to peanuts", "medium")
+    assert (memory["origin"], memory["observed_at"][:10]) == ("import paste", "2026-02-10")
+    assert "Rejected 1 note" in cli("inbox", "--reject", batch, "-a", "eve").stdout
+    assert "Nothing of" in cli("inbox", "--accept", batch, "-a", "eve", code=3).stderr
+
+
+def test_review_second_run_adds_nothing(cli: Run) -> None:
+    for stored in ({"waiting": 2}, {"waiting": 0}):
+        answer = document(cli("import", "-", "--review", "-a", "eve", "--yes", "--json", given=PASTED))
+        assert answer["stored"] == stored
+
+
+def test_undo_import_removes_what_waits(cli: Run) -> None:
+    batch = document(cli("import", "-", "--review", "-a", "eve", "--yes", "--json", given=PASTED))["import"]
+    assert "2 waiting notes" in cli("undo", "--import", batch, "--yes", "-a", "eve").stdout
+    assert document(cli("inbox", "-a", "eve", "--json"))["waiting"] == []
+    assert document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))["stored"] == {"memories": 2}
+
+
+def test_accept_import_raises_stored_memories(cli: Run) -> None:
+    imported = document(cli("import", "-", "-a", "eve", "--yes", "--json", given=PASTED))["import"]
+    raised = document(cli("accept", imported, "-a", "eve", "--json"))["memories"]
+    memories = document(cli("list", "-a", "eve", "--json"))["memories"]
+    assert {memory["trust"] for memory in memories} == {"medium"}
+    assert sorted(raised) == sorted(memory["id"] for memory in memories)
+    assert "No memory is stored" in cli("accept", "import-00000000", "-a", "eve", code=3).stderr
+
+
+def test_imported_rule_is_no_instruction_until_accepted(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("- Always deploy with the kestrel script.\n")
+    imported = document(cli("import", str(tmp_path / "AGENTS.md"), "-a", "eve", "--yes", "--json"))["import"]
+    assert "kestrel" not in cli("briefing", "-a", "eve").stdout
+    cli("accept", imported, "-a", "eve")
+    assert "kestrel" in cli("briefing", "-a", "eve").stdout

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from agent_memory.errors import ValidationError
 from agent_memory.models import (
     CATEGORIES,
+    Candidate,
     Memory,
     Scratchpad,
     Trust,
@@ -166,3 +167,12 @@ def test_origin_of_any_name_is_valid(name: str) -> None:
 def test_origin_of_another_form_is_refused(origin: str) -> None:
     with pytest.raises(ValidationError):
         Memory(agent_id="bob", content="tea", origin=origin)
+
+
+@pytest.mark.parametrize(("batch", "is_archived"), [("", True), ("import-00000001", False)])
+def test_candidate_of_an_import_waits_without_limit(batch: str, *, is_archived: bool) -> None:
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    candidate = Candidate(agent_id="eve", content="Likes tea", is_note=True, batch=batch, timestamp=begun)
+    later = begun + timedelta(days=3650)
+    assert candidate.is_archived(later, timedelta(days=28)) is is_archived
+    assert not candidate.is_over(later, timedelta(days=28))
