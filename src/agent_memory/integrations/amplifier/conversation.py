@@ -130,6 +130,8 @@ class Conversation:
     def caller(self, group: str | None = None, project: str = "") -> Caller:
         """Return the session as a caller, with trust and user's words."""
         turn = self.of_user
+        if self.taint.is_of_project and self.taint.project != self.get_project():
+            self.taint.note("output of another project")
         is_tainted = self.taint.by is not None
         return Caller(
             self._session_id, self.emit, "low" if is_tainted else "medium", turn.prompt, self.proposals, group,
@@ -148,7 +150,7 @@ class Conversation:
         """Note memories that the model sees; low trust taints."""
         for memory in memories:
             if memory.trust == "low":
-                self.taint.note(LOW_TRUST, is_of_project=is_project_finding(memory, self.get_project()))
+                self._taint(LOW_TRUST, is_of_project=is_project_finding(memory, self.get_project()))
 
     def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml.
@@ -260,7 +262,14 @@ class Conversation:
             return
         kind = "untrusted" if is_doubtful else self._classify(tool)
         if kind != "trusted":
-            self.taint.note(tool.name, tool.package, is_of_project=kind == "project")
+            self._taint(tool.name, tool.package, is_of_project=kind == "project")
+
+    def _taint(self, by: str, package: str = "", *, is_of_project: bool) -> None:
+        """Note untrusted text, and the project that it is of."""
+        project = self.get_project()
+        if self.taint.by is None:
+            self.taint.project = project
+        self.taint.note(by, package, is_of_project=is_of_project and self.taint.project == project)
 
 
 def get_result_text(result: Any, most: int = MOST_CHARS) -> str:

@@ -241,7 +241,9 @@ class MemorySession:
             note = self._notes.recall(self.session_id)
             self._activated = note.agent_id
             if note.is_tainted:  # the note has it already
-                self.taint.restore("what was read before the resume", is_of_project=note.is_of_project)
+                self.taint.restore(
+                    "what was read before the resume", note.project or self.project(), is_of_project=note.is_of_project
+                )
             self.consent.restore(is_stopped=note.is_stopped)
             self.proposals.restore(note.proposals, note.replaced)
             self.proposals.begin_turn(self.turn.prompt)  # the prompt came first, and may answer one of them
@@ -385,6 +387,7 @@ class MemorySession:
                     is_tainted=self.taint.by is not None,
                     is_stopped=self.consent.is_stopped,
                     is_of_project=self.taint.is_of_project,
+                    project=self.taint.project,
                     proposals=self.proposals.waiting,
                     replaced=self.proposals.replaced_ids,
                 )

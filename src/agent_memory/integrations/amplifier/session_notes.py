@@ -38,6 +38,7 @@ class SessionNote:
         is_of_project: True if that text is output of the project alone.
         proposals: Open proposals, each with the time when it was shown.
         replaced: IDs of memories that the model replaced.
+        project: Name of the project that the untrusted text is of.
     """
 
     agent_id: str | None = None
@@ -46,6 +47,7 @@ class SessionNote:
     is_of_project: bool = False
     proposals: Mapping[str, float] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
+    project: str = ""
 
 
 class SessionNotes:
@@ -82,7 +84,11 @@ class SessionNotes:
             shown = {str(proposal): float(moment) for proposal, moment in content.get("proposals", {}).items()}
             replaced = tuple(map(str, content.get("replaced", ())))
             return SessionNote(
-                check_agent_id(name) if name is not None else None, **flags, proposals=shown, replaced=replaced
+                check_agent_id(name) if name is not None else None,
+                **flags,
+                proposals=shown,
+                replaced=replaced,
+                project=str(content.get("project", "")),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
             return SessionNote()

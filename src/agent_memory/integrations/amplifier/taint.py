@@ -59,6 +59,7 @@ class Taint:
     Attributes:
         by: Name of the first tool that brought it, or None.
         is_of_project: True if all of it is output of the project, without network.
+        project: Name of the project that the output is of; empty if unknown.
         origin: Printed `TextOrigin` of what the agent says now.
         on_change: Called after each change.
     """
@@ -66,6 +67,7 @@ class Taint:
     def __init__(self) -> None:
         self.by: str | None = None
         self.is_of_project = False
+        self.project = ""
         self.origin = "model"
         self.on_change: Callable[[], None] = lambda: None
 
@@ -81,10 +83,17 @@ class Taint:
             self._set(by, package, is_of_project=is_of_project)
             self.on_change()
 
-    def restore(self, by: str, *, is_of_project: bool) -> None:
-        """Take over the mark of an earlier process, which is written already."""
+    def restore(self, by: str, project: str, *, is_of_project: bool) -> None:
+        """Take over the mark of an earlier process, which is written already.
+
+        Args:
+            by: What brought the text.
+            project: Name of the project that the text is of.
+            is_of_project: True for output of that project, without network.
+        """
         if self.by is None or self.is_of_project:
-            self._set(self.by or by, "", is_of_project=is_of_project)
+            self.project = self.project if self.by else project
+            self._set(self.by or by, "", is_of_project=is_of_project and project == self.project)
 
     def _set(self, by: str | None, package: str, *, is_of_project: bool) -> None:
         self.by, self.is_of_project = by, is_of_project
@@ -97,6 +106,7 @@ class Taint:
         A compaction does not empty it: its summary may repeat untrusted text.
         """
         if self.by is not None:
+            self.project = ""
             self._set(None, "", is_of_project=False)
             self.on_change()
 

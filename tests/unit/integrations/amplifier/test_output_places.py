@@ -63,7 +63,8 @@ WHOLE = (
 FILES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     *((FILE_TOOLS, name, {"file_path": place}) for name in ("read_file", "write_file", "edit_file") for place in (
         "link.txt", "linkdir/notes.txt", "hard.txt", "../outside/notes.txt", "src/../../outside/notes.txt", "~/x",
-        "file:///etc/motd", "file:../outside/notes.txt", "https://x.example/a", "fifo", "loop", "/proc/self/environ",
+        "file:///etc/motd", "file:../outside/notes.txt", "$NOTES", "https://x.example/a", "fifo", "loop",
+        "/proc/self/environ",
     )),
     (FILE_TOOLS, "read_file", {"file_path": "a.txt", "options": {"path": "link.txt"}}),
     (FILE_TOOLS, "read_file", {"options": {"path": "../outside/notes.txt"}}),

@@ -95,6 +95,27 @@ async def test_returned_finding_counts_by_its_project(
     assert (session.taint.is_of_project, session.caller.origin == AFTER_PROJECT) == (is_of_project, is_of_project)
 
 
+@pytest.mark.parametrize("is_resumed", [False, True])
+async def test_project_output_in_another_folder_is_untrusted(
+    make_session: Sessions, tmp_path: Path, *, is_resumed: bool
+) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    for name in ("shop", "site"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    host_of(session).register_capability("session.working_dir", str(tmp_path / "shop"))
+    mount_tool(host_of(session), "bash", SHELL)
+    await hear(session, "bash", tool_input={"command": "make test"})
+    assert session.caller.origin == AFTER_PROJECT
+    if is_resumed:
+        await session.release()
+        session = make_session(settings={"agent_id": "bob"}, is_resumed=True)
+        host_of(session).register_capability("session.working_dir", str(tmp_path / "shop"))
+        session.identity()
+        assert session.caller.origin == AFTER_PROJECT
+    host_of(session).register_capability("session.working_dir", str(tmp_path / "site"))
+    assert session.caller.origin.startswith("agent after output of another project")
+
+
 async def test_result_command_of_project_taints_until_network_does(make_session: Sessions) -> None:
     session = make_session()
     mount_tool(host_of(session), "bash", SHELL)

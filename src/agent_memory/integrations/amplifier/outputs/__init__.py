@@ -1,1 +1,1 @@
-"""Which calls read only the project: paths, shell words and local programs."""
+"""Checks that a call reads only the project: paths, shell words, programs."""

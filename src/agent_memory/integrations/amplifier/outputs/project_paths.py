@@ -42,7 +42,11 @@ class ProjectPaths:
         """
         try:
             places = {os.path.realpath(self.folder / name) for name in (path, os.path.normpath(path))}
-            if path.startswith("~") or not all(Path(place).is_relative_to(self._root) for place in places):
+            if (
+                path.startswith("~")
+                or "$" in path
+                or not all(Path(place).is_relative_to(self._root) for place in places)
+            ):
                 return False
             return all(_is_ordinary(Path(place).stat()) for place in places)
         except (FileNotFoundError, NotADirectoryError):
