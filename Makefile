@@ -13,6 +13,7 @@ LOWEST_PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo
 HOME_DIR ?=
 FILE ?=
 FOLDER ?=
+NAMESPACE ?=
 # Bytecode is kept: tests start hundreds of processes, and each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -28,7 +29,7 @@ SMOKE := $(addprefix tests/,contract test_exported_members.py unit/models unit/j
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace engines \
   tool_memory_workspace workspace)
 
-.PHONY: help lock demo demo-knowledge book test test-smoke test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
+.PHONY: help lock demo demo-knowledge book test test-smoke test-fast test-deep lowest coverage check lint types format docs site release dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -86,6 +87,10 @@ docs: dev ## write the generated pages and the tree in errors.py
 site: needs-python ## docs/ as pages in site/, with a search that works from the disk
 	@$(PYTHON) scripts/environment.py $(DOCS_VENV) docs
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+
+release: dev ## the wheel, checked in an empty environment, and server.json, in dist/ (NAMESPACE=io.github.NAME)
+	@test -n "$(NAMESPACE)" || { echo "make release needs NAMESPACE=io.github.NAME, the owner's in the MCP registry."; exit 1; }
+	$(RUN) -m scripts.release $(NAMESPACE)
 
 # For Python 3.11 to 3.13 on Linux and macOS, x86 and arm. hatchling and editables build the packages of this repository.
 lock: needs-python ## write requirements/dev.txt: exact versions with hashes for development and CI

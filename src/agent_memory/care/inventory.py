@@ -55,7 +55,7 @@ class StoredItem:
 
 
 def list_stored(root: Path, agent: str | None = None) -> list[StoredItem]:
-    """Return what is stored for one agent, or for all.
+    """Return the stored items of one agent, or of all.
 
     Raises:
         StorageError: A folder cannot be listed.

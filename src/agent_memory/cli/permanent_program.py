@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ConfigurationError, ValidationError
-from agent_memory.settings.installation import DISTRIBUTION
+from agent_memory.settings.installation import DISTRIBUTION, installed_version
 from agent_memory.settings.installed_program import build_requirement, is_temporary
 
 if TYPE_CHECKING:
@@ -93,5 +93,8 @@ def restart_with_extras(arguments: Sequence[str]) -> int | None:
     """
     if (uv := find_uv()) is None or not is_temporary(Path(sys.prefix)) or "UV_WITH_EXTRAS" in os.environ:
         return None
-    command = [uv, "tool", "run", "--from", build_requirement(), _PROGRAM, *arguments]
+    requirement = build_requirement()
+    if "@" not in requirement:
+        requirement += f"=={installed_version()}"
+    command = [uv, "tool", "run", "--from", requirement, _PROGRAM, *arguments]
     return subprocess.run(command, env={**os.environ, "UV_WITH_EXTRAS": "1"}, check=False).returncode  # noqa: S603

@@ -56,7 +56,7 @@ class Step:
     owner_ended: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a driver needs, for JSON."""
+        """Return the values for a driver, as JSON."""
         fields = {
             "step": self.name, "phase": self.phase, "agent": self.agent, "table": self.table, "key": self.key,
             "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
