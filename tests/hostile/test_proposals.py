@@ -37,8 +37,9 @@ async def start(root: Path) -> AsyncIterator[Any]:
 
 
 async def list_waiting(session: Attacked) -> list[Candidate]:
+    """Return the acts that wait; capture may hold what was said at any moment."""
     async with opened_inbox(await session.service()) as inbox:
-        return await inbox.waiting()
+        return [candidate for candidate in await inbox.waiting() if candidate.act]
 
 
 async def refuse(session: Attacked, tool: str = "memory_forget", **arguments: Any) -> tuple[str, str]:
@@ -233,7 +234,7 @@ async def test_act_that_cannot_be_done_leaves_the_next_one(start: Any, monkeypat
     service = await session.service()
     other = await service.store("The tests run in twelve minutes.", session.session.caller.as_person())
     await session.tool("memory_forget", ids=[other.memory.id])
-    acts = [note.id.removeprefix("cnd-") for note in await list_waiting(session) if note.act]
+    acts = [note.id.removeprefix("cnd-") for note in await list_waiting(session)]
     second = next(proposal for proposal in acts if proposal != first)
     failing = min(first, second)
     accept = Inbox.accept
@@ -246,7 +247,7 @@ async def test_act_that_cannot_be_done_leaves_the_next_one(start: Any, monkeypat
     monkeypatch.setattr(Inbox, "accept", fail)
     later = await start("s-2")
     await later.say(f"yes {first} {second}")
-    assert [note.id for note in await list_waiting(later) if note.act] == [f"cnd-{failing}"]
+    assert [note.id for note in await list_waiting(later)] == [f"cnd-{failing}"]
     await later.shown()
     assert "The disk is full." in str(later.coordinator.display_system.show_message.await_args_list)
 
@@ -276,3 +277,72 @@ async def test_newest_fifty_acts_wait(start: Any) -> None:
     assert (len(waiting), waiting[0], waiting[-1]) == (
         50, "We push to main after 2 tests.", "We push to main after 51 tests.",
     )  # fmt: skip
+
+
+async def list_forget_proposals(session: Attacked, *memory_ids: str) -> tuple[dict[str, Any], list[Candidate]]:
+    """Let the model try to forget memories in a tainted session; return its answer and what waits."""
+    await session.read()
+    answer = await session.tool("memory_forget", ids=list(memory_ids))
+    return answer, await list_waiting(session)
+
+
+async def test_proposal_to_forget_shows_older_versions(start: Any) -> None:
+    session = await start("s-1")
+    service = await session.service()
+    older = (await service.store(RULE)).memory
+    newer = (await service.store({"content": "We push to main after two reviews.", "supersedes": older.id})).memory
+    _, [waiting] = await list_forget_proposals(session, newer.id)
+    assert waiting.content.splitlines() == [newer.content, RULE]
+    assert (waiting.act_ids, waiting.act_values) == ([newer.id], {"with": older.id})
+
+
+@pytest.mark.parametrize(("count", "is_held"), [(100, True), (101, False)])
+async def test_proposal_is_said_to_wait_only_if_it_does(start: Any, count: int, is_held: bool) -> None:
+    session = await start("s-1")
+    service = await session.service()
+    memories = [(await service.store(f"Gate {number} is {'painted ' * 20}.")).memory for number in range(count)]
+    answer, waiting = await list_forget_proposals(session, *(memory.id for memory in memories))
+    assert ("agent-memory review" in answer["recovery"], bool(waiting)) == (is_held, is_held)
+    if is_held:
+        lines = waiting[0].content.splitlines()
+        assert lines[-1] == f"and {count - len(lines) + 1} more"
+
+
+@pytest.mark.parametrize(("tool", "arguments"), ACTS)
+async def test_act_that_fails_after_the_yes_still_waits(
+    start: Any, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
+) -> None:
+    session = await start("s-1")
+    memory_id, proposal = await refuse(session, tool, **arguments)
+    named = {"memory_forget": {"ids": [memory_id]}, "memory_update": {"memory_id": memory_id}}.get(tool, {})
+    values = {"supersedes": memory_id} if tool == "memory_store" else {}
+    await session.say(f"yes {proposal}")
+    storage = (await session.service()).storage
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise StorageError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        for name in ("store_compared", "update", "forget_many"):
+            patch.setattr(storage, name, fail)
+        assert (await session.tool(tool, **arguments, **named, **values))["code"] == "storage"
+    assert [candidate.id for candidate in await list_waiting(session)] == [f"cnd-{proposal}"]
+    assert "code" not in await session.tool(tool, **arguments, **named, **values)
+    assert await list_waiting(session) == []
+
+
+async def test_import_of_an_inbox_adds_acts_and_other_trust(start: Any) -> None:
+    session = await start("s-1")
+    await refuse(session)
+    async with opened_inbox(await session.service()) as inbox:
+        [act] = await inbox.waiting()
+        note = act.model_copy(update={"id": "cnd-000000000001", "act": "", "act_ids": [], "is_note": True})
+        others = [
+            note,
+            note.model_copy(update={"id": "cnd-000000000002", "trust": "medium"}),
+            note.model_copy(update={"id": "cnd-000000000003", "project": "shop"}),
+            act.model_copy(update={"id": "cnd-000000000004", "act": "update", "act_values": {"pinned": True}}),
+        ]
+        assert await inbox.take_in([act, act.model_copy(update={"id": "cnd-000000000005"}), *others]) == 4
+        assert await inbox.take_in(others) == 0
+        assert {candidate.id for candidate in await inbox.waiting()} == {act.id, *(other.id for other in others)}

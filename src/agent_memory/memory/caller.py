@@ -7,10 +7,12 @@ else in the message. Words of a request do not count.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import takewhile
@@ -23,7 +25,7 @@ from agent_memory.models import is_memory_id, sees
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from agent_memory.models import Memory, Trust
     from agent_memory.store.memory_storage import MemoryStorage
@@ -90,11 +92,35 @@ class ProposedAct:
 class ProposalHolder(Protocol):
     """Holder of proposed acts across sessions."""
 
-    async def hold(self, act: ProposedAct, caller: Caller) -> None:
-        """Add an act that needs a person's yes."""
+    async def hold(self, act: ProposedAct, caller: Caller) -> bool:
+        """Add an act for a person's yes; return True if it waits."""
 
     async def settle(self, proposal: str, caller: Caller) -> None:
-        """Remove an act to which the user agreed in its session."""
+        """Remove an act that was done after the user's yes."""
+
+
+_AGREED: Final = ContextVar[frozenset[str] | None]("agreed_proposals", default=None)
+
+
+def get_agreed() -> frozenset[str]:
+    """Return the proposals whose acts are being carried out."""
+    return _AGREED.get() or frozenset()
+
+
+def note_agreed(proposal: str) -> None:
+    """Note that the block of `carrying_out` does the act of a proposal."""
+    if (agreed := _AGREED.get()) is not None:
+        _AGREED.set(agreed | {proposal})
+
+
+@contextlib.contextmanager
+def carrying_out(*proposals: str) -> Iterator[None]:
+    """Carry out acts of proposals in the block; `note_agreed` adds some."""
+    token = _AGREED.set(get_agreed().union(proposals))
+    try:
+        yield
+    finally:
+        _AGREED.reset(token)
 
 
 def proposal_id(*parts: object) -> str:
@@ -242,8 +268,6 @@ class Caller:
         told: Group whose events are shown to a session that works on all groups, with those of none.
         project: Project of the session. New memories belong to it, and its memories come first in searches. Empty for
             none.
-        is_tainted: True if the conversation has the result of an untrusted tool. A model forgets nothing above low
-            trust then without the user's yes.
         prompt_before: Text that the user typed in the turn before, from which capture stored statements at its end.
         origin: Origin of the call's words, see `TextOrigin`; empty if the values name it.
         on_event: Takes each event before `emit` does, with its memory, which no payload holds; None takes none.
@@ -258,7 +282,6 @@ class Caller:
     group: str | None = None
     told: str | None = None
     project: str = ""
-    is_tainted: bool = False
     prompt_before: str = ""
     origin: str = ""
     on_event: OnEvent | None = None

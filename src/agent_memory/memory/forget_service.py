@@ -103,8 +103,9 @@ class ForgetService:
         named = [memory for memory in memories.values() if memory not in older]
         talk = await self._find_talk(named, caller)
         statements = await self._find_statements(named)
-        await self._gate.check_forgetting(named, (*older, *talk), caller)
-        return await self._forget(named, older, caller, reason, talk=talk, statements=statements, archived=archived)
+        async with self._gate.settling(caller):
+            await self._gate.check_forgetting(named, (*older, *talk), caller)
+            return await self._forget(named, older, caller, reason, talk=talk, statements=statements, archived=archived)
 
     async def forget_many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
         """Forget existing memories for upkeep; return their number.

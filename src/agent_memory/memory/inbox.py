@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,7 @@ from agent_memory.index.ranker import STRONG_SHARE
 from agent_memory.journal import PurgeList
 from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms
-from agent_memory.memory.caller import MAX_PROPOSALS, NOBODY, PROPOSAL_TIME
+from agent_memory.memory.caller import MAX_PROPOSALS, NOBODY, PROPOSAL_TIME, carrying_out, get_agreed
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.memory.results import Stored
 from agent_memory.memory.trust import lowest
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from agent_memory.store.store import Answer
 
 _NONE: Final = timedelta(0)
-_ACCEPTED: Final = ContextVar("accepted_act", default="")
-"""ID of the act that is being carried out, which removes other acts on the same memory."""
 _REASONS: Final = {
     "duplicate": "a memory says it already",
     "waiting": "it waits in the inbox already",
@@ -177,7 +174,10 @@ class Inbox:
 
     def _is_over(self, candidate: Candidate) -> bool:
         is_old = candidate.is_over(self._clock(), self._get_waiting_time(candidate))
-        return is_old or (not candidate.act and self._purge_list.has_rejected(candidate.content))
+        return is_old or self._is_rejected(candidate)
+
+    def _is_rejected(self, candidate: Candidate) -> bool:
+        return not candidate.act and self._purge_list.has_rejected(candidate.content)
 
     # -- holding ------------------------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class Inbox:
         """
         candidate = Candidate(
             agent_id=self._service.agent_id,
-            id=f"{CANDIDATE.prefix}{act.proposal}",
+            id=_get_act_id(act.proposal),
             content=act.text,
             category="note",
             source=Source(kind="assistant"),
@@ -268,13 +268,13 @@ class Inbox:
         fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
         await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=[])
 
-    async def settle(self, candidate_id: str, caller: Caller) -> None:
-        """Remove an act to which the user agreed in its session.
+    async def settle(self, proposal: str, caller: Caller) -> None:
+        """Remove an act that was done after the user's yes.
 
         Raises:
             StorageError: It still waits.
         """
-        candidate = await self._storage.get(candidate_id)
+        candidate = await self._storage.get(_get_act_id(proposal))
         await self._remove([candidate] if candidate is not None else [], "accepted", caller)
 
     # -- deciding -----------------------------------------------------------------------------------------------------
@@ -294,11 +294,8 @@ class Inbox:
         """
         candidate = await self.get(candidate_id)
         if candidate.act:
-            accepted = _ACCEPTED.set(candidate.id)
-            try:
+            with carrying_out(candidate.id.removeprefix(CANDIDATE.prefix)):
                 stored = await self._carry_out(candidate, caller)
-            finally:
-                _ACCEPTED.reset(accepted)
             await self._remove([candidate], "accepted", caller, stored.memory.id)
             return stored
         values, new = candidate.wanted(), dict(changes or {})
@@ -339,6 +336,15 @@ class Inbox:
         finally:
             await self._remove(settled, "accepted", caller)
         return stored
+
+    async def accept_proposal(self, proposal: str, caller: Caller) -> None:
+        """Carry out the act of a proposal; an unknown one is ignored.
+
+        Raises:
+            AgentMemoryError: It cannot be done any more; it still waits.
+        """
+        if any(candidate.act and candidate.id == _get_act_id(proposal) for candidate in await self.waiting()):
+            await self.accept(_get_act_id(proposal), caller)
 
     async def _carry_out(self, candidate: Candidate, caller: Caller) -> Stored:
         """Do the act of a proposal; return the memory that it concerns."""
@@ -397,10 +403,11 @@ class Inbox:
         self, texts: Collection[str], caller: Caller = NOBODY, memory_ids: Collection[str] = ()
     ) -> list[str]:
         """Remove candidates about texts, and acts on memories; return their IDs."""
+        agreed = {_get_act_id(proposal) for proposal in get_agreed()}
         repeats = [
             candidate
             for candidate in await self._list_all()
-            if candidate.id != _ACCEPTED.get()
+            if candidate.id not in agreed
             and (
                 any(is_near_duplicate(candidate.content, text) for text in texts)
                 or not set(memory_ids).isdisjoint([*candidate.act_ids, candidate.act_values.get("supersedes")])
@@ -414,9 +421,13 @@ class Inbox:
 
         Rejected ones are left out.
         """
-        texts = {candidate.content for candidate in await self._list_all()}
-        missing = [candidate for candidate in candidates if candidate.content not in texts]
-        new = [candidate for candidate in missing if not self._purge_list.has_rejected(candidate.content)]
+        existing = await self._list_all()
+        ids, wishes = {candidate.id for candidate in existing}, {_get_wish(candidate) for candidate in existing}
+        new = [
+            candidate
+            for candidate in candidates
+            if candidate.id not in ids and _get_wish(candidate) not in wishes and not self._is_rejected(candidate)
+        ]
         if new and not dry_run:
             await self._storage.store_many(new)
         return len(new)
@@ -436,6 +447,17 @@ class Inbox:
     def _note_rejected(self, texts: list[str]) -> None:
         with folder_lock(self._folder.path, self._service.settings.lock_timeout):
             self._purge_list.reject(texts, to_text(self._clock()))
+
+
+def _get_act_id(proposal: str) -> str:
+    """Return the ID of the candidate that holds a proposed act."""
+    return f"{CANDIDATE.prefix}{proposal}"
+
+
+def _get_wish(candidate: Candidate) -> tuple[object, ...]:
+    """Return content, owner and act of a candidate, for comparison."""
+    act = candidate.act, *candidate.act_ids, repr(sorted(candidate.act_values.items()))
+    return candidate.content, candidate.project, candidate.group, candidate.trust, candidate.replaces, act
 
 
 def _raise_trust(candidate: Candidate) -> dict[str, Any]:

@@ -72,22 +72,24 @@ class HeldProposals:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
 
-    async def hold(self, act: ProposedAct, caller: Caller) -> None:
-        """Add an act to the inbox; a failure is logged."""
+    async def hold(self, act: ProposedAct, caller: Caller) -> bool:
+        """Add an act to the inbox; return False on failure."""
         if len(act.memory_ids) > MAX_ACT_IDS:
-            return
+            return False
         try:
             async with opened_inbox(self._service) as inbox:
                 await inbox.hold_act(act, caller)
         except AgentMemoryError as error:
             log.warning("proposal_not_held", proposal=act.proposal, code=error.code, error=error.message)
+            return False
+        return True
 
     async def settle(self, proposal: str, caller: Caller) -> None:
-        """Remove an act to which the user agreed in its session."""
+        """Remove an act that was done after the user's yes."""
         if inbox_exists(self._service.agent_id, self._service.settings):
             with contextlib.suppress(StorageError):  # `review` shows it still
                 async with opened_inbox(self._service) as inbox:
-                    await inbox.settle(f"{CANDIDATE.prefix}{proposal}", caller)
+                    await inbox.settle(proposal, caller)
 
 
 async def carry_out(service: MemoryService, proposal: str, caller: Caller) -> None:
@@ -103,9 +105,7 @@ async def carry_out(service: MemoryService, proposal: str, caller: Caller) -> No
     """
     if inbox_exists(service.agent_id, service.settings):
         async with opened_inbox(service) as inbox:
-            candidate_id = f"{CANDIDATE.prefix}{proposal}"
-            if any(candidate.act and candidate.id == candidate_id for candidate in await inbox.waiting()):
-                await inbox.accept(candidate_id, caller.as_person())
+            await inbox.accept_proposal(proposal, caller.as_person())
 
 
 class InboxWithdrawal:

@@ -161,9 +161,10 @@ class AgentScratchpad:
         if memory is None:
             raise UnknownIdError(f"No memory {quoted(memory_id)}; nothing was promoted.")
         await self._check_promotable(memory)
-        await self._gate.check("pin", [memory], caller)
-        before = await self.manager.load()
-        await self._storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
+        async with self._gate.settling(caller):
+            await self._gate.check("pin", [memory], caller)
+            before = await self.manager.load()
+            await self._storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
         pad, degraded = await self.after_change(caller)
         after = before if pad is None else pad
         # It is left out if it has expired, or if all places are pinned.

@@ -7,13 +7,23 @@ memory; `TrustGate` has the table.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
 from agent_memory.errors import ValidationError
-from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, ProposedAct, is_commanded, proposal_id
+from agent_memory.memory.caller import (
+    MAX_FORGOTTEN,
+    MAX_PINNED,
+    ProposedAct,
+    carrying_out,
+    get_agreed,
+    is_commanded,
+    note_agreed,
+    proposal_id,
+)
 from agent_memory.memory.similarity import is_near
 from agent_memory.models import (
     ACCESS,
@@ -31,7 +41,7 @@ from agent_memory.store.changes import overlay_fields
 from agent_memory.store.record_redaction import join_fields, redact_fields, with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
@@ -58,6 +68,7 @@ _COMMANDS: Final[Mapping[_ActName, str]] = {
     "unpin": "unpin",
 }
 """Verbs that are a command with the ID of a memory; a change of text needs a proposal."""
+_COUNT_CHARS: Final = 20
 _MAX_NAMED: Final = 20
 """IDs of memories in one message."""
 _REDUCING: Final = frozenset({"expire", "replace", "reword", "unpin"})
@@ -112,6 +123,22 @@ class _MemoryAct:
         return ProposedAct(self.proposal, "update", text, (self.changed_id,), values)
 
 
+class _MadeProposal(NamedTuple):
+    """Proposal that was made to the user.
+
+    Attributes:
+        id: ID that an answer names.
+        is_held: True if it also waits in the inbox.
+    """
+
+    id: str
+    is_held: bool
+
+    def ask(self, what: str) -> str:
+        """Return the advice to the model, for a refusal."""
+        return ASK.format(memory=what, proposal=self.id) + (_WAITS if self.is_held else "")
+
+
 class TrustGate:
     """Decides what trust a write has, and what it may change.
 
@@ -144,7 +171,7 @@ class TrustGate:
         """
         new = memory.value
         act = await self._find_storing(new) if caller.trust == "low" else None
-        agreed = act is not None and await self._is_agreed(act.proposal, caller)
+        agreed = act is not None and self._is_agreed(act.proposal, caller)
         theirs: Trust = "medium" if agreed else await self._get_trust(new.content, caller)
         trust = lowest(new.trust, theirs, *await self._list_source_trusts(new, caller))
         if act is not None:
@@ -166,7 +193,9 @@ class TrustGate:
         if caller.trust == "low":
             return None  # refused in `admit`
         act = await self._find_replacing(memory.supersedes, memory.content, caller.prompt)
-        return None if act is None else await self._find_proposal(replace(act, values=_list_stored(memory)), caller)
+        act = None if act is None else replace(act, values=_list_stored(memory))
+        proposal = None if act is None else await self._find_proposal(act, caller)
+        return None if proposal is None else proposal.id
 
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
@@ -230,7 +259,7 @@ class TrustGate:
         if action in _COMMANDS and await self._is_commanded(action, memories[0], caller):
             return
         proposal = proposal_id(action, memories[0].id)
-        if await self._is_agreed(proposal, caller):
+        if self._is_agreed(proposal, caller):
             return
         named = next(memory for memory in memories if memory.trust != "low")
         raise ValidationError(
@@ -261,7 +290,7 @@ class TrustGate:
             return
         ids, related_ids = sorted(memory.id for memory in memories), [memory.id for memory in related]
         proposal = proposal_id("forget", *ids, *sorted(related_ids))
-        if await self._is_agreed(proposal, caller):
+        if self._is_agreed(proposal, caller):
             return
         if await self._is_each_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
             return
@@ -270,33 +299,39 @@ class TrustGate:
             why = f"{protected} was not forgotten: the user has not agreed to this."
         elif protected is not None and caller.trust == "low":
             why = f"{protected} was not forgotten: text of an untrusted source is in this conversation."
-        elif is_upkeep:
-            return
-        elif protected is not None:
-            why = f"{protected} was not forgotten: a result of another tool is in this conversation."
-        elif caller.proposals.reserve_forgetting(ids, related_ids):
+        elif is_upkeep or caller.proposals.reserve_forgetting(ids, related_ids):
             return
         else:
             why = f"Nothing was forgotten: more than {MAX_FORGOTTEN} memories in one turn need the user's yes."
         what = ids[0] if len(ids) == 1 else f"these {len(ids)} memories"
         what += f" with {', '.join(related_ids[:_MAX_NAMED])}" if related else ""
-        text = "\n".join(memory.content for memory in memories)[:MAX_CONTENT_CHARS]
-        await self._propose(ProposedAct(proposal, "forget", text, tuple(ids)), caller)
-        raise ValidationError(why, code="needs_user", recovery=ASK.format(memory=what, proposal=proposal) + _WAITS)
+        values = {"with": ", ".join(related_ids)} if related else {}
+        act = ProposedAct(proposal, "forget", _join_contents([*memories, *related]), tuple(ids), values)
+        proposed = await self._propose(act, caller)
+        raise ValidationError(why, code="needs_user", recovery=proposed.ask(what))
 
-    async def _propose(self, act: ProposedAct, caller: Caller) -> str:
-        """Propose an act to the user; return its ID."""
-        if self._monitor.proposals is not None:
-            await self._monitor.proposals.hold(act, caller)
-        return caller.proposals.add(act.proposal, caller.session_id)
+    async def _propose(self, act: ProposedAct, caller: Caller) -> _MadeProposal:
+        """Propose an act to the user."""
+        is_held = self._monitor.proposals is not None and await self._monitor.proposals.hold(act, caller)
+        return _MadeProposal(caller.proposals.add(act.proposal, caller.session_id), is_held)
 
-    async def _is_agreed(self, proposal: str, caller: Caller) -> bool:
-        """Return True, and settle a proposal, if the user agreed to it."""
-        if not caller.proposals.is_agreed(proposal):
-            return False
-        if self._monitor.proposals is not None:
-            await self._monitor.proposals.settle(proposal, caller)
-        return True
+    @contextlib.asynccontextmanager
+    async def settling(self, caller: Caller) -> AsyncIterator[None]:
+        """Do an act in the block; settle its proposals if it succeeds."""
+        with carrying_out():
+            before = get_agreed()
+            yield
+            if (holder := self._monitor.proposals) is not None:
+                for proposal in get_agreed() - before:
+                    await holder.settle(proposal, caller)
+
+    @staticmethod
+    def _is_agreed(proposal: str, caller: Caller) -> bool:
+        """Return True, and note it, if the user agreed to a proposal."""
+        is_agreed = caller.proposals.is_agreed(proposal)
+        if is_agreed:
+            note_agreed(proposal)
+        return is_agreed
 
     async def _is_each_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
         return all([await self._is_commanded("forget", memory, caller) for memory in memories])
@@ -358,9 +393,9 @@ class TrustGate:
         if proposal is not None:
             raise _refuse(act, proposal, caller)
 
-    async def _find_proposal(self, act: _MemoryAct, caller: Caller) -> str | None:
-        """Return the ID of a proposal if an act needs a yes."""
-        if caller.trust == "high" or await self._is_agreed(act.proposal, caller):
+    async def _find_proposal(self, act: _MemoryAct, caller: Caller) -> _MadeProposal | None:
+        """Return the proposal of an act that needs a yes."""
+        if caller.trust == "high" or self._is_agreed(act.proposal, caller):
             return None
         if act.name in _COMMANDS and await self._is_commanded(act.name, act.memory, caller):
             return None
@@ -413,7 +448,7 @@ class TrustGate:
 
 def may_forget(memory: Memory, caller: Caller) -> bool:
     """Return True if a model forgets this memory without a yes."""
-    is_doubtful = caller.trust == "low" or caller.is_tainted
+    is_doubtful = caller.trust == "low"
     if not caller.is_client:
         return memory.trust == "low" or not is_doubtful
     return memory.created_by_session == caller.session_id if is_doubtful else memory.trust != "high"
@@ -444,7 +479,17 @@ def _is_shortened(before: Memory, after: Memory) -> bool:
     return after.expires_at is not None and (before.expires_at is None or after.expires_at < before.expires_at)
 
 
-def _refuse(act: _MemoryAct, proposal: str, caller: Caller) -> ValidationError:
+def _join_contents(memories: Sequence[Memory]) -> str:
+    """Join the texts of memories as lines, within the limit."""
+    lines: list[str] = []
+    for number, memory in enumerate(memories):
+        if sum(map(len, lines)) + len(lines) + len(memory.content) > MAX_CONTENT_CHARS - _COUNT_CHARS:
+            return "\n".join([*lines, f"and {len(memories) - number} more"])
+        lines.append(memory.content)
+    return "\n".join(lines)
+
+
+def _refuse(act: _MemoryAct, proposal: _MadeProposal, caller: Caller) -> ValidationError:
     """Return the refusal of an act that needs the user's yes."""
     if caller.trust == "low" or (act.name == "replace" and not is_stated(act.memory)):
         why = "text of an untrusted source is in it or in this conversation, and the user has not agreed to this"
@@ -454,7 +499,7 @@ def _refuse(act: _MemoryAct, proposal: str, caller: Caller) -> ValidationError:
         why = "the user stated it, and the new text quotes nothing that they typed in this turn about it"
     else:
         why = "the user stated it, and has not agreed to this"
-    ask = ASK.format(memory=act.memory.id, proposal=proposal) + _WAITS
+    ask = proposal.ask(act.memory.id)
     return ValidationError(
         f"{act.memory.id} was not {_DONE[act.name]}: {why}.",
         code="needs_user",

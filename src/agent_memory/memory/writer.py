@@ -94,7 +94,8 @@ class Writer:
         """Store a memory; see `MemoryService.store`."""
         await check_referred(self._storage, caller, values, "stored")
         started = time.perf_counter()
-        written = await self._write(values, caller)
+        async with self._gate.settling(caller):
+            written = await self._write(values, caller)
         self._monitor.note_duration("stores", (time.perf_counter() - started) * 1000, caller)
         stored, is_new = written.memory, written.outcome == "new"
         pad, degraded = await self._scratchpad.after_change(caller, written.recent)
@@ -135,16 +136,17 @@ class Writer:
         if before is not None and isinstance(values.get("links"), list):
             values["links"] = keep_own_links(values["links"], links)
         cleaned = await self._redact(values, redact_fields, MEMORY, values, self._redactor)
-        changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
-        if not may_have_expired:
-            check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
         suspects: list[Suspect] = []
-        if before is not None and isinstance(content := changing.value.get("content"), str):
-            suspects = await self.finder.compare_change(before, content)
-        if before is not None and suspects:
-            linked = before.model_copy(update={"links": changing.value.get("links", before.links)})
-            changing = join_fields(changing, redact_fields(MEMORY, {"links": link_suspects(linked, suspects)}))
-        after = await self._storage.update(memory_id, changing, expect_seq=expect_seq)
+        async with self._gate.settling(caller):
+            changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
+            if not may_have_expired:
+                check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
+            if before is not None and isinstance(content := changing.value.get("content"), str):
+                suspects = await self.finder.compare_change(before, content)
+            if before is not None and suspects:
+                linked = before.model_copy(update={"links": changing.value.get("links", before.links)})
+                changing = join_fields(changing, redact_fields(MEMORY, {"links": link_suspects(linked, suspects)}))
+            after = await self._storage.update(memory_id, changing, expect_seq=expect_seq)
         if "supersedes" in changing.value:
             _note_replaced(after, caller)
         await self.finder.report_queued(suspects, caller)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.memory import ForgetCandidates, ForgottenMany, MemoryService
+    from agent_memory.models import Trust
     from tests.support import FrozenClock
     from tests.unit.memory.conftest import Listener
 
@@ -38,9 +39,9 @@ def list_contents(candidates: ForgetCandidates) -> list[str]:
     return [candidate.memory.content for candidate in candidates.listed]
 
 
-def make_model(*, is_tainted: bool = False) -> Caller:
-    """Return a model in a turn of a conversation."""
-    return Caller("s", trust="medium", proposals=ProposalBook("s"), is_tainted=is_tainted)
+def make_model(trust: Trust = "medium") -> Caller:
+    """Return a model in a turn of a conversation, a tainted one with low trust."""
+    return Caller("s", trust=trust, proposals=ProposalBook("s"))
 
 
 async def forget_after_yes(
@@ -266,7 +267,7 @@ async def test_yes_to_forget_covers_no_version_replaced_afterwards(service: Memo
 async def test_one_memory_has_the_same_gate_as_several(service: MemoryService) -> None:
     ids = await store_texts(service, "Lea drives a van.", *[f"Fact {number} of the roof." for number in range(4)])
     with raises(ValidationError, "needs_user"):
-        await service.forget(ids[0], make_model(is_tainted=True))
+        await service.forget(ids[0], make_model("low"))
     model = make_model()
     for memory_id in ids[1:4]:
         await service.forget(memory_id, model)
@@ -274,26 +275,25 @@ async def test_one_memory_has_the_same_gate_as_several(service: MemoryService) -
         await service.forget(ids[4], model)
 
 
-async def test_upkeep_of_a_tainted_session_forgets_many(service: MemoryService) -> None:
+async def test_upkeep_forgets_many_unless_tainted(service: MemoryService) -> None:
     ids = await store_texts(service, *[f"Fact {number} of the roof." for number in range(5)])
-    model = make_model(is_tainted=True)
-    assert await service.writer.deletion.forget_many([*ids, "mem-000000000000"], model) == 5
+    assert await service.writer.deletion.forget_many([*ids, "mem-000000000000"], make_model()) == 5
     (known,) = await store_texts(service, "Lea drives a van.")
     with raises(ValidationError, "needs_user"):
-        await service.writer.deletion.forget_many([known], dataclasses.replace(model, trust="low"))
+        await service.writer.deletion.forget_many([known], make_model("low"))
 
 
 @pytest.mark.parametrize("answer", ["yes", "ok, {id}"])
 async def test_tainted_session_forgets_after_a_structural_yes(service: MemoryService, answer: str) -> None:
     ids = await store_texts(service, "Lea drives a van.", "Tom drives a bus.")
-    outcome = await forget_after_yes(service, ids[:1], make_model(is_tainted=True), answer)
+    outcome = await forget_after_yes(service, ids[:1], make_model("low"), answer)
     assert [memory.content for memory in outcome.memories] == ["Lea drives a van."]
 
 
 @pytest.mark.parametrize("answer", ["forget that Lea drives a van", "yes, go on with the page", "no", "{id}? why"])
 async def test_tainted_session_forgets_nothing_after_other_words(service: MemoryService, answer: str) -> None:
     (known,) = await store_texts(service, "Lea drives a van.")
-    model = make_model(is_tainted=True)
+    model = make_model("low")
     with raises(ValidationError, "needs_user"):
         await forget_after_yes(service, [known], model, answer)
     assert await service.get(known)
@@ -301,7 +301,7 @@ async def test_tainted_session_forgets_nothing_after_other_words(service: Memory
 
 async def test_yes_to_one_proposal_forgets_no_other_memories(service: MemoryService) -> None:
     ids = await store_texts(service, "Lea drives a van.", "Tom drives a bus.")
-    model = make_model(is_tainted=True)
+    model = make_model("low")
     with raises(ValidationError, "needs_user"):
         await service.writer.deletion.forget(ids[:1], model)
     model.proposals.begin_turn("yes")
@@ -311,12 +311,12 @@ async def test_yes_to_one_proposal_forgets_no_other_memories(service: MemoryServ
 
 async def test_tainted_session_forgets_what_it_learned_itself(service: MemoryService) -> None:
     learned = (await service.store({"content": "Buy at x.example.", "trust": "low"})).memory.id
-    assert await service.writer.deletion.forget([learned], make_model(is_tainted=True))
+    assert await service.writer.deletion.forget([learned], make_model("low"))
 
 
 async def test_command_with_each_id_needs_no_yes(service: MemoryService) -> None:
     (known,) = await store_texts(service, "Lea drives a van.")
-    model = dataclasses.replace(make_model(is_tainted=True), prompt=f"Forget {known}, please.")
+    model = dataclasses.replace(make_model("low"), prompt=f"Forget {known}, please.")
     assert await service.writer.deletion.forget([known], model)
 
 
@@ -424,4 +424,4 @@ async def test_low_note_in_low_session_takes_no_trusted_talk_along(service: Memo
     await store_talk(service, "Lea drives a van.", trust="high")
     low = (await service.store({"content": "Lea drives a van", "trust": "low"})).memory.id
     with raises(ValidationError, "needs_user"):
-        await service.writer.deletion.forget([low], dataclasses.replace(make_model(is_tainted=True), trust="low"))
+        await service.writer.deletion.forget([low], make_model("low"))

@@ -147,7 +147,7 @@ class ClientTool(AgentTool[ArgumentsT]):
 
     async def _find_protected(self, ids: list[str]) -> list[Memory]:
         """Return the named memories that a model changes only with a yes."""
-        is_tainted = self.session.caller.is_tainted
+        is_tainted = self.session.caller.trust == "low"
         return [
             memory for memory in await self._load(ids) if (memory.trust != "low" if is_tainted else is_stated(memory))
         ]

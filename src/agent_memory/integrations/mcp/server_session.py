@@ -124,7 +124,6 @@ class ServerSession:
             trust="low",
             proposals=self.proposals,
             project=self.project(),
-            is_tainted=True,
             origin=str(TextOrigin("model via MCP", self._host)),
             is_client=True,
         )
