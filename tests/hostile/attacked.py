@@ -73,6 +73,11 @@ class Attacked:
         await self.coordinator.hooks.emit("tool:pre", {"tool_name": tool, "tool_input": given})
         await self.coordinator.hooks.emit("tool:post", {"tool_name": tool, "tool_input": given, "result": result})
 
+    async def clear(self) -> None:
+        """Empty the conversation, as a host does."""
+        await self.coordinator.get("context").clear()
+        self.context.messages.clear()
+
     async def answer(self, text: str = "ok") -> None:
         """Let the assistant end the turn."""
         await self.context.add_message({"role": "assistant", "content": text})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memory.briefing import UNCONFIRMED
@@ -70,6 +71,44 @@ async def _bring_by_child(session: Attacked, text: str) -> None:
     await child.end()
 
 
+async def _bring_by_other_child(session: Attacked, text: str) -> None:
+    mount_tool(session.coordinator, "task", "amplifier_module_tool_task")
+    await session.say("ask both")
+    for agent in ("reader", "stranger"):
+        await session.coordinator.hooks.emit("tool:pre", {"tool_name": "task", "tool_input": {"agent": agent}})
+    child = await Attacked(session.root, "child-1_reader", parent_id="root-1").begin()
+    await child.end()
+    call = {"tool_name": "task", "tool_input": {"agent": "stranger"}, "result": text}
+    await session.coordinator.hooks.emit("tool:post", call)
+
+
+def _message(role: str, content: Any = "{}", **fields: Any) -> Any:
+    async def bring(session: Attacked, text: str) -> None:
+        filled = [{**content, "content": text}] if isinstance(content, dict) else content.format(text)
+        await session.context.add_message({"role": role, "content": filled, **fields})
+        await session.say("go on")
+
+    return bring
+
+
+async def _bring_by_hook(session: Attacked, text: str) -> None:
+    await session.say("go on")
+    content = f"<system-reminder>{text}</system-reminder>"
+    await session.context.add_message({"role": "user", "content": content, "metadata": {"source": "hook"}})
+
+
+async def _bring_by_summary(session: Attacked, text: str) -> None:
+    await session.say("look it up")
+    await session.read("web_fetch", text)
+    await session.clear()
+    await session.context.add_message({"role": "system", "content": f"Summary: {text}"})
+    await session.say("go on")
+
+
+async def _bring_by_mark(session: Attacked, text: str) -> None:
+    await session.coordinator.hooks.emit("prompt:submit", {"prompt": text, "origin": {"kind": "typed"}})
+
+
 async def _bring_by_memory(session: Attacked, text: str) -> None:
     service = await session.service()
     await service.store({"content": text, "trust": "low", "source": {"kind": "import", "detail": "chatgpt"}})
@@ -86,6 +125,14 @@ ORIGINS: Final[dict[str, Any]] = {
     "model, by its own tool calls": _bring_by_model,
     "web tool, result": _tool("amplifier_module_tool_web", "web_fetch", url="https://x.example"),
     "MCP tool, result": _tool("amplifier_module_tool_mcp", "memory_search"),
+    "prompt with an unknown mark": _bring_by_mark,
+    "message of another session": _message("user"),
+    "answer of another session": _message("assistant"),
+    "file of a mention": _message("user", '<context_file paths="@a.md → /a.md">{}</context_file>'),
+    "tool message without a call": _message("tool", tool_call_id="1"),
+    "tool result in a user message": _message("user", {"type": "tool_result", "tool_use_id": "1"}),
+    "reminder of another module": _bring_by_hook,
+    "summary of untrusted text": _bring_by_summary,
     "tool that is not mounted, result": _tool("", "lookup"),
     "tool, error": _bring_by_error,
     "command with network, result": _tool(SHELL, "bash", command="curl x.example"),
@@ -93,6 +140,7 @@ ORIGINS: Final[dict[str, Any]] = {
     "file of the project, result": _tool(FILE_TOOLS, "read_file", path="a.log"),
     "file outside the project, result": _tool(FILE_TOOLS, "read_file", path="/var/mail/me"),
     "sub-agent without our modules, result": _tool("amplifier_module_tool_task", "task", agent="x"),
+    "sub-agent without our modules, next to another": _bring_by_other_child,
     "sub-agent with our modules, what it read": _bring_by_child,
     "memory of low trust, found": _bring_by_memory,
 }
@@ -114,11 +162,82 @@ OUTCOMES: Final[dict[str, tuple[str, ...]]] = {
 _GROUPS: Final = {"user or model": _FREE, "project": _PROJECT, "untrusted": _UNTRUSTED}
 
 
+_WEB: Final = "web tool, result"
+_LOW: Final = "memory of low trust, found"
+_CHILD: Final = "sub-agent with our modules, what it read"
+_ELSEWHERE: Final = "message of another session"
+_MODEL: Final = "model, by its own tool calls"
+CELLS: Final[dict[str, tuple[str, str]]] = {
+    "fence:*": (_LOW, "shown later"),
+    "import_doors:*": (_LOW, "kept"),
+    "capture_injection:pasted-*": ("pasted mail, in the prompt", "kept"),
+    "capture_injection:*": (_WEB, "kept"),
+    "laundering:supersede": (_WEB, "replace"),
+    "laundering:store-the-users-text-again": (_WEB, "replace"),
+    "laundering:update-*": (_WEB, "reword"),
+    "laundering:expire-*": (_WEB, "reword"),
+    "laundering:pin-*": (_WEB, "pin"),
+    "laundering:promote": (_WEB, "pin"),
+    "laundering:*forget*": (_WEB, "forget"),
+    "laundering:*order": (_WEB, "forget"),
+    "laundering:order-*": (_WEB, "forget"),
+    "laundering:*link*": (_LOW, "shown later"),
+    "laundering:suspect-*": (_LOW, "shown later"),
+    "laundering:pair-*": (_LOW, "shown later"),
+    "laundering:sub-agent*": (_CHILD, "kept"),
+    "laundering:orders-to-*": (_CHILD, "forget"),
+    "laundering:yes-*": (_WEB, "accept a proposal"),
+    "laundering:wish-*": (_WEB, "forget"),
+    "laundering:resumed-*": (_ELSEWHERE, "kept"),
+    "laundering:conversation-*": (_ELSEWHERE, "kept"),
+    "laundering:failed-tool": ("tool, error", "kept"),
+    "laundering:pasted-*": ("pasted mail, in the prompt", "kept"),
+    "laundering:tool-*": ("tool that is not mounted, result", "kept"),
+    "laundering:shell-*": ("command with network, result", "kept"),
+    "laundering:downloaded-*": ("command with network, result", "kept"),
+    "laundering:*-file": ("file outside the project, result", "kept"),
+    "laundering:*-turn*": (_WEB, "kept"),
+    "laundering:repeated-*": (_WEB, "kept"),
+    "switching:sub-agent*": (_CHILD, "switch agent"),
+    "switching:read-*": (_MODEL, "shown later"),
+    "switching:change-*": (_MODEL, "reword"),
+    "switching:forget-*": (_MODEL, "forget"),
+    "switching:replace-*": (_MODEL, "replace"),
+    "switching:argument-*": (_MODEL, "kept"),
+    "switching:agent-*": (_MODEL, "switch agent"),
+    "switching:name-*": (_MODEL, "switch agent"),
+    "switching:word-*": (_MODEL, "switch agent"),
+    "switching:quoted-*": ("quoted, in the prompt", "switch agent"),
+    "switching:wish-in-code": ("code, in the prompt", "switch agent"),
+    "switching:page-*": (_WEB, "switch agent"),
+    "switching:*": ("typed, in the prompt", "switch agent"),
+}
+"""Cell of each group of named attacks, by file and name; the first pattern that matches counts."""
+WITHOUT_CELL: Final = frozenset(
+    {
+        "bad_input",
+        "bombs",
+        "edits",
+        "moved",
+        "nothing_phones_home",
+        "odd_files",
+        "other_users",
+        "poisoned_files",
+        "rows",
+        "secrets",
+        "terminal",
+        "wings",
+    }
+)
+"""Files of attacks on programs, files and resources, which no model takes part in."""
+
+
 def render() -> str:
     """Return lists of origins, and a table of their outcomes, as Markdown."""
     lines = []
     for group, outcomes in _GROUPS.items():
-        lines += [f"- *{group}*", *(f"  - {name}" for name, values in OUTCOMES.items() if values == outcomes)]
+        names = "; ".join(name for name, values in OUTCOMES.items() if values == outcomes)
+        lines.append(textwrap.fill(f"- *{group}*: {names}", 118, subsequent_indent="  "))
     lines += ["", f"| act | {' | '.join(_GROUPS)} |", "|---" * (1 + len(_GROUPS)) + "|"]
     rows = zip(ACTS, *_GROUPS.values(), strict=True)
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

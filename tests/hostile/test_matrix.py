@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.matrix import ACTS, ORIGINS, OUTCOMES, measure, render
+from tests.architecture.test_security_page import list_marked
+from tests.hostile.matrix import ACTS, CELLS, ORIGINS, OUTCOMES, WITHOUT_CELL, measure, render
 
 PAGE = Path(__file__).parents[2] / "docs" / "maintainers" / "attacks.md"
 _UNTRUSTED = [name for name in OUTCOMES if not name.startswith(("typed", "model"))]
@@ -40,6 +42,16 @@ def test_untrusted_origins_act_nowhere() -> None:
 def test_matrix_has_enough_cells() -> None:
     assert list(OUTCOMES) == list(ORIGINS)
     assert len(OUTCOMES) * len(ACTS) >= 150
+
+
+def test_named_attacks_have_cells() -> None:
+    attacks = [(Path(file).stem.removeprefix("test_"), name) for file, name in list_marked()]
+    names = [f"{file}:{name}" for file, name in attacks if file not in WITHOUT_CELL]
+    used = {next((pattern for pattern in CELLS if fnmatchcase(name, pattern)), name) for name in names}
+    assert used == set(CELLS)
+    assert {origin for origin, _ in CELLS.values()} <= set(ORIGINS)
+    assert {act for _, act in CELLS.values()} <= set(ACTS)
+    assert {file for file, _ in attacks} >= WITHOUT_CELL
 
 
 def test_page_has_the_matrix() -> None:

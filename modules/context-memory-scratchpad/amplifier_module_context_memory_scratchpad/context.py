@@ -68,7 +68,7 @@ class ScratchpadContext:
         """Delete the conversation; the memories stay."""
         await self.inner.clear()
         if not self._session.is_child:
-            self._session.taint.clear()
+            self._session.conversation.clear()
 
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
         """Return the inner manager's view of the conversation, with the memory."""

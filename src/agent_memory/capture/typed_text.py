@@ -62,6 +62,7 @@ def separate(text: str, *, typed: bool, has_tail: bool = False) -> tuple[str, di
     return "\n".join(line for line in lines if not is_machine_line(line)), blocks
 
 
+@functools.lru_cache(maxsize=4)  # in a turn, several hooks read the same message
 def get_typed_part(text: str) -> str:
     """Return the part that only the user can have typed.
 

@@ -1,15 +1,16 @@
-"""Conversation of one session: hooks, turn, events and texts."""
+"""Conversation of one session: hooks, turn, context, events and texts."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.typed_text import has_pasted_part
-from agent_memory.integrations.amplifier.identity import find_working_folder
+from agent_memory.integrations.amplifier.identity import find_working_folder, get_delegate_name
 from agent_memory.integrations.amplifier.taint import (
     FILES,
     CalledTool,
@@ -27,7 +28,7 @@ from agent_memory.models.record import is_project_finding
 from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 
     from agent_memory.errors import AgentMemoryError
     from agent_memory.integrations.amplifier.taint import OutputKind
@@ -41,10 +42,13 @@ _EARLY: Final = -1000
 _MAX_RETURNED: Final = 500
 _PASTED_TEXT: Final = "pasted text"
 """What brings untrusted text into a conversation when the user pastes or attaches it."""
+_UNKNOWN_TEXT: Final = "text of unknown origin"
+"""What brings untrusted text into a conversation when none of our hooks saw it arrive."""
 _TEXT_KEYS: Final = ("output", "stdout", "content", "text", "message", "body", "result")
 MOST_CHARS: Final = 40_000
 """Default limit for the length of a text."""
 _MAX_DEPTH: Final = 6
+_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(slots=True)
@@ -74,6 +78,191 @@ class TurnState:
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note shown memories, so that capture does not store them again."""
         self.returned = [*self.returned, *(memory.content for memory in memories)][-_MAX_RETURNED:]
+
+
+class DelegateCalls:
+    """Running calls of delegates, and sub-sessions that began during them."""
+
+    def __init__(self) -> None:
+        self._running: Counter[str] = Counter()
+        self._joined: dict[str, list[tuple[str, str]]] = {}  # ID and agent, by ID of the parent
+
+    def begin(self, session_id: str) -> None:
+        """Note that a session calls a delegate."""
+        if not self._running[session_id]:
+            self._joined[session_id] = []  # what joined before belongs to no call
+        self._running[session_id] += 1
+
+    def end_all(self, session_id: str) -> None:
+        """Note that no call of a session runs any more."""
+        self._running[session_id] = 0
+
+    def join(self, parent_id: str, session_id: str, agent: str) -> None:
+        """Note a sub-session with our modules, which notes what it reads."""
+        self._joined.setdefault(parent_id, []).append((session_id, agent))
+
+    def end(self, session_id: str, arguments: Any) -> bool:
+        """Note the end of a call; return True if its sub-session joined.
+
+        A call that names neither agent nor session has a sub-session if it runs alone.
+        """
+        running, joined = self._running[session_id], self._joined.get(session_id, [])
+        self._running[session_id] = max(0, running - 1)
+        names = arguments if isinstance(arguments, dict) else {}
+        agent, resumed = (str(names.get(key) or "") for key in ("agent", "session_id"))
+        for child in joined if running else ():
+            is_only = not agent and not resumed and running == len(joined) == 1
+            if is_only or (resumed == child[0] if resumed else agent and _is_of_agent(child, agent)):
+                joined.remove(child)
+                return True
+        return False
+
+
+def _is_of_agent(child: tuple[str, str], agent: str) -> bool:
+    """Return True if ID or name of a sub-session is the agent's."""
+    session_id, name = child
+    return session_id.endswith(f"_{agent}") or _NO_LETTER.sub("-", agent.lower()) in {
+        _NO_LETTER.sub("-", text.lower()) for text in (name, session_id.rpartition("_")[2])
+    }
+
+
+class SeenMessages:
+    """Messages whose way into the conversation our hooks saw.
+
+    Shared by the sessions of one root: a sub-session may begin with messages of its parent.
+
+    Attributes:
+        has_turn: True if a prompt came since the beginning, or since the conversation was emptied. What an assistant
+            says without one is of another conversation.
+        has_summary: True if the next text in place of earlier messages is a summary of trusted ones.
+    """
+
+    def __init__(self) -> None:
+        self.has_turn = self.has_summary = False
+        self._roles: dict[int, str] = {}  # by key of the message
+
+    def add(self, role: str, content: Any) -> None:
+        """Add a message."""
+        self._roles[_get_message_key(role, content)] = role
+
+    def has(self, role: str, content: Any) -> bool:
+        """Return True if a message was added."""
+        return _get_message_key(role, content) in self._roles
+
+    def clear(self, *, is_tainted: bool) -> None:
+        """Note that the conversation was emptied.
+
+        Messages of a tainted one are unknown if they come back, except the configured one. The host may put a summary
+        in place of trusted ones.
+        """
+        self.has_turn, self.has_summary = False, not is_tainted
+        if is_tainted:
+            self._roles = {key: role for key, role in self._roles.items() if role == "system"}
+
+
+def _get_message_key(role: str, content: Any) -> int:
+    return hash((role, content if isinstance(content, str) else repr(content)))
+
+
+@dataclass(slots=True)
+class UnseenTexts:
+    """New texts of a context that our hooks did not see arrive.
+
+    Attributes:
+        calls: Name and input of each tool call whose result is there.
+        prompts: Prompts of the same session in an earlier process.
+        is_unknown: True if there is another text.
+    """
+
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    is_unknown: bool = False
+
+
+class ContextReader:
+    """Reader of one session's context that finds unseen texts.
+
+    Seen are the first system message, prompts, what the model says in a turn, results of its calls, and a summary in
+    place of trusted messages.
+
+    Args:
+        seen: Messages that were seen.
+        is_resumed: True if the session continues one of an earlier process, whose prompts are in the context.
+    """
+
+    def __init__(self, seen: SeenMessages, *, is_resumed: bool = False) -> None:
+        self._seen, self._is_resumed = seen, is_resumed
+        self._calls: dict[Any, tuple[str, Any]] = {}
+        self._reported: Counter[str] = Counter()
+        self._count, self._last = 0, None
+        self._is_begun = self._is_configured = False
+        self._unseen = UnseenTexts()
+
+    def note_call(self, name: str) -> None:
+        """Note a tool call that the host reports, with its result."""
+        self._reported[name] += 1
+
+    def read(self, messages: Sequence[Any]) -> UnseenTexts:
+        """Return the unseen texts of messages that were not read before."""
+        count, self._unseen = self._count, UnseenTexts()
+        if not 0 < count <= len(messages) or messages[count - 1] != self._last:
+            count = 0
+        may_summarize = self._seen.has_summary and self._is_begun and count == 0
+        for message in messages[count:]:
+            is_known = isinstance(message, dict) and self._read_message(message)
+            if not is_known and may_summarize and isinstance(message, dict):
+                is_known, may_summarize = True, False
+                self._seen.add(str(message.get("role")), message.get("content"))
+            self._unseen.is_unknown |= not is_known
+        if messages:
+            self._seen.has_summary &= count > 0
+            self._is_begun = self._is_configured = True
+        self._count, self._last = len(messages), messages[-1] if messages else None
+        return self._unseen
+
+    def _read_message(self, message: dict[str, Any]) -> bool:
+        """Return True if a message is known; note what is in it."""
+        role, content = str(message.get("role")), message.get("content")
+        is_seen = self._seen.has(role, content)
+        for call_id, name, tool_input in iter_tool_calls([message]):
+            self._calls[call_id] = name, tool_input
+            if not self._seen.has_turn and not is_seen:  # of an earlier process, which may have had no hooks
+                self._unseen.calls.append((name, tool_input))
+        results = [self._read_result(call_id) for call_id in _list_results(message)]
+        if role == "tool" or (role == "user" and results and len(results) == len(content or ())):
+            return bool(results) and all(results)
+        if not is_seen and self._is_own(message, role):
+            self._seen.add(role, content)
+            is_seen = True
+        return is_seen and all(results)
+
+    def _is_own(self, message: dict[str, Any], role: str) -> bool:
+        """Return True for a message of model, configuration or earlier process."""
+        content, metadata = message.get("content"), message.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("source") == "hook":
+            return False
+        if role == "system":
+            is_configured, self._is_configured = self._is_configured, True
+            return not is_configured
+        is_earlier = self._is_resumed and not self._seen.has_turn
+        if role == "user" and is_earlier and isinstance(content, str):
+            self._unseen.prompts.append(content)
+            return True
+        return role == "assistant" and (is_earlier or self._seen.has_turn)
+
+    def _read_result(self, call_id: Any) -> bool:
+        """Return True if a result belongs to a call of the context."""
+        if self._seen.has("tool", call_id):
+            return True
+        if call_id not in self._calls:
+            return False
+        name, tool_input = self._calls.pop(call_id)
+        if self._reported[name]:
+            self._reported[name] -= 1
+        else:
+            self._unseen.calls.append((name, tool_input))
+        self._seen.add("tool", call_id)
+        return True
 
 
 class Conversation:
@@ -106,13 +295,23 @@ class Conversation:
         self.get_project: Callable[[], str] = str
         self._tools, self._listed = ToolList(), frozenset[str]()
         self._doubtful: set[str] = set()  # calls that were not of the project when they began
-        self._children: Counter[str] = root._children if root else Counter()  # noqa: SLF001 - its own
+        self._seen: SeenMessages = root._seen if root else SeenMessages()  # noqa: SLF001 - its own
+        self._is_resumed = bool(getattr(getattr(coordinator, "session", None), "is_resumed", False))
+        self._reader = ContextReader(self._seen, is_resumed=self._is_resumed)
+        self._delegates: DelegateCalls = root._delegates if root else DelegateCalls()  # noqa: SLF001 - its own
         if root is not None:
-            self._children[str(coordinator.parent_id)] += 1
+            self._delegates.join(str(coordinator.parent_id), self._session_id, get_delegate_name(coordinator))
 
     def join(self, conversation: Conversation) -> None:
-        """Share taint and proposals with another handle of the same session."""
+        """Share taint, messages and proposals with another handle of the same session."""
         self.taint, self.proposals = conversation.taint, conversation.proposals
+        self._seen = conversation._seen
+        self._reader = ContextReader(self._seen, is_resumed=self._is_resumed)
+
+    def clear(self) -> None:
+        """Clear the taint after the conversation was emptied."""
+        self._seen.clear(is_tainted=self.taint.by is not None)
+        self.taint.clear()
 
     def set_tools(self, tools: ToolList) -> None:
         """Set the tools that the configuration trusts or distrusts."""
@@ -129,13 +328,12 @@ class Conversation:
 
     def caller(self, group: str | None = None, project: str = "") -> Caller:
         """Return the session as a caller, with trust and user's words."""
-        turn = self.of_user
+        turn = (self._root or self).turn
         if self.taint.is_of_project and self.taint.project != self.get_project():
             self.taint.note("output of another project")
-        is_tainted = self.taint.by is not None
         return Caller(
-            self._session_id, self.emit, "low" if is_tainted else "medium", turn.prompt, self.proposals, group,
-            project=project, is_tainted=is_tainted, prompt_before=turn.prompt_before, on_event=self.on_event,
+            self._session_id, self.emit, "medium" if self.taint.by is None else "low", turn.prompt, self.proposals,
+            group, project=project, prompt_before=turn.prompt_before, on_event=self.on_event,
             origin=self.taint.origin,
         )  # fmt: skip
 
@@ -173,34 +371,65 @@ class Conversation:
         """
         register = self._coordinator.hooks.register
 
-        async def before_tool(_event: str, data: dict[str, Any]) -> None:
-            tool = self._find_tool(get_text(data, "tool_name"), data.get("tool_input"))
-            if not self._is_settled and self._classify(tool) == "untrusted":
-                self._doubtful.add(get_call_key(data))
-
         async def on_tool(_event: str, data: dict[str, Any]) -> None:
             is_doubtful = get_call_key(data) in self._doubtful
             self._doubtful.discard(get_call_key(data))
-            self._note_result(get_text(data, "tool_name"), data.get("tool_input"), is_doubtful=is_doubtful)
+            tool = self._find_tool(get_text(data, "tool_name"), data.get("tool_input"))
+            if not (tool.is_delegate and self._delegates.end(self._session_id, tool.arguments)):
+                self._note_result(tool, is_doubtful=is_doubtful)  # else the sub-session has noted what it read
             if self.model_writes.end_call(data, self._session_id):
                 await notice_edits()
 
         async def on_prompt(_event: str, data: dict[str, Any]) -> None:
+            self._delegates.end_all(self._session_id)
+            self._seen.add("user", data.get("prompt"))
+            await self.read_context()
+            self._seen.has_turn = True
             is_own = is_typed(data)
             await self._begin_turn(get_text(data, "prompt") if is_own else "")
             if not is_own:
-                self.taint.note(get_text(data, "origin"))
+                self.taint.note(get_text(data, "origin") or _UNKNOWN_TEXT)
             elif isinstance(data.get("prompt"), list):  # a part of it may be a file that the user attached
                 self.taint.note(_PASTED_TEXT)
             await hear(get_content_text(data.get("prompt")) if is_own else "")
 
         return [
             register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
-            register("tool:pre", before_tool, priority=_EARLY, name="agent-memory-trust-before"),
             register("tool:post", on_tool, priority=_EARLY, name="agent-memory-trust"),
             # A server writes any text into an error, too.
             register("tool:error", on_tool, priority=_EARLY, name="agent-memory-trust-error"),
+            *self._listen_to_context(),
             *self.model_writes.listen(register, self._session_id, notice_edits, is_child=self._is_child),
+        ]
+
+    def _listen_to_context(self) -> list[Callable[[], None]]:
+        """Register the hooks before calls and at ends; return their removers."""
+
+        async def on_call(_event: str, data: dict[str, Any]) -> None:
+            await self.read_context()
+            tool = self._find_tool(get_text(data, "tool_name"), data.get("tool_input"))
+            self._reader.note_call(tool.name)
+            if tool.is_delegate:
+                self._delegates.begin(self._session_id)
+            if not self._is_settled and self._classify(tool) == "untrusted":
+                self._doubtful.add(get_call_key(data))
+
+        async def on_end(_event: str, _data: dict[str, Any]) -> None:
+            await self.read_context()
+
+        async def on_compaction(_event: str, _data: dict[str, Any]) -> None:
+            self._seen.has_summary = self.taint.by is None
+
+        handlers = {
+            "tool:pre": on_call,
+            "orchestrator:complete": on_end,
+            "context:compaction": on_compaction,
+            "context:post_compact": on_compaction,
+        }
+        register = self._coordinator.hooks.register
+        return [
+            register(event, handler, priority=_EARLY, name="agent-memory-context")
+            for event, handler in handlers.items()
         ]
 
     async def emit(self, event: str, data: dict[str, Any]) -> None:
@@ -218,17 +447,30 @@ class Conversation:
         await self.emit("memory:degraded", payload("memory:degraded", {**fields, **common}))
 
     async def _begin_turn(self, prompt: str) -> None:
-        is_first = not self.turn.is_heard
         self.turn.begin("" if self._is_child else prompt)
         if self._is_child:
             return
         self.proposals.begin_turn(self.turn.prompt)
         if await asyncio.to_thread(has_pasted_part, prompt):
             self.taint.note(_PASTED_TEXT)
-        context = self._coordinator.get("context") if is_first else None
-        if context is not None:  # a conversation from before this session may hold untrusted text
-            for name, tool_input in iter_tool_calls(await context.get_messages()):
-                self._note_result(name, tool_input)
+
+    async def read_context(self) -> None:
+        """Note text in the context that came without our hooks."""
+        context = self._coordinator.get("context")
+        if context is None:
+            return
+        try:
+            unseen = self._reader.read(await context.get_messages())
+        except Exception as error:  # noqa: BLE001 - another module raises errors of any class; memory goes on
+            log.warning_once("context_unreadable", error=type(error).__name__)
+            self.taint.note(_UNKNOWN_TEXT)
+            return
+        if unseen.is_unknown:
+            self.taint.note(_UNKNOWN_TEXT)
+        for name, tool_input in unseen.calls:
+            self._note_result(self._find_tool(name, tool_input))
+        if unseen.prompts and any(await asyncio.to_thread(lambda: list(map(has_pasted_part, unseen.prompts)))):
+            self.taint.note(_PASTED_TEXT)
 
     @property
     def _is_settled(self) -> bool:
@@ -246,18 +488,13 @@ class Conversation:
         folder = find_working_folder(self._coordinator) or Path.cwd()
         return root._tools.classify(tool, folder, root._listed)  # noqa: SLF001 - its own
 
-    def _note_result(self, name: str, tool_input: Any, *, is_doubtful: bool = False) -> None:
+    def _note_result(self, tool: CalledTool, *, is_doubtful: bool = False) -> None:
         """Note the origin of a tool call's result.
 
         Args:
-            name: Name that the model called.
-            tool_input: Arguments of the call.
+            tool: Tool of the call, with its arguments.
             is_doubtful: True if the call was not of the project when it began.
         """
-        tool = self._find_tool(name, tool_input)
-        if tool.is_delegate and self._children[self._session_id] > 0:
-            self._children[self._session_id] -= 1  # the child has noted what it read
-            return
         if self._is_settled:
             return
         kind = "untrusted" if is_doubtful else self._classify(tool)
@@ -305,19 +542,34 @@ def find_answer_text(messages: Any, most: int = MOST_CHARS) -> str:
     return ""
 
 
-def iter_tool_calls(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield name and input of each tool call in a conversation."""
+def iter_tool_calls(messages: Iterable[Any]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield ID, name and input of each tool call in a conversation."""
     for message in messages:
         if not isinstance(message, dict):
             continue
-        content = message.get("content")
-        for call in (*(message.get("tool_calls") or ()), *(content if isinstance(content, list) else ())):
+        for call in (*(message.get("tool_calls") or ()), *_list_blocks(message)):
             if not isinstance(call, dict):
                 continue
             inner = call["function"] if isinstance(call.get("function"), dict) else call
             name = inner.get("name") or inner.get("tool")
-            if isinstance(name, str):
-                yield name, inner.get("arguments") or inner.get("input")
+            if isinstance(name, str) and not _is_result(call):
+                yield call.get("id"), name, inner.get("arguments") or inner.get("input")
+
+
+def _list_results(message: dict[str, Any]) -> list[Any]:
+    """Return the IDs of the calls whose results are in a message."""
+    calls = [message.get("tool_call_id")] if message.get("role") == "tool" else []
+    blocks = [block for block in _list_blocks(message) if isinstance(block, dict) and _is_result(block)]
+    return [*calls, *(block.get("tool_use_id") or block.get("tool_call_id") for block in blocks)]
+
+
+def _list_blocks(message: dict[str, Any]) -> list[Any]:
+    content = message.get("content")
+    return content if isinstance(content, list) else []
+
+
+def _is_result(block: dict[str, Any]) -> bool:
+    return str(block.get("type")).endswith("tool_result")
 
 
 def get_text(data: Any, key: str) -> str:
@@ -328,7 +580,7 @@ def get_text(data: Any, key: str) -> str:
 
 def is_typed(data: Any) -> bool:
     """Return True unless the payload's `origin` says otherwise."""
-    return get_text(data, "origin") in {"", "typed"}
+    return isinstance(data, dict) and data.get("origin") in (None, "", "typed")
 
 
 def _get_block_text(block: Any) -> str:

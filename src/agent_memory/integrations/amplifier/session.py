@@ -316,6 +316,7 @@ class MemorySession:
         identity = self.identity()
         if identity.agent_id is None or not identity.consent.is_enabled:
             raise build_off_error(identity)
+        await self.conversation.read_context()
         return await self._share.open(self.root_id, identity.agent_id, self.settings, self._connect_service)
 
     def _connect_service(self, service: MemoryService) -> None:

@@ -130,7 +130,8 @@ async def test_result_command_of_project_taints_until_network_does(make_session:
 async def test_result_sub_agent_with_our_modules_counts_by_what_it_read(make_session: Sessions) -> None:
     session = make_session("root-1", settings={"agent_id": "bob"})
     mount_tool(host_of(session), "task", "amplifier_module_tool_task")
-    make_session("child-1", parent_id="root-1")
+    await host_of(session).hooks.emit("tool:pre", {"tool_name": "task", "tool_input": {"agent": "coder"}})
+    make_session("child-1_coder", parent_id="root-1")
     await hear(session, "task", tool_input={"agent": "coder"})
     assert session.taint.by is None
     await hear(session, "task", tool_input={"agent": "of another bundle, without our modules"})
