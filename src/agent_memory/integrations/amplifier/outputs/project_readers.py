@@ -16,22 +16,25 @@ if TYPE_CHECKING:
     from agent_memory.integrations.amplifier.outputs.shell_words import ShellWord
 
 _READERS: Final[Mapping[str, tuple[str, str]]] = {
-    "basename": ("", ""), "cat": ("AETbensv", ""), "chmod": ("Rv", ""), "cmp": ("bls", ""), "cp": ("afiprRuv", ""),
-    "cut": ("s", "bcdf"), "date": ("u", ""), "diff": ("BNabiqrtuwy", "U"), "dirname": ("", ""),
-    "du": ("abchkms", "d"), "false": ("", ""), "file": ("bi", ""),
-    "grep": ("EFGHILPabchilnoqrsvwxz", "ABCm"), "head": ("qv", "cn"), "ldd": ("v", ""),
-    "ls": ("AFGRSXacdfghilmnopqrstux", ""), "mkdir": ("pv", ""), "mv": ("finuv", ""),
+    "awk": ("", "F"), "basename": ("", ""), "cat": ("AETbensv", ""), "chmod": ("Rv", ""), "cmp": ("bls", ""),
+    "comm": ("", ""), "cp": ("afiprRuv", ""), "cut": ("s", "bcdf"), "date": ("u", ""), "diff": ("BNabiqrtuwy", "U"),
+    "dirname": ("", ""), "du": ("abchkms", "d"), "false": ("", ""), "file": ("bi", ""),
+    "grep": ("EFGHILPabchilnoqrsvwxz", "ABCm"), "head": ("qv", "cn"), "jq": ("cr", ""), "ldd": ("v", ""),
+    "ls": ("AFGRSXacdfghilmnopqrstux", ""), "mkdir": ("pv", ""), "mv": ("finuv", ""), "nl": ("", "bnsvw"),
     "pwd": ("", ""), "realpath": ("", ""), "rg": ("FHINPSUcilnoqsvwx", "ABCgmt"), "rm": ("fiRrv", ""),
-    "sed": ("Einr", ""), "sleep": ("", ""), "sort": ("Rbdfghinruv", "kt"), "stat": ("", "c"),
-    "tail": ("qv", "cn"), "tee": ("a", ""), "test": ("bcdefghkLnprsuwxz", ""), "touch": ("", ""),
-    "tr": ("cds", ""), "tree": ("Dadfhis", "LI"), "true": ("", ""), "uniq": ("cdiu", "fsw"),
-    "wc": ("Lclmw", ""), "which": ("a", ""),
+    "sed": ("Einr", ""), "sha256sum": ("", ""), "sleep": ("", ""), "sort": ("Rbdfghinruv", "kt"), "stat": ("", "c"),
+    "tail": ("qv", "cn"), "tee": ("a", ""), "test": ("bcdefghkLnprsuwxz", ""), "touch": ("", ""), "tr": ("cds", ""),
+    "tree": ("Dadfhis", "LI"), "true": ("", ""), "uniq": ("cdiu", "fsw"), "wc": ("Lclmw", ""), "which": ("a", ""),
 }  # fmt: skip
 """Programs by their options without a value and with one; none of them names a file or follows links."""
 _LONG_OPTION: Final = re.compile(r"--(version|help|colou?r(=\w+)?|(exclude|exclude-dir|glob|include|type)=.+)")
-_FIRST_IS_PATTERN: Final = frozenset({"grep", "rg", "sed"})
-_SED_SCRIPT: Final = re.compile(r"[\d,$]*[dp]|s([/|#,])(?:(?!\1)[^\n;])*\1(?:(?!\1)[^\n;])*\1[gip\d]*")
-"""Print, delete or substitute: sed can also read files and run commands."""
+_SEARCHES: Final = frozenset({"grep", "rg"})
+_SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
+    "awk": re.compile(r"(/[^/]*/ ?)?\{ ?print( \$\w+(, ?\$\w+)*)? ?\}"),
+    "jq": re.compile(r"\.[.\w\[\]-]*"),
+    "sed": re.compile(r"[\d,$]*[dp]|s([/|#,])(?:(?!\1)[^\n;])*\1(?:(?!\1)[^\n;])*\1[gip\d]*"),
+}
+"""Scripts that print, delete or substitute: others can read files, run commands or show the environment."""
 _READS_FOLDERS: Final = frozenset({"cp", "diff", "grep", "mv", "rg"})
 _FIND_OPTION: Final = re.compile(
     r"-(i?name|i?path|type|m(ax|in)depth|size|m(time|min)|newer|not|o|or|a|and|print0?|prune|empty|\d+\w?)"
@@ -45,9 +48,9 @@ def reads_project(program: str, arguments: list[ShellWord], paths: ProjectPaths)
     operands = list_operands(arguments, *_READERS[program], _LONG_OPTION) if program in _READERS else None
     if operands is None:
         return False
-    if program in _FIRST_IS_PATTERN and operands:
-        pattern = operands.pop(0)
-        if pattern.is_pattern or (program == "sed" and not _SED_SCRIPT.fullmatch(pattern.text)):
+    if operands and (program in _SEARCHES or program in _SCRIPTS):
+        script = operands.pop(0)
+        if script.is_pattern or (program in _SCRIPTS and not _SCRIPTS[program].fullmatch(script.text)):
             return False
     return all(map(paths.is_argument_inside, operands)) and _reads_folders_inside(program, arguments, operands, paths)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -13,11 +14,14 @@ if TYPE_CHECKING:
 
 _RUNNERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(
-        ("cmake", "ctest", "eslint", "flake8", "g++", "gcc", "gradle", "gradlew", "jest", "make", "mocha", "mypy",
-         "ninja", "nox", "phpunit", "pyright", "pytest", "rspec", "ruff", "tox", "tsc", "vitest"),
+        ("black", "cmake", "ctest", "eslint", "flake8", "g++", "gcc", "gradle", "gradlew", "isort", "jest", "just",
+         "make", "mocha", "mypy", "ninja", "nox", "phpunit", "pylint", "pyright", "pytest", "rspec", "ruff",
+         "shellcheck", "tox", "tsc", "vitest", "yamllint"),
         frozenset(),
     ),
+    "bun": frozenset({"run", "test"}),
     "cargo": frozenset({"bench", "build", "check", "clippy", "fmt", "run", "test"}),
+    "composer": frozenset({"test"}),
     "dotnet": frozenset({"build", "format", "run", "test"}),
     "go": frozenset({"build", "fmt", "test", "vet"}),
     "helm": frozenset({"lint", "template"}),
@@ -27,16 +31,20 @@ _RUNNERS: Final[Mapping[str, frozenset[str]]] = {
     "pnpm": frozenset({"run", "test"}),
     "swift": frozenset({"build", "test"}),
     "yarn": frozenset({"run", "test"}),
+    "terraform": frozenset({"fmt", "validate"}),
     "zig": frozenset({"build", "test"}),
 }  # fmt: skip
 """Programs that run what the project declares, by their verbs; empty if they have none."""
 _RUN_OPTION: Final = re.compile(
     r"--|-[A-DF-Za-df-z]+[\d.]*(=\S*)?|-race|--(all|all-features|all-targets|build|check|collect-only|cov|cov-report"
-    r"|coverage|deselect|durations|ff|fix|ignore|jobs|keep-going|last-failed|lf|lib|maxfail|nocapture|noEmit|no-cov"
-    r"|no-header|no-run|offline|output-format|package|parallel|quiet|release|run|runInBand|select|silent|stacktrace"
-    r"|statistics|strict|tb|target|test|testNamePattern|verbose|version|watch|workspace)(=.*)?"
+    r"|coverage|deselect|diff|durations|exitfirst|ff|fix|ignore|ignore-missing-imports|jobs|keep-going|last-failed|lf"
+    r"|lib|line-length|maxfail|nocapture|noEmit|no-cov|no-fail-fast|no-header|no-run|offline|output-format"
+    r"|output-on-failure|package|parallel|quiet|release|run|runInBand|select|silent|stacktrace|statistics|strict|tb"
+    r"|target|test|testNamePattern|verbose|version|watch|workspace)(=.*)?"
 )
 """Option of a runner: none takes code (`-e`, `--eval`, `-exec`), a program or the name of a configuration."""
+_QUIET: Final = frozenset({"-q", "--quiet", "-s", "--silent"})
+"""Options that may stand before a verb."""
 _FOLDER_OPERANDS: Final = frozenset({"go", "helm"})
 """Runners whose operand is remote unless it begins with a dot."""
 _INTERPRETERS: Final = frozenset({"node", "php", "python", "python3"})
@@ -61,6 +69,7 @@ def runs_project(program: str, arguments: list[ShellWord], paths: ProjectPaths) 
     if program in _INTERPRETERS:
         return _runs_file_or_module(texts, paths)
     verbs = _RUNNERS[program]
+    texts = list(dropwhile(_QUIET.__contains__, texts))
     if verbs and (not texts or texts[0] not in verbs):
         return False
     is_dotted = all(text.startswith((".", "-")) for text in texts[1:])
