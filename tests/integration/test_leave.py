@@ -18,6 +18,7 @@ from agent_memory.cli import verified_export
 from agent_memory.cli.app import build
 from agent_memory.files.layout import agents_under
 from agent_memory.integrations.hosts.host_files import HOSTS
+from tests.support import resealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,6 +203,16 @@ def test_leave_needs_the_key_of_an_encrypted_agent(
     assert "its export is not" in run(*arguments, given=EVERYTHING).stderr
     assert list_texts(tmp_path / "export" / "zoe")
     assert not memory.exists()
+
+
+def test_leave_of_a_newer_journal_names_the_upgrade(run: Callable[..., Result], memory: Path, tmp_path: Path) -> None:
+    journal = memory / "bob" / "memories.yaml"
+    first, rest = journal.read_bytes().split(b"\n", 1)
+    journal.write_bytes(resealed(first.replace(b'"min_reader": 2', b'"min_reader": 9') + b"\n") + rest)
+    failed = run("--export", str(tmp_path / "export"), "--delete", given=EVERYTHING, code=1).stderr
+    assert "format 9" in failed
+    assert "hint: Upgrade, then try again: " in failed
+    assert agents_under(memory) == ["bob", "kate"]
 
 
 @pytest.mark.parametrize("line", ["Exported bob", "Exported kate", "Disconnected claude-code", "Deleted bob"])

@@ -23,12 +23,13 @@ async def connect(
     run: CommandContext,
     host: Annotated[str | None, typer.Argument(metavar="HOST", help="Name of the host; none lists all.")] = None,
     *,
+    only_list: Annotated[bool, typer.Option("--list", help="List all hosts; connect none.")] = False,
     only_print: Annotated[bool, typer.Option("--print", help="Print what would be written; change nothing.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the entry from the host's configuration.")] = False,
     yes: Yes = False,
 ) -> None:
     """Give an MCP host such as claude-code an agent's memory."""
-    if host is None:
+    if host is None or only_list:
         _list(run)
         return
     agent, plan = choose_served_agent(run.get_options(AgentOption).agent, run.root), plan_program()

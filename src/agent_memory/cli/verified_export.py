@@ -19,6 +19,8 @@ from agent_memory.cli.runtime import SESSION_ID, AgentContext, CommandContext
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, sync_tree, translated
 from agent_memory.files.layout import AgentFolder
+from agent_memory.journal.agent_file import read_header_at
+from agent_memory.journal.newer_format import build_newer_error
 from agent_memory.models import MARK, to_text, utc_now
 
 _JSONL: Final = "export.jsonl"
@@ -130,8 +132,12 @@ def verify_export(folder: AgentFolder, place: Path) -> VerifiedExport:
     """Read an export back and note that it is complete.
 
     Raises:
+        ReadOnlyError: A newer version wrote a journal: this one cannot read all of it.
         ValidationError: It differs from the journals.
     """
+    for path in folder.journals():
+        if (header := read_header_at(path)) is not None and header.too_new:
+            raise build_newer_error(path.name, header)
     journals = _hash_journals(folder)
     records = [record for record in list_held_records(folder) if record.kind != MARK.name]
     lines = _read_lines(folder, place / _JSONL)

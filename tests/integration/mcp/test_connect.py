@@ -186,5 +186,23 @@ def test_connect_creates_the_default_agent_and_names_amplifier(
     assert CliRunner().invoke(build(), ["list"]).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "variable", "file"),
+    [
+        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
+        ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),
+    ],
+)
+def test_connect_writes_to_the_folder_of_the_environment(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, variable: str, file: str
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path / "other"))
+    run(name, "--yes")
+    assert "agent-memory" in (tmp_path / "other" / file).read_text()
+    assert str(tmp_path / "other") in run("--list").stdout
+
+
 def test_unknown_host_is_refused(run: Callable[..., Result]) -> None:
     assert "unknown_host" in run("emacs", code=1).stderr

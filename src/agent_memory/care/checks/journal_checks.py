@@ -137,7 +137,7 @@ def _check_records(case: JournalCase) -> Iterator[Concern]:
         yield Concern(
             "journal_records",
             f"{counted(len(refused), 'entry breaks', 'entries break')} the rules of a memory; all others are used.",
-            _REPAIR,
+            f"{advise_upgrade()}." if case.journal.file.reader.too_new else _REPAIR,
             details=_list_reasons(refused),
         )
     refused_ids = {record_id for record_id, _ in refused}

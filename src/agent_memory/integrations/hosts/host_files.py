@@ -6,6 +6,7 @@ Places and forms by the hosts' documentation, as of November 2026.
 from __future__ import annotations
 
 import io
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,17 +28,26 @@ class HostFile:
 
     Attributes:
         title: Name of the host for people.
-        path: Place of the file; `~` is the home.
+        folder: Folder of the file; `~` is the home.
+        name: Name of the file in that folder.
         form: Form of the file.
         keys: Keys of the mapping that holds the servers.
         style: Form of an entry: command and arguments apart, in one list, or as Goose has them.
+        variable: Variable of the environment with which the host is told another folder.
     """
 
     title: str
-    path: str
+    folder: str
+    name: str
     form: Literal["json", "toml", "yaml"]
     keys: tuple[str, ...] = ("mcpServers",)
     style: Literal["apart", "list", "goose"] = "apart"
+    variable: str = ""
+
+    @property
+    def path(self) -> str:
+        """Path of the file for people."""
+        return f"{os.environ.get(self.variable) or self.folder}/{self.name}"
 
     @property
     def file(self) -> Path:
@@ -45,16 +55,17 @@ class HostFile:
         return Path(self.path).expanduser()
 
 
-_CODE: Final = "~/Library/Application Support/Code" if sys.platform == "darwin" else "~/.config/Code"
+_XDG: Final = "XDG_CONFIG_HOME"
+_CODE: Final = ("~/Library/Application Support", "") if sys.platform == "darwin" else ("~/.config", _XDG)
 HOSTS: Final[Mapping[str, HostFile]] = {
-    "claude-code": HostFile("Claude Code", "~/.claude.json", "json"),
-    "codex": HostFile("Codex", "~/.codex/config.toml", "toml", ("mcp_servers",)),
-    "cursor": HostFile("Cursor", "~/.cursor/mcp.json", "json"),
-    "gemini": HostFile("Gemini CLI", "~/.gemini/settings.json", "json"),
-    "goose": HostFile("Goose", "~/.config/goose/config.yaml", "yaml", ("extensions",), "goose"),
-    "opencode": HostFile("opencode", "~/.config/opencode/opencode.json", "json", ("mcp",), "list"),
-    "vscode": HostFile("VS Code", f"{_CODE}/User/mcp.json", "json", ("servers",)),
-    "windsurf": HostFile("Windsurf", "~/.codeium/windsurf/mcp_config.json", "json"),
+    "claude-code": HostFile("Claude Code", "~", ".claude.json", "json", variable="CLAUDE_CONFIG_DIR"),
+    "codex": HostFile("Codex", "~/.codex", "config.toml", "toml", ("mcp_servers",), variable="CODEX_HOME"),
+    "cursor": HostFile("Cursor", "~/.cursor", "mcp.json", "json"),
+    "gemini": HostFile("Gemini CLI", "~/.gemini", "settings.json", "json"),
+    "goose": HostFile("Goose", "~/.config", "goose/config.yaml", "yaml", ("extensions",), "goose", _XDG),
+    "opencode": HostFile("opencode", "~/.config", "opencode/opencode.json", "json", ("mcp",), "list", _XDG),
+    "vscode": HostFile("VS Code", _CODE[0], "Code/User/mcp.json", "json", ("servers",), variable=_CODE[1]),
+    "windsurf": HostFile("Windsurf", "~/.codeium/windsurf", "mcp_config.json", "json"),
 }
 """Hosts by the name that `connect` takes."""
 
