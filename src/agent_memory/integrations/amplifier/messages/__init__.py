@@ -1,0 +1,1 @@
+"""Messages of a host: what is in its context, and whose sub-session answers."""
