@@ -46,7 +46,7 @@ OWN: Final = {
     "agent_memory.times": "its patterns, 30 ms, are for texts with dates",
     "agent_memory.index": "reads dates and words, for texts that are shortened",
     "agent_memory.memory": "loads every layer; help and completion do without them",
-    "agent_memory.cli.text": "loads pydantic, 60 ms; help does without it",
+    "agent_memory.models.escaped_text": "loads pydantic, 60 ms; help does without it",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.files.trusted_tools": "for those who trust a tool by command",
     "agent_memory.files.yaml_loader": "loads yaml",

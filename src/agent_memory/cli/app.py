@@ -58,7 +58,6 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
         "history": CommandEntry("history", "Show the earlier versions of a memory, oldest first."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
         "briefing": CommandEntry("briefing", "Show the context that a session gets before its first answer."),
-        "projects": CommandEntry("projects", "List projects, or move memories to another one."),
     },
     "Edit": {
         "store": CommandEntry("store", "Store a memory; secrets in it are removed first."),
@@ -74,6 +73,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Review": {
         "review": CommandEntry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": CommandEntry("inbox", "List, accept or reject waiting notes."),
+        "page": PlaceEntry("web_page", "Open a page in the browser to see, edit, decide and undo.", function="page"),
         "conflicts": CommandEntry("conflicts", "Decide about pairs of memories that conflict."),
         "accept": CommandEntry("accept", "Say yes to a session's proposal, a waiting note or an import."),
     },
@@ -120,11 +120,13 @@ _HIDDEN: Final = {
     "overview": CommandEntry("search", "Show counts, pinned memories, open tasks and the newest."),
     "mcp": PlaceEntry("mcp_server", "Serve an MCP host on stdin and stdout, until it closes them."),
     "use": PlaceEntry("upkeep", "Choose the agent that commands without --agent work on."),
+    "projects": CommandEntry("projects", "List projects, or move memories to another one."),
     "man": CommandEntry("man_pages", "Write a page of the manual for each command.", "PlainCommand"),
 }
 SUBCOMMANDS: Final[dict[str, dict[str, CommandEntry]]] = {
     "agents": {
         "use": PlaceEntry("upkeep", "Choose the agent that commands without --agent work on."),
+        "projects": CommandEntry("projects", "List projects, or move memories to another one."),
         "stats": CommandEntry("stats", "Show how many memories there are, how they grew and which are used."),
         "health": CommandEntry("health", "Print one verdict for people and for monitors.", "MonitorCommand"),
     },
@@ -268,7 +270,7 @@ class _RootGroup(CommandGroup):
 
 def _print_usage_error(error: Any, *, is_json: bool) -> None:
     """Print an error of the command line itself, or its JSON document."""
-    from agent_memory.cli.text import plain, to_json
+    from agent_memory.models.escaped_text import plain, to_json
 
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split())
     if is_json:

@@ -13,13 +13,14 @@ from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import OTHER_ID, Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.cli.screen import read_line
-from agent_memory.cli.text import brief, day
+from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.passages.items import get_source_id
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.memory.views import view_candidates, view_preview
 from agent_memory.models import Memory
+from agent_memory.models.escaped_text import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,6 @@ import typer
 import yaml
 from typing_extensions import override
 
-from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
 from agent_memory.files.yaml_loader import BoundedComposer, load_yaml
 from agent_memory.models import (
@@ -31,6 +30,7 @@ from agent_memory.models import (
     get_import_id,
     is_memory_id,
 )
+from agent_memory.models.escaped_text import escape_in_quotes, has_steering, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

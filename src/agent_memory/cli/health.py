@@ -12,11 +12,11 @@ from agent_memory.cli.render import show_result
 from agent_memory.cli.runtime import MonitorContext, command
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import one_line, plain
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under
 from agent_memory.files.wording import counted
 from agent_memory.models import utc_now
+from agent_memory.models.escaped_text import one_line, plain
 from agent_memory.settings import HealthSettings, build_settings
 
 _MARK_WIDTH: Final = 10

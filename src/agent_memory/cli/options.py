@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from typer.main import get_command
 
 from agent_memory.cli.command_groups import AGENT, ROOT, WHOSE, Json
-from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, read_used_agent, resolve_root
 from agent_memory.late import compile_late
@@ -28,6 +27,7 @@ from agent_memory.models import (
     offered_fields,
     parse_bound,
 )
+from agent_memory.models.escaped_text import one_line
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.models.record import normalise_tags
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings

@@ -14,7 +14,6 @@ from agent_memory.cli.filters import build_filters
 from agent_memory.cli.options import FilterOptions, OfferedFilters
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_overview
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import brief
 from agent_memory.earlier_name_tables import get_earlier_keys
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.memory.results import Found
@@ -26,6 +25,7 @@ from agent_memory.models import (
     is_memory_id,
     utc_now,
 )
+from agent_memory.models.escaped_text import brief
 
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _MAX_EXPLAINED: Final = 10

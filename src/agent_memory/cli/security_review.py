@@ -8,9 +8,10 @@ from agent_memory.cli.render import show_beside
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.screen import OutputScreen
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import minute, one_line
+from agent_memory.cli.text import minute
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, format_size
+from agent_memory.models.escaped_text import one_line
 
 _SHOWN_DIGITS: Final = 16
 

@@ -8,11 +8,11 @@ import typer
 
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.knowledge import open_knowledge, process_due_texts
-from agent_memory.cli.text import one_line
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import list_session, undo, undo_turns
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import to_text
+from agent_memory.models.escaped_text import one_line
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agent_memory.care.checks.health_report import list_backlog
+from agent_memory.care.consent_files import read_consent, view_consent
 from agent_memory.cli.archive import count_archived
-from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
+from agent_memory.cli.consent_limits import show_consent
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.render import row, show_status
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import minute, one_line
+from agent_memory.cli.text import minute
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
@@ -20,6 +21,7 @@ from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passa
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
+from agent_memory.models.escaped_text import one_line
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.pipeline.stages import Backlog, QuarantinedRecord
@@ -44,7 +46,7 @@ async def status(run: AgentContext) -> None:
         due = {"passages": estimate.passages, "tokens": tokens, "proposal": get_model_proposal(state.agent_id)}
         put_away |= {"passages": passages, "model": {**use.get_counts(), "due": due}}
     held = read_consent(run.root, state.agent_id)
-    consent = {"consent": consent_document(held)}
+    consent = {"consent": view_consent(held)}
     run.screen.document({**asdict(state), **put_away, **background_fields, **consent, "folder": str(folder.path)})
     show_status(run.screen, state, folder.path)
     show_consent(run.screen, held)

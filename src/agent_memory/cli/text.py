@@ -1,28 +1,19 @@
-"""Escape text so that it cannot control the terminal."""
+"""Commands in messages, dates and fields, as people read them."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.language.characters import MISPLACED
 from agent_memory.late import compile_late
-from agent_memory.models import STEERING, to_text, utc_now
+from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable
 
-# Characters that steer or are invisible, and lone surrogates, which a terminal's encoding cannot carry.
-_STEERING: Final = compile_late(f"[{STEERING}\\ud800-\\udfff]|{MISPLACED}")
-# The same in JSON or YAML, where the rest is escaped already or, as a line break, part of the document.
-_STEERING_IN_JSON: Final = compile_late(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]|{MISPLACED}")
-_BRIEF: Final = 160
-"""Characters of a memory in a sentence about it."""
 _RECOVERY: Final = {
     "memory_search or memory_list_recent": "`agent-memory search` or `agent-memory list`",
     "Run memory_status": "Run `agent-memory status`",
@@ -33,28 +24,6 @@ _WITHOUT_OPTIONS: Final = ("workspace", "help")
 """Commands that work on no storage root."""
 _WITHOUT_AGENT: Final = ("agents", "backup restore", "backup verify")
 """Commands that name the agent otherwise, or none."""
-
-
-def plain(text: str) -> str:
-    """Return `text` with control characters shown as escape codes."""
-    return _STEERING.sub(lambda match: _escape(match[0]), text.replace("\r\n", "\n"))
-
-
-def one_line(text: str) -> str:
-    """Return `text` as `plain` does, on one line."""
-    return " ".join(plain(text).split())
-
-
-def brief(text: str) -> str:
-    """Return the beginning of `text` on one line."""
-    line = one_line(text)
-    return line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1].rstrip()}\u2026"
-
-
-def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Return `value` as JSON that says the same and steers no terminal."""
-    document = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-    return _STEERING_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], document)
 
 
 def view_fields(record: Any, *names: str, **renamed: str) -> dict[str, Any]:
@@ -75,16 +44,6 @@ def _to_json_value(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
-
-
-def has_steering(text: str) -> bool:
-    """Return True if `to_json` would escape a character of `text`."""
-    return _STEERING_IN_JSON.search(text) is not None
-
-
-def escape_in_quotes(document: str) -> str:
-    r"""Return a YAML `document` with control characters as \\uXXXX."""
-    return _STEERING_IN_JSON.sub(lambda match: _escape(match[0], (("u", 4), ("U", 8))), document)
 
 
 def for_shell(recovery: str) -> str:
@@ -140,9 +99,3 @@ def describe_end(moment: datetime) -> str:
 def minute(moment: datetime) -> str:
     """Return the local date and time with its offset."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M %z}"
-
-
-def _escape(character: str, forms: Iterable[tuple[str, int]] = (("x", 2), ("u", 4), ("U", 8))) -> str:
-    code = ord(character)
-    letter, digits = next(form for form in forms if code < 16 ** form[1])
-    return f"\\{letter}{code:0{digits}x}"

@@ -10,7 +10,7 @@ import typer
 from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import minute, one_line
+from agent_memory.cli.text import minute
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.assignment import build_name, count_passages, count_unfiled
@@ -21,6 +21,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_answers import describe_missing_page
 from agent_memory.knowledge.topics.markdown import join_claims, unescape
 from agent_memory.models import Topic, to_text, visible
+from agent_memory.models.escaped_text import one_line
 from agent_memory.redaction import quoted
 from agent_memory.times import describe_saying
 

@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.care.change_undo import ChangeUndo, find_version
 from agent_memory.cli.archive import in_archive
 from agent_memory.cli.exit_codes import FAILED
-from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.source_import import count_imported, withdraw_imported
-from agent_memory.cli.text import brief, minute, one_line, view_fields
+from agent_memory.cli.text import minute, view_fields
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.withdrawal import load_withdrawn, undo_version
-from agent_memory.knowledge.passages.replaced_items import find_version_change, show_documents
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
-from agent_memory.models import RESOURCE
+from agent_memory.models.escaped_text import brief, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +61,7 @@ async def undo(
         return
     if change is not None and not _CHANGE.fullmatch(change):
         await _undo_memory(run, recent, change)
-        await _show_documents(run)
+        await ChangeUndo(run.service).show_documents()
         return
     ingested = await count_imported(run, import_id) if import_id is not None else ""
     chosen = await _find_changes(recent, change, session, import_id, is_known=bool(ingested))
@@ -79,44 +77,10 @@ async def undo(
     undone = []
     with run.screen.progress() as progress:
         bar = progress.add_task("Taking back", total=len(chosen))
-        for listed_change in chosen:
-            undone.append(await _take_back(run, recent, listed_change))
+        async for outcome in ChangeUndo(run.service).take_back(chosen, run.caller):
+            undone.append(outcome)
             progress.advance(bar)
-    await _show_documents(run)
     _show_outcome(run, undone)
-
-
-async def _take_back(run: AgentContext, recent: History, change: MemoryChange) -> UndoneChange:
-    """Take a change back, a new document version as a whole."""
-    version = _find_version(change)
-    is_forgotten = change.verb == "forgotten" and _has_document(change)
-    if not version and not is_forgotten:
-        return await recent.take_back(change, run.caller)
-    async with open_knowledge(run) as knowledge:
-        if version:
-            reason = await undo_version(knowledge, run.service, version, run.caller)
-        elif change.seq in await load_withdrawn(knowledge):
-            reason = "its document was taken back; ingest the file to restore it"
-        else:
-            return await recent.take_back(change, run.caller)
-    ids = tuple(part.record_id for part in change.parts)
-    return UndoneChange(change, () if reason else ids, dict.fromkeys(ids, reason) if reason else {})
-
-
-def _find_version(change: MemoryChange) -> str:
-    """Return the ID of the document version behind a change, or ""."""
-    return next(filter(None, (find_version_change(part.before, part.after) for part in change.parts)), "")
-
-
-def _has_document(change: MemoryChange) -> bool:
-    return any(part.before is not None and part.before.is_item for part in change.parts)
-
-
-async def _show_documents(run: AgentContext) -> None:
-    """Make withdrawn documents current whose passages were taken back."""
-    async with open_knowledge(run) as knowledge:
-        if (knowledge.folder.path / RESOURCE.journal).exists():
-            await show_documents(knowledge, run.service)
 
 
 def _check_named(run: AgentContext, **values: str | None) -> None:
@@ -145,7 +109,7 @@ async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
         return
     (memory_id,) = await resolve_ids(run.service, [word], forgotten=True)
     last = await recent.find_last(memory_id)
-    is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields or _find_version(last) != "")
+    is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields or find_version(last) != "")
     if last is None or not is_taken_back or await recent.is_replaced(memory_id):
         await restore(run, memory_id)
         return
@@ -155,7 +119,8 @@ async def _undo_memory(run: AgentContext, recent: History, word: str) -> None:
         was_forgotten = any(version.op == "delete" for version in await run.service.history.history(memory_id))
         reason = " again; it had been brought back" if was_forgotten else "; its last change was that it was stored"
         sentence = f"Forgot {memory_id}{reason}."
-    _show_outcome(run, [await _take_back(run, recent, single)], sentence)
+    undone = [outcome async for outcome in ChangeUndo(run.service).take_back([single], run.caller)]
+    _show_outcome(run, undone, sentence)
 
 
 async def _find_changes(
@@ -186,7 +151,8 @@ async def _find_changes(
 
 
 async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> None:
-    versions, withdrawn = await _name_documents(run, changes)
+    versions, withdrawn = await ChangeUndo(run.service).name_documents(changes)
+    versions, withdrawn = ({seq: one_line(title) for seq, title in titles.items()} for titles in (versions, withdrawn))
     changes = [change for change in changes if versions.get(change.seq) != ""]
     names = [{"version_of": versions.get(change.seq), "withdrawn": withdrawn.get(change.seq)} for change in changes]
     rows = [
@@ -211,27 +177,6 @@ async def _show_list(run: AgentContext, changes: "Sequence[MemoryChange]") -> No
         run.screen.note(f"Take one back: {run.build_undo(str(numbers[0]))}", style="dim")
 
 
-async def _name_documents(
-    run: AgentContext, changes: "Sequence[MemoryChange]"
-) -> tuple[dict[int, str], dict[int, str]]:
-    """Return names of new and of withdrawn documents by numbers of changes.
-
-    The name of a new version is empty if it was withdrawn since.
-    """
-    versions = {change.seq: version for change in changes if (version := _find_version(change))}
-    forgotten = [change.seq for change in changes if change.verb == "forgotten" and _has_document(change)]
-    if not versions and not forgotten:
-        return {}, {}
-    async with open_knowledge(run) as knowledge:
-        records = await knowledge.resources.valid_among([*versions.values()])
-        withdrawn = await load_withdrawn(knowledge) if forgotten else {}
-    titles = {version: one_line(record.title) for version, record in records.items()}
-    return (
-        {seq: titles.get(version, "") for seq, version in versions.items()},
-        {seq: one_line(withdrawn[seq].title or withdrawn[seq].id) for seq in forgotten if seq in withdrawn},
-    )
-
-
 def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
     """Print what was taken back and what was not.
 
@@ -247,7 +192,7 @@ def _show_outcome(run: AgentContext, undone: "Sequence[UndoneChange]", sentence:
     conflicts = {memory_id: reason for outcome in undone for memory_id, reason in outcome.conflicts.items()}
     numbers = [outcome.change.seq for outcome in undone]
     run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts})
-    versions = [outcome for outcome in undone if _find_version(outcome.change) and outcome.memory_ids]
+    versions = [outcome for outcome in undone if find_version(outcome.change) and outcome.memory_ids]
     if len(versions) == len(undone) == 1:
         run.screen.show("The version before is current again. Ingest the file to restore the new one.")
     elif restored:

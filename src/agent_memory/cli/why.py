@@ -11,10 +11,11 @@ from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import build_ambiguous, resolve_ids
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import brief, minute, view_fields
+from agent_memory.cli.text import minute, view_fields
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Episode, Resource, Topic
 from agent_memory.models.clock import FILE_TIME
+from agent_memory.models.escaped_text import brief
 from agent_memory.models.record import describe_origin, get_origin
 from agent_memory.redaction import quoted
 

@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
-from agent_memory.models import MEMORY, to_text, visible
+from agent_memory.models import ACCESS, MEMORY, to_text, visible
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.record import describe_origin
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.forget_service import ForgetCandidate, ForgetCandidates, Preview
     from agent_memory.memory.results import ForgottenMany, Found, Promoted, Suspect
-    from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, Record, SearchResults, Surroundings, Trace
+    from agent_memory.models import (
+        LinkedRecord,
+        Memory,
+        MemorySearchResult,
+        Record,
+        RecordVersion,
+        SearchResults,
+        Surroundings,
+        Trace,
+    )
 
 
 _SIMILAR_CHARS: Final = (300, 110, 50)
@@ -36,6 +45,8 @@ _QUOTED_CHARS: Final = 80
 """Characters of each memory in a sentence for the user."""
 _UNCONFIRMED: Final = "unconfirmed"
 """Status of a hit that waits for a person's yes."""
+_OPERATIONS: Final = {"put": "stored", "patch": "changed", "delete": "forgotten", "move": "archived"}
+"""What a version did, by its operation in the journal."""
 _EXPIRED: Final = "expired"
 """Status of a hit that is shown by its ID alone."""
 _COMMON_SOURCE: Final = "assistant"
@@ -456,3 +467,31 @@ def _divide_room(hits: Sequence[MemorySearchResult]) -> list[int]:
         rooms[rank] = int(max(_LEAST_ROOM, share))
         left = max(0.0, left - min(sizes[rank], rooms[rank]))
     return rooms
+
+
+def view_versions(versions: Sequence[RecordVersion[Memory]]) -> list[dict[str, Any]]:
+    """Return versions of a memory with changed fields, oldest first."""
+    rows: list[dict[str, Any]] = []
+    before: Memory | None = None
+    for version in versions:
+        memory = version.record
+        changed = [] if memory is None or before is None else _list_changed_fields(before, memory)
+        is_restored = version.op == "put" and before is None and bool(rows)
+        operation = "brought back" if is_restored else _OPERATIONS.get(version.op, version.op)
+        rows.append(
+            {
+                "seq": version.seq,
+                "at": to_text(version.at),
+                "what": "changed" if changed and version.op == "put" else operation,
+                "fields": changed,
+                "content": None if memory is None else memory.content,
+                "memory": None if memory is None else memory.model_dump(mode="json"),
+            }
+        )
+        before = memory
+    return rows
+
+
+def _list_changed_fields(before: Memory, after: Memory) -> list[str]:
+    names = [name for name in type(after).model_fields if name not in ACCESS]
+    return [name for name in names if getattr(before, name) != getattr(after, name)]

@@ -10,10 +10,10 @@ import typer
 
 from agent_memory.cli.runtime import CommandContext, command
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.workspace_choice import WorkspaceOptions, open_workspace
 from agent_memory.cli.workspace.workspace_files import of_phases, without_rows
 from agent_memory.files.wording import counted
+from agent_memory.models.escaped_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
