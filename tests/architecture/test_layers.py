@@ -17,9 +17,9 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("compat",), ("integrations",), ("care",), ("engines", "workspace"), ("knowledge",), ("tools",),
-    ("memory",), ("capture",), ("store",), ("index",), ("journal", "embeddings"), ("encryption",), ("files",),
-    ("settings",), ("models",), ("redaction", "registry", "times"), ("language",),
+    ("modules", "cli"), ("web",), ("compat",), ("integrations",), ("care",), ("engines", "workspace"), ("knowledge",),
+    ("tools",), ("memory",), ("capture",), ("store",), ("index",), ("journal", "embeddings"), ("encryption",),
+    ("files",), ("settings",), ("models",), ("redaction", "registry", "times"), ("language",),
     ("earlier_paths", "errors", "late", "logs", "module_loader"), ("earlier_name_tables",),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
@@ -56,6 +56,7 @@ MAY_TOUCH_FILES = {
     "integrations/hosts/host_connection.py": "the configuration of a host that a person names",
     "integrations/mcp/http_server.py": "_mcp, the token of a running server",
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
+    "care/consent_files.py": "consent.yaml, the limit of a person",
     "care/inventory.py": "backups and files of no agent, deleted because a person says so",
     "care/encrypted_files.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",

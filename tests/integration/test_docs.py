@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parents[2]
 PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "SECURITY.md", *(HERE / "docs").rglob("*.md")])
 RUN_AS_PAGES = {HERE / "README.md", *(HERE / "docs" / "tutorials").glob("*"), *(HERE / "docs" / "how-to").glob("*")}
 """Pages whose blocks `test_doc_blocks.py` runs in their order."""
-MAX_NAVIGATION = 25
+MAX_NAVIGATION = 26
 MAX_WORDS = 35_500  # 35,000 today, and room for new options and settings
 MAX_README_LINES = 120
 SNIPPETS = [

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from importlib import metadata
 
 Part = Literal[
-    "cli", "encryption", "keyring", "local", "mcp", "openai", "postgres", "redis", "server", "vector", "workspace"
+    "cli",
+    "encryption",
+    "keyring",
+    "local",
+    "mcp",
+    "openai",
+    "postgres",
+    "redis",
+    "server",
+    "vector",
+    "web",
+    "workspace",
 ]
 
 REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
@@ -37,6 +48,7 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "redis": ("redis>=5.1",),
     "server": ("numpy>=2.0", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
     "vector": ("numpy>=2.0", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
+    "web": ("jinja2>=3.1", "starlette>=0.40", "uvicorn>=0.30"),
     "workspace": ("google-re2>=1.1.20251105", "jsonschema>=4.21", "sqlalchemy>=2.0.37"),
 }
 """Packages of each extra of pyproject.toml."""

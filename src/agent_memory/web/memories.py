@@ -1,0 +1,358 @@
+"""Memories: search, filters, history, edits, forgetting and undo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.care.change_undo import ChangeUndo
+from agent_memory.errors import ConflictError, UnknownIdError, UnsupportedError, ValidationError
+from agent_memory.files.wording import counted
+from agent_memory.memory.views import shorten_line, view_links, view_versions, view_whole_memory
+from agent_memory.models import CATEGORIES, Listing, filters_of, to_text
+from agent_memory.models.clock import parse_bound
+from agent_memory.models.record import normalise_tags
+from agent_memory.redaction import quoted
+from agent_memory.store.lookups import find_current
+from agent_memory.web.page_session import PageNotice
+from agent_memory.web.page_view import ActResult, PageForm, PageView, read_back
+from agent_memory.web.word_differences import compare_words
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from agent_memory.memory import MemoryService
+    from agent_memory.memory.results import ForgottenMany, Updated
+    from agent_memory.models import Memory, RecordState, SearchFilters
+    from agent_memory.web.page_session import PageSession
+
+_PAGE: Final = 25
+_HITS: Final = 50
+_MAX_FACETS: Final = 12
+_MAX_CHOSEN: Final = 500
+_QUOTED: Final = 80
+_FILTERS: Final = ("category", "project", "tag", "trust", "since", "until", "state")
+_STATES: Final[dict[str, frozenset[RecordState]]] = {
+    "": frozenset({"valid"}),
+    "expired": frozenset({"expired"}),
+    "replaced": frozenset({"superseded"}),
+}
+_EDITED: Final = ("content", "category", "tags", "project", "pinned", "expires_at")
+
+
+# -- list -------------------------------------------------------------------------------------------------------------
+
+
+async def list_memories(page: PageSession, request: Request) -> PageView:
+    """List or search memories with filters."""
+    service = await page.open()
+    asked = {name: request.query_params.get(name, "").strip() for name in ("q", *_FILTERS)}
+    offset = _read_offset(request.query_params.get("offset", "0"))
+    filters = _read_filters(asked)
+    if asked["q"]:
+        asked["state"] = ""  # words find valid memories; the other states are lists
+        found = await service.search(asked["q"], _HITS, filters, caller=page.caller)
+        hits = [hit for hit in found.results if asked["trust"] in {"", hit.memory.trust}]
+        records, total, match = [hit.memory for hit in hits], len(hits), found.match
+        degraded = found.degraded
+    else:
+        listing = Listing("newest", filters, _get_states(asked["state"]), asked["trust"] or None, offset=offset)
+        listed = await service.storage.browse(_limit(listing))
+        records, total, match, degraded = list(listed.records), listed.total, None, None
+    replaced = await find_current(service.storage.replaced_by, [memory.id for memory in records])
+    return PageView(
+        "memories",
+        {
+            "agent_id": page.agent_id,
+            "asked": asked,
+            "offset": offset,
+            "total": total,
+            "page_size": _PAGE,
+            "match": match,
+            "degraded": degraded,
+            "memories": [view_whole_memory(memory, replaced.get(memory.id)) for memory in records],
+            "facets": await _count_facets(service),
+            "stored": await service.storage.count(),
+        },
+    )
+
+
+def _limit(listing: Listing) -> Listing:
+    return Listing(listing.order, listing.filters, listing.states, listing.trust, offset=listing.offset, limit=_PAGE)
+
+
+def _read_offset(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0  # noqa: PLR2004 - any number of memories
+
+
+def _get_states(state: str) -> frozenset[RecordState]:
+    if state not in _STATES:
+        raise ValidationError(f"No state {quoted(state)}.", code="invalid_filter", recovery="Choose one of the list.")
+    return _STATES[state]
+
+
+def _read_filters(asked: dict[str, str]) -> SearchFilters:
+    """Return the filters of an address.
+
+    Raises:
+        ValidationError: A day or another filter is invalid.
+    """
+    try:
+        bounds = {
+            name: parse_bound(asked[key], end=key == "until", is_ahead=False)
+            for name, key in (("start", "since"), ("end", "until"))
+            if asked[key]
+        }
+    except ValueError as error:
+        raise ValidationError(f"{error}.", code="invalid_filter", recovery="Write a day as 2026-01-30.") from None
+    named = {
+        "category": asked["category"] or None,
+        "project": asked["project"] or None,
+        "all_tags": [asked["tag"]] if asked["tag"] else [],
+        "date_range": bounds or None,
+    }
+    return filters_of({name: value for name, value in named.items() if value})
+
+
+async def _count_facets(service: MemoryService) -> dict[str, dict[str, int]]:
+    """Return categories, projects and trust levels with the number of memories."""
+    tally = await service.storage.tally()
+    counts = {"trust": tally.by_trust, **{name: tally.by_facet.get(name) for name in ("category", "project")}}
+    return {name: dict(counter.most_common(_MAX_FACETS)) if counter else {} for name, counter in counts.items()}
+
+
+# -- one memory -------------------------------------------------------------------------------------------------------
+
+
+async def show_memory(page: PageSession, request: Request) -> PageView:
+    """Show one memory: its fields to edit, links and earlier versions."""
+    service, memory_id = await page.open(), request.path_params["memory_id"]
+    return PageView("memory", await _view_memory(service, memory_id))
+
+
+async def _view_memory(service: MemoryService, memory_id: str) -> dict[str, Any]:
+    """Return everything known of a memory, also of a forgotten one.
+
+    Raises:
+        UnknownIdError: Nothing is known of it.
+    """
+    versions = await _list_versions(service, memory_id)
+    memory = await service.storage.get(memory_id)
+    if memory is None and not versions:
+        raise UnknownIdError(
+            f"No memory {quoted(memory_id)}.", recovery="It may have been purged. Search for its words."
+        )
+    data: dict[str, Any] = {"id": memory_id, "memory": None, "linked": [], "conflicts": []}
+    if memory is not None:
+        replaced = await find_current(service.storage.replaced_by, [memory_id])
+        around = (await service.storage.surroundings([memory_id]))[memory_id]
+        data["memory"] = view_whole_memory(memory, replaced.get(memory_id))
+        data["expires_on"] = _view_editable(memory)["expires_at"]
+        data["linked"] = view_links(around, "linked")["linked"]
+        data["conflicts"] = [
+            pair.older.id if pair.newer.id == memory_id else pair.newer.id
+            for pair in await service.suspects(among=[memory_id])
+        ]
+    return {
+        **data,
+        "seq": versions[-1]["seq"] if versions else 0,
+        "versions": versions[::-1],
+        "categories": sorted({*CATEGORIES, *([memory.category] if memory else [])}),
+    }
+
+
+async def _list_versions(service: MemoryService, memory_id: str) -> list[dict[str, Any]]:
+    """Return the versions of a memory with changed words, oldest first."""
+    try:
+        versions = view_versions(await service.history.history(memory_id))
+    except UnsupportedError:  # a server keeps no versions
+        return []
+    before: str | None = None
+    for version in versions:
+        content = version["content"]
+        version["spans"] = None
+        if content is not None and before is not None and content != before:
+            version["spans"] = compare_words(before, content)
+        before = content if content is not None else before
+        del version["memory"]
+    return versions
+
+
+async def store_edit(page: PageSession, form: PageForm) -> PageView | ActResult:
+    """Store changed fields of a memory; show both versions if stale."""
+    service, memory_id = await page.open(), form.get_text("id")
+    memory = await service.get(memory_id)
+    wanted = _read_edit(form)
+    seq = form.get_number("seq")
+    shown = _view_editable(memory)
+    changes = {name: value for name, value in wanted.items() if value != shown[name]}
+    try:
+        await _check_seq(service, memory_id, seq)
+        updated = await service.update(memory_id, _to_fields(changes), page.caller, expect_seq=seq or None)
+    except ConflictError as error:
+        data = await _view_memory(service, memory_id)
+        spans = compare_words(memory.content, wanted["content"])
+        problem = {"code": error.code, "message": error.message, "recovery": error.recovery}
+        versions = {"wanted": wanted, "shown": shown, "spans_now": spans[0], "spans_yours": spans[1]}
+        return PageView("stale", {**data, "error": problem, **versions}, 409, f"/memories/{memory_id}")
+    if not updated.fields:
+        return ActResult(f"/memories/{memory_id}", PageNotice("Nothing was changed."))
+    return ActResult(f"/memories/{memory_id}", await _describe_updated(page, updated))
+
+
+async def _check_seq(service: MemoryService, memory_id: str, seq: int) -> None:
+    """Refuse a form that another change has made stale.
+
+    Raises:
+        ConflictError: The memory's last change has another number.
+    """
+    versions = await _list_versions(service, memory_id)
+    if versions and versions[-1]["seq"] != seq:
+        raise ConflictError("The memory was changed after you opened this form. Nothing was stored.")
+
+
+async def _describe_updated(page: PageSession, updated: Updated) -> PageNotice:
+    hints = [f"A secret was removed ({', '.join(updated.redacted)})."] if updated.redacted else []
+    hints += [f"It conflicts with {pair.older.id}: {_quote(pair.older)}" for pair in updated.suspects]
+    conflict_ids = {pair.older.id for pair in updated.suspects}
+    hints += [f"Similar: {memory.id} {_quote(memory)}" for memory in updated.similar if memory.id not in conflict_ids]
+    text = f"Changed {', '.join(name for name in updated.fields)}."
+    return PageNotice(text, await page.find_undo([updated.memory.id]), tuple(hints))
+
+
+def _quote(memory: Memory) -> str:
+    return f"\u201c{shorten_line(memory.content, _QUOTED)}\u201d"
+
+
+def _view_editable(memory: Memory) -> dict[str, Any]:
+    """Return the fields of the form as text."""
+    return {
+        "content": memory.content,
+        "category": memory.category,
+        "tags": ", ".join(memory.tags),
+        "project": memory.project,
+        "pinned": "on" if memory.pinned else "",
+        "expires_at": "" if memory.expires_at is None else f"{memory.expires_at.astimezone():%Y-%m-%d}",
+    }
+
+
+def _read_edit(form: PageForm) -> dict[str, str]:
+    """Return the form's fields as `_view_editable` has them."""
+    return {name: form.get_text(name) if name == "content" else form.get_text(name).strip() for name in _EDITED}
+
+
+def _to_fields(changes: dict[str, str]) -> dict[str, Any]:
+    """Return fields of a memory for changed texts of the form.
+
+    Raises:
+        ValidationError: A day, a tag or an empty text is refused.
+    """
+    fields: dict[str, Any] = {**changes}
+    if "content" in fields and not fields["content"].strip():
+        raise ValidationError("The text is empty; nothing was changed.", recovery="Forget the memory instead.")
+    try:
+        if "tags" in fields:
+            fields["tags"] = normalise_tags([tag for tag in fields["tags"].split(",") if tag.strip()])
+        if "expires_at" in fields:
+            text = fields["expires_at"]
+            fields["expires_at"] = parse_bound(text, end=True, is_ahead=True) if text else None
+    except ValueError as error:
+        raise ValidationError(f"{error}; nothing was changed.", code="usage") from None
+    if "pinned" in fields:
+        fields["pinned"] = bool(fields["pinned"])
+    return fields
+
+
+# -- forget -----------------------------------------------------------------------------------------------------------
+
+
+async def preview_forget(page: PageSession, request: Request) -> PageView:
+    """Show what would be forgotten, with older versions and similar memories."""
+    service = await page.open()
+    ids = list(dict.fromkeys(request.query_params.getlist("id")))[:_MAX_CHOSEN]
+    memories = [await service.get(memory_id) for memory_id in ids]
+    rows = [
+        {**view_whole_memory(memory), "older": list(await service.storage.older_versions(memory.id))}
+        for memory in memories
+    ]
+    similar = await service.searcher.find_similar(memories[0], page.caller) if len(memories) == 1 else []
+    return PageView(
+        "forget_preview",
+        {
+            "memories": rows,
+            "similar": [view_whole_memory(memory) for memory in similar],
+            "back": _read_return(request),
+            "until": _get_restore_end(service),
+        },
+    )
+
+
+def _get_restore_end(service: MemoryService) -> str | None:
+    until = service.writer.deletion.get_restore_end()
+    return None if until is None else to_text(until)
+
+
+def _read_return(request: Request) -> str:
+    return read_back(PageForm({"back": [request.query_params.get("back", "/memories")]}))
+
+
+async def forget_memories(page: PageSession, form: PageForm) -> ActResult:
+    """Forget the chosen memories as one change."""
+    service, ids = await page.open(), form.get_all("id")
+    if not ids:
+        raise ValidationError("No memory was chosen; nothing was forgotten.", code="usage", recovery="Choose one.")
+    outcome = await service.writer.deletion.forget(ids, page.caller, reason=form.get_text("reason"))
+    return ActResult(read_back(form), await describe_forgotten(page, outcome))
+
+
+async def describe_forgotten(page: PageSession, outcome: ForgottenMany) -> PageNotice:
+    """Return the notice of a deletion, with similar memories that stay."""
+    first = outcome.memories[0]
+    what = _quote(first) if len(outcome.memories) == 1 else counted(len(outcome.memories), "memory", "memories")
+    end = outcome.kept_until
+    until = "" if end is None else f" It can be restored until {end.astimezone():%Y-%m-%d}."
+    hints = [
+        f"Also forgot {counted(len(gone), name)}."
+        for gone, name in (
+            (outcome.older, "older version"),
+            (outcome.talk, "line of a conversation with the same words"),
+            (outcome.statements, "statement made of it"),
+        )
+        if gone
+    ]
+    hints += [f"Kept: {memory.id} {_quote(memory)}" for memory in outcome.similar]
+    return PageNotice(f"Forgot {what}.{until}", await page.find_undo([first.id]), tuple(hints))
+
+
+# -- undo -------------------------------------------------------------------------------------------------------------
+
+
+async def undo_changes(page: PageSession, form: PageForm) -> ActResult:
+    """Take changes back by their numbers."""
+    service = await page.open()
+    changes = []
+    for text in form.get_all("change"):
+        change = await service.history.find_change(PageForm({"change": [text]}).get_number("change"))
+        if change is None:
+            message = f"No change has the number {quoted(text)}; nothing was changed."
+            raise UnknownIdError(message, recovery="See the history of the memory.")
+        changes.append(change)
+    undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, page.caller)]
+    ids = [memory_id for outcome in undone for memory_id in outcome.memory_ids]
+    left = [
+        f"{memory_id} is left as it is: {reason}."
+        for outcome in undone
+        for memory_id, reason in outcome.conflicts.items()
+    ]
+    if not ids:
+        return ActResult(read_back(form), PageNotice("Nothing was taken back.", hints=tuple(left)))
+    text = f"Took back {counted(len(undone), 'change')} of {counted(len(ids), 'memory', 'memories')}."
+    return ActResult(read_back(form), PageNotice(text, await page.find_undo(ids[:1]), tuple(left)))
+
+
+async def restore_memory(page: PageSession, form: PageForm) -> ActResult:
+    """Restore a forgotten or replaced memory, or one of its versions."""
+    service, memory_id = await page.open(), form.get_text("id")
+    seq = form.get_number("version") if form.get_text("version") else None
+    done = await service.history.restore(memory_id, page.caller, seq=seq)
+    notice = PageNotice(f"Restored {memory_id}.", await page.find_undo([done.memories[0].id]))
+    return ActResult(f"/memories/{memory_id}", notice)

@@ -1,0 +1,163 @@
+"""One run of the page: opened memory, secrets and notices."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
+from agent_memory.encryption import is_encrypted
+from agent_memory.errors import StorageError
+from agent_memory.files.layout import folder_of, resolve_root
+from agent_memory.files.names import CONSENT
+from agent_memory.memory.caller import Caller
+from agent_memory.memory.features import attach_features
+from agent_memory.memory.service import MemoryService, open_service
+from agent_memory.registry import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from agent_memory.settings import ServiceSettings
+
+SESSION_ID: Final = "page"
+"""Session of events and memories that come from the page."""
+_WATCHED: Final = ("memory", "candidate", "archived", "resource")
+"""Kinds of records whose journals a view depends on."""
+_MAX_NOTICES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PageNotice:
+    """Outcome of an act, for the view after it.
+
+    Attributes:
+        text: Sentence for the person.
+        undo: Numbers of the changes that an undo takes back.
+        hints: Further sentences, such as similar memories that stayed.
+    """
+
+    text: str
+    undo: tuple[int, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@dataclass
+class PageSession:
+    """State of one run of the page.
+
+    Attributes:
+        agent_id: Agent whose memory is shown.
+        settings: Settings of its memory.
+        is_read_only: True if the page refuses every act.
+        is_demo: True if the memory is the invented one.
+        token: Secret of the first address; None once it was used.
+        cookie: Secret that the browser sends.
+        csrf: Secret of each form.
+    """
+
+    agent_id: str
+    settings: ServiceSettings
+    is_read_only: bool = False
+    is_demo: bool = False
+    token: str | None = field(default_factory=lambda: secrets.token_urlsafe(32))
+    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    caller: Caller = field(default_factory=lambda: Caller(SESSION_ID, origin="typed"))
+    _service: MemoryService | None = None
+    _notices: dict[str, PageNotice] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        """Folder of all agents."""
+        return resolve_root(self.settings.storage_root)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the agent."""
+        return folder_of(self.agent_id, self.root).path
+
+    @property
+    def is_encrypted(self) -> bool:
+        """True if the agent's files are encrypted."""
+        try:
+            return is_encrypted(self.folder)
+        except StorageError:  # the file with the key cannot be used
+            return True
+
+    async def open(self) -> MemoryService:
+        """Return the opened memory.
+
+        Raises:
+            StorageError: The key of an encrypted memory is missing or wrong, or a file cannot be read.
+        """
+        if self._service is None:
+            service = attach_features(open_service(self.agent_id, self.settings))
+            await go_on_with_purges(service)
+            self._service = service
+        await self._service.pad.notice(self.caller)
+        return self._service
+
+    async def take_key(self, key: str) -> None:
+        """Open an encrypted memory with a key, kept in this process.
+
+        Raises:
+            StorageError: It is not the key.
+        """
+        variable = self.settings.encryption.key_variable
+        before = os.environ.get(variable)
+        os.environ[variable] = key
+        try:
+            await self.open()
+        except StorageError:
+            os.environ.pop(variable)
+            if before is not None:
+                os.environ[variable] = before
+            raise
+
+    async def close(self) -> None:
+        """Close the memory."""
+        if self._service is not None:
+            await self._service.close()
+
+    def read_stamp(self) -> str:
+        """Return a text that changes with the agent's journals; reads no content."""
+        names = [KINDS[name].file for name in _WATCHED]
+        paths = [*(self.folder / name for name in (*names, CONSENT)), self.root / CONSENT]
+        return hashlib.blake2b(repr([*map(_get_state, paths)]).encode(), digest_size=8).hexdigest()
+
+    def add_notice(self, notice: PageNotice) -> str:
+        """Add a notice; return its name for the next address."""
+        name = secrets.token_urlsafe(6)
+        self._notices[name] = notice
+        while len(self._notices) > _MAX_NOTICES:
+            del self._notices[next(iter(self._notices))]
+        return name
+
+    def get_notice(self, name: str | None) -> PageNotice | None:
+        """Return the notice with a name, or None."""
+        return self._notices.get(name or "")
+
+    async def find_undo(self, record_ids: Iterable[str]) -> tuple[int, ...]:
+        """Return the numbers of the last changes of memories, newest first."""
+        history = (await self.open()).history
+        changes = [await history.find_last(record_id) for record_id in dict.fromkeys(record_ids)]
+        return tuple(sorted({change.seq for change in changes if change is not None}, reverse=True))
+
+
+def _get_state(path: Path) -> Any:
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def format_minute(moment: str) -> str:
+    """Return a stored moment as local day and time."""
+    return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,82 @@
+"use strict";
+// Keys, focus of rows, and the notice that another process changed the memory. Everything works without it.
+(() => {
+  const POLL_MS = 1500;
+  const main = () => document.getElementById("main");
+  const rows = () => [...main().querySelectorAll("[data-row]")];
+  let isDirty = false;
+  let isLeaving = false;  // a second key would act on the pair that the first one decided
+  let index = -1;
+
+  const isTyping = (element) => element.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
+
+  const moveTo = (next) => {
+    const all = rows();
+    if (!all.length) return;
+    index = Math.max(0, Math.min(all.length - 1, next));
+    all.forEach((row, place) => row.classList.toggle("current", place === index));
+    const target = all[index].querySelector("a, button, input") || all[index];
+    target.focus({ preventScroll: true });
+    all[index].scrollIntoView({ block: "nearest" });
+  };
+
+  const findTarget = (key) => {
+    const name = `[data-key="${CSS.escape(key)}"]`;
+    const row = document.activeElement.closest("[data-row]") || rows()[index];
+    return (row && row.querySelector(name)) || main().querySelector(name);
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (isLeaving || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); return; }
+    if (isTyping(event.target)) return;
+    if (event.key === "j" || event.key === "k") {
+      event.preventDefault();
+      moveTo(index + (event.key === "j" ? 1 : -1));
+      return;
+    }
+    const target = findTarget(event.key);
+    if (!target) {
+      if (event.key === "/") { event.preventDefault(); location.assign("/memories#search"); }
+      return;
+    }
+    event.preventDefault();
+    if (isTyping(target)) { target.focus(); if (target.select) target.select(); } else target.click();
+  });
+
+  document.addEventListener("input", (event) => { if (event.target.form) isDirty = true; });
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) print(); });
+  document.addEventListener("submit", (event) => {
+    if (isLeaving) event.preventDefault();
+    isDirty = false;
+    isLeaving = true;
+  });
+  window.addEventListener("pageshow", () => { isLeaving = false; });
+
+  const refresh = async () => {
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!response.ok) throw new Error("not shown");
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    main().replaceWith(fresh.getElementById("main"));
+    document.body.dataset.stamp = fresh.body.dataset.stamp;
+    if (index >= 0) moveTo(index);
+  };
+
+  const follow = async () => {
+    if (document.hidden) return;
+    try {
+      const { stamp } = await (await fetch("/changes.json")).json();
+      document.body.classList.remove("offline");
+      if (stamp === document.body.dataset.stamp) return;
+      if (isDirty || isTyping(document.activeElement) || main().querySelector("form.edit, :checked")) {
+        document.getElementById("changed").hidden = false;
+      } else await refresh();
+    } catch {
+      document.body.classList.add("offline");
+    }
+  };
+
+  if (location.hash === "#search") document.querySelector('[data-key="/"]')?.focus();
+  document.querySelector("[data-focus]")?.focus();
+  setInterval(follow, POLL_MS);
+})();
