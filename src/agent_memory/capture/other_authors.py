@@ -26,7 +26,9 @@ _ENDS: Final = (".", "!", "?", ",", ";", "…", "。", "\uff01", "\uff1f", "\uff
 _QUESTIONS: Final = ("?", "\uff1f")
 _INTRODUCES: Final = (*COLONS, *_QUESTIONS)
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_LABEL: Final = re.compile(rf"[^\w@]*([^.!?:\n\uff1a]{{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S")
+_LABEL: Final = re.compile(
+    rf"[^\w@]*((?:[^.!?:\n\uff1a]|\.(?=\s?\d)){{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S"
+)
 _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
 """A name before a dash, such as "Review by Ann - ..."."""
 _RECORD_ID: Final = re.compile(r"\b[a-z]+-[0-9a-f]{12}\b")
@@ -38,11 +40,12 @@ _MARKED: Final = re.compile(
     r"[^\w\s¿¡(@\"'“„«\u2039\u2018「『`*-]|_|[-*](?! )|- \[[ xX]?\]\s|(?:bq|bc|p|pre|h[1-6]|fn\d{1,3})\.{1,2}\s"
     r"|\W{0,2}\d{1,4}[-/.:]\d{1,2}\b|[A-Z]?\d{1,5}(?:\t| {2,}| (?=[A-Z]))|[A-Za-z][.)]\s"
     r"|[A-Z]\w* [A-Z-]{0,4}\d[\d.]*[.:]?\s(?:[-\u2013—] )?(?=[^\W_a-z])"
-    r"|\([^()\n]{1,40}\)\s+(?=[A-Z])|\w+\([^()]*\):\s|@[\w-]+(?![\w./\\-])[\s,:]+\S|\S+(?:\s?[>|»]| [-\u2013—])\s"
+    r"|\([^()\n]{1,40}\)\s+(?=[A-Z])|\w+\([^()]*\):\s|@[\w-]+(?![\w./\\-])[\s,:]+\S"
+    r"|\S+(?:\s?[>|»]| (?:[-\u2013—=]|[-=]>))\s|['\u2018](?!.*['\u2019](?!\w))"
 )
 """Beginning of a line with mark-up (also Textile), a number, or a name before a mark."""
 _CREDIT: Final = re.compile(
-    r".*[.!?。][\"'”\u2019]?\s*(?:[—\u2013({\[#|•·~/-]+\s?[^\W\d][^.!?\n]*$"
+    r".*[.!?。][\"'”\u2019]?\s*(?:[—\u2013({\[#|•·~/*-]+\s?[^\W\d][^.!?\n]*$"
     r"|(?:[\[{]|\((?!\d+\)))[^()\[\]{}\n]{1,40}[)\]}]\s*$|\d{1,2}:\d{2}(?:\s?[AP]M)?\s*$)"
 )
 """Name after a text, such as "… - Ann" or "… (Ann, 3 May)"."""
@@ -128,8 +131,8 @@ def _is_plain(lines: list[str]) -> bool:
     """Return True if lines are a list, or ended alike."""
     items = [position for position, line in enumerate(lines) if _BULLET.match(line)]
     if items:
-        is_introduced = items[0] == 1 and lines[0].endswith(COLONS)
-        return items == list(range(items[0], len(lines))) and (is_introduced or items[0] == 0)
+        is_introduced = items[0] == 0 or (items[0] == 1 and lines[0].endswith(COLONS))
+        return items == list(range(items[0], len(lines))) and is_introduced
     kinds = {(_is_ended(line), line.endswith(_QUESTIONS)) for line in lines}
     return len(kinds) <= 1 and not any(map(_is_signed, lines))
 
@@ -137,14 +140,15 @@ def _is_plain(lines: list[str]) -> bool:
 def _is_signed(line: str) -> bool:
     """Return True if a line is a letter or a signed text."""
     sentences = [line[start:end] for start, end in find_sentences(line)]
-    if len(sentences) > 1 and not _is_ended(sentences[-1]):
-        return len(sentences[-1].split()) <= _MAX_TITLE_WORDS and sentences[-1].split()[-1][0].isupper()
     is_letter = len(sentences) >= _FEWEST_SENTENCES and _is_short(sentences[0]) and _is_short(sentences[-1])
-    return is_letter and not _is_greeting(sentences[0])
+    words = sentences[-1].split()
+    is_name = len(words) <= _MAX_TITLE_WORDS and any(word[0].isupper() for word in words[1:] or words)
+    is_signed = len(sentences) > 1 and not _is_ended(words[-1]) and is_name
+    return is_signed or (is_letter and not _is_greeting(sentences[0]))
 
 
 def _is_ended(line: str) -> bool:
-    return line.rstrip().endswith(_ENDS)
+    return line.rstrip(" )*_\"'").endswith(_ENDS)
 
 
 def _is_title(line: str) -> bool:
