@@ -78,7 +78,7 @@ def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceT
     Raises:
         ValidationError: The file or the format does not exist.
     """
-    from agent_memory.knowledge.sources.import_formats import FORMAT_NAMES, find_format, take_sample
+    from agent_memory.knowledge.import_formats import FORMAT_NAMES, find_format, take_sample
     from agent_memory.knowledge.sources.source_files import open_source
 
     if form in _EXPORT_FORMATS or (form is None and Path(file).suffix.lower() in _YAML):

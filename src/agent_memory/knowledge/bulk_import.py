@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from agent_memory.errors import ValidationError
+from agent_memory.knowledge.import_formats import (
+    FORMATS,
+    ImportFormat,
+    find_format,
+    read_parts,
+    take_sample,
+)
 from agent_memory.knowledge.intake.document_index import DocumentIndex, has_same_text
 from agent_memory.knowledge.intake.drafts import (
     UNKNOWN,
@@ -26,13 +33,6 @@ from agent_memory.knowledge.intake.drafts import (
 )
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.turns import FileConversation
-from agent_memory.knowledge.sources.import_formats import (
-    FORMATS,
-    ImportFormat,
-    find_format,
-    read_parts,
-    take_sample,
-)
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
 from agent_memory.knowledge.sources.source_files import UNREADABLE
 from agent_memory.memory.inbox_access import opened_inbox
@@ -228,12 +228,8 @@ class BulkImport:
 
     async def _plan_talk(self, row: PlanRow, talk: FileConversation) -> None:
         resource_id = derived_id(RESOURCE.prefix, "conversation", "", talk.key)
-        stored = {turn.order for turn in await self._knowledge.episodes.linked_to(resource_id)}
-        for order, turn in enumerate(talk.turns):
-            is_known = order in stored
-            row.new, row.known = row.new + (not is_known), row.known + is_known
-            row.untrusted += not is_known and (turn.role in _LOW_ROLES or turn.trust == "low")
-            row.note_time(turn.said_at)
+        stored = await self._knowledge.episodes.count_linked(resource_id)
+        await asyncio.to_thread(_count_turns, row, talk, stored)
 
     def _knows(self, document: ReceivedDocument, file: SourceFile, index: DocumentIndex) -> bool:
         origin = Origin("medium", self._knowledge.clock(), file=file.base_name[-200:])
@@ -315,6 +311,15 @@ class BulkImport:
         candidates = [redact_record(CANDIDATE, Candidate.of(memory, **fields)).value for memory in memories]
         async with opened_inbox(self._service) as inbox:
             return await inbox.take_in(candidates)
+
+
+def _count_turns(row: PlanRow, talk: FileConversation, stored: int) -> None:
+    """Count the turns of a conversation, of which the first ones are stored."""
+    for order, turn in enumerate(talk.turns):
+        is_known = order < stored
+        row.new, row.known = row.new + (not is_known), row.known + is_known
+        row.untrusted += not is_known and (turn.role in _LOW_ROLES or turn.trust == "low")
+        row.note_time(turn.said_at)
 
 
 def _show_stored(progress: Callable[[int], object], before: int, done: FileIngested) -> None:

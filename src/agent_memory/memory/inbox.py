@@ -149,7 +149,7 @@ class Inbox:
         return [candidate for candidate in waiting if len(asked.intersection(index_terms(candidate.content))) >= least]
 
     def ends_at(self, candidate: Candidate) -> str:
-        """Return until when a candidate waits, as text; empty if without limit."""
+        """Return the end of a candidate's waiting time, or ""."""
         if candidate.batch:
             return ""
         return to_text((candidate.waits_since or candidate.timestamp) + self._get_waiting_time(candidate))

@@ -377,6 +377,11 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """
         return (await self.linked_to_each([record_id]))[record_id]
 
+    async def count_linked(self, record_id: str) -> int:
+        """Return the number of records linked to a record."""
+        check_id(record_id)
+        return await self._look(lambda state: sum(1 for _ in state.links.iter_linked(record_id, None)))
+
     async def linked_to_each(self, record_ids: Collection[str]) -> dict[str, list[R]]:
         """Return all records linked to each of some IDs.
 

@@ -29,6 +29,7 @@ from agent_memory.knowledge.intake.turns import (
     MESSAGE_KEYS,
     ROLES,
     FileConversation,
+    StreamedTurns,
     clean_speaker,
     collect_text,
     find_days,
@@ -384,11 +385,13 @@ def fill_times(part: FileConversation, changed_at: datetime | None) -> FileConve
     """
     said_at = part.said_at or changed_at
     more = {} if part.said_at else {FILE_TIME: True}
-    turns = [
-        turn if turn.said_at else replace(turn, said_at=said_at, metadata={**turn.metadata, **more})
-        for turn in part.turns
-    ]
-    return replace(part, turns=turns, said_at=said_at)
+
+    def fill(turn: ReceivedTurn) -> ReceivedTurn:
+        return turn if turn.said_at else replace(turn, said_at=said_at, metadata={**turn.metadata, **more})
+
+    turns = part.turns
+    filled = StreamedTurns(lambda: map(fill, turns)) if isinstance(turns, StreamedTurns) else [*map(fill, turns)]
+    return replace(part, turns=filled, said_at=said_at)
 
 
 def _parse_parts(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:

@@ -556,10 +556,11 @@ class Ingest:
         done: FileIngested,
         tell: Callable[[FileIngested], object],
     ) -> None:
-        of_format = replace(origin, metadata={**origin.metadata, FORMAT: part.form})
+        of_format = replace(origin, metadata={**origin.metadata, FORMAT: part.form, **part.metadata})
         begun = await self._begin(part.key, part.title, part.said_at, of_format, caller)
         done.resources.append(begun.record.id)
-        for batch in split_batches(part.turns):
+        batches = split_batches(part.turns)
+        while (batch := await asyncio.to_thread(next, batches, None)) is not None:
             drafts, refused = await asyncio.to_thread(self._draft_turns, batch, begun.record.id, origin)
             done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
             for draft, ingested in zip(drafts, await self._turns(drafts, begun.record.id, caller), strict=True):

@@ -27,7 +27,7 @@ from agent_memory.knowledge.intake.turns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Line = dict[str, Any]
 KeyedTurn = tuple[str, ReceivedTurn]
@@ -88,12 +88,14 @@ class LogFormat:
     Attributes:
         name: As it is kept with a conversation.
         matches: Returns True if a line is of this format and of no other.
-        read: Returns the turns of all lines.
+        read: Returns the turns of all lines, which are iterated several times.
+        has_keys: True if a file may hold several conversations.
     """
 
     name: str
     matches: Callable[[Line], bool]
-    read: Callable[[Sequence[Line]], Iterator[KeyedTurn]]
+    read: Callable[[Iterable[Line]], Iterator[KeyedTurn]]
+    has_keys: bool = False
 
 
 class UnknownShapeError(ValueError):
@@ -110,16 +112,12 @@ def read_log(lines: Sequence[Line]) -> tuple[str, list[KeyedTurn]]:
     Raises:
         UnknownShapeError: A role is inside a line of no known format.
     """
-    form = _find_form(lines)
+    form = find_log_format(lines)
     return form.name, list(form.read(lines))
 
 
-def find_log_format(lines: Sequence[Line]) -> str:
-    """Return the name of the lines' format, `messages` if none has them."""
-    return _find_form(lines).name
-
-
-def _find_form(lines: Sequence[Line]) -> LogFormat:
+def find_log_format(lines: Sequence[Line]) -> LogFormat:
+    """Return the format of lines, that of messages if none has them."""
     return next((form for form in _FORMATS if any(form.matches(line) for line in lines)), _MESSAGES)
 
 
@@ -129,7 +127,7 @@ def _get_name(value: Mapping[str, Any], key: str) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _read_messages(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
+def _read_messages(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for number, line in enumerate(lines):
         message, value = line.get("message"), line
         if isinstance(message, dict) and (isinstance(message.get("role"), str) or isinstance(line.get("role"), str)):
@@ -149,7 +147,7 @@ def _is_claude_code(line: Line) -> bool:
     return _get_name(line, "type") in {"user", "assistant"} and isinstance(message, dict) and "role" in message
 
 
-def _read_claude_code(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
+def _read_claude_code(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for line in lines:
         message: Mapping[str, Any] = line["message"] if _is_claude_code(line) else {}
         if not message or is_hidden(line) or is_hidden(message) or line.get("agentId") or line.get("isApiErrorMessage"):
@@ -178,20 +176,19 @@ def _is_codex(line: Line) -> bool:
     return _get_name(line, "type") in _CODEX_TYPES and isinstance(line.get("payload"), dict)
 
 
-def _read_codex(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
+def _read_codex(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     """Yield the turns of a Codex log.
 
     The user's are those of `user_message` events, if it has such events. The items under
     the user's role hold also what Codex itself puts into the conversation.
     """
-    codex_lines = [line for line in lines if _is_codex(line)]
-    kinds = {(line["type"], _get_name(line["payload"], "type")) for line in codex_lines}
-    has_prompts = ("event_msg", "user_message") in kinds
-    has_answers = any(
-        line["type"] == "response_item" and line["payload"].get("role") == "assistant" for line in codex_lines
-    )
-    is_agents = any(line["type"] == "session_meta" and not _is_persons(line["payload"]) for line in codex_lines)
-    for line in codex_lines:
+    has_prompts = has_answers = is_agents = False
+    for line in filter(_is_codex, lines):
+        payload, kind = line["payload"], line["type"]
+        has_prompts = has_prompts or (kind == "event_msg" and payload.get("type") == "user_message")
+        has_answers = has_answers or (kind == "response_item" and payload.get("role") == "assistant")
+        is_agents = is_agents or (kind == "session_meta" and not _is_persons(payload))
+    for line in filter(_is_codex, lines):
         payload, said_at = line["payload"], parse_moment(line.get("timestamp"))
         kind = payload.get("type")
         is_plain = not is_agents and has_only(line, _CODEX_LINE) and not is_hidden(payload)
@@ -223,12 +220,13 @@ def _is_amplifier_event(line: Line) -> bool:
     return isinstance(line.get("event"), str) and ":" in line["event"] and isinstance(line.get("data"), dict)
 
 
-def _read_amplifier_events(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
-    event_lines = [line for line in lines if _is_amplifier_event(line)]
+def _read_amplifier_events(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     children = {
-        str(line.get("session_id")) for line in event_lines if line["data"].get("parent_id") or line.get("parent_id")
+        str(line.get("session_id"))
+        for line in filter(_is_amplifier_event, lines)
+        if line["data"].get("parent_id") or line.get("parent_id")
     }
-    for line in event_lines:
+    for line in filter(_is_amplifier_event, lines):
         data, session, said_at = line["data"], line.get("session_id"), parse_moment(line.get("ts"))
         turns: list[ReceivedTurn] = []
         if line["event"] == "prompt:submit":
@@ -248,7 +246,7 @@ def _is_gemini(line: Line) -> bool:
     return is_log or (line.get("type") == "gemini" and "content" in line)
 
 
-def _read_gemini(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
+def _read_gemini(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for line in lines:
         role, said_at = _GEMINI_ROLES.get(str(line.get("type"))), parse_moment(line.get("timestamp"))
         calls = line.get("toolCalls")
@@ -270,7 +268,7 @@ def _is_langchain(line: Line) -> bool:
     )
 
 
-def _read_langchain(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
+def _read_langchain(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for line in lines:
         data = line.get("data", line)
         role = _LANGCHAIN_ROLES.get(str(line.get("type")), UNKNOWN)
@@ -283,11 +281,11 @@ def _read_langchain(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
         yield from (("", turn) for turn in make_turns(data.get("content"), role))
 
 
-_MESSAGES: Final = LogFormat("messages", lambda _: False, _read_messages)
+_MESSAGES: Final = LogFormat("messages", lambda _: False, _read_messages, has_keys=True)
 _FORMATS: Final = (
     LogFormat("codex", _is_codex, _read_codex),
     LogFormat("claude_code", _is_claude_code, _read_claude_code),
-    LogFormat("amplifier_events", _is_amplifier_event, _read_amplifier_events),
+    LogFormat("amplifier_events", _is_amplifier_event, _read_amplifier_events, has_keys=True),
     LogFormat("gemini", _is_gemini, _read_gemini),
     LogFormat("langchain", _is_langchain, _read_langchain),
 )

@@ -16,7 +16,7 @@ from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN, ReceivedTurn
 from agent_memory.models import as_utc, from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _TURNS_AT_ONCE: Final = 100
@@ -105,14 +105,31 @@ _PART_KEYS: Final = split_keys("""
 
 
 @dataclass(frozen=True, slots=True)
+class StreamedTurns:
+    """Turns of a log that may be larger than the memory."""
+
+    read: Callable[[], Iterator[ReceivedTurn]]
+
+    def __iter__(self) -> Iterator[ReceivedTurn]:
+        """Read the turns from the file."""
+        return self.read()
+
+
+@dataclass(frozen=True, slots=True)
 class FileConversation:
-    """A conversation of a file; `key` names it, `form` is its format."""
+    """A conversation of a file; `key` names it, `form` is its format.
+
+    Attributes:
+        turns: Turns in order; those of a long log are read again each time.
+        metadata: What else the file says of it, as plain JSON.
+    """
 
     title: str
     key: str
-    turns: Sequence[ReceivedTurn] = ()
+    turns: Sequence[ReceivedTurn] | StreamedTurns = ()
     said_at: datetime | None = None
     form: str = field(default="", compare=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 def read_message(value: Mapping[str, Any]) -> list[ReceivedTurn]:
@@ -342,7 +359,7 @@ def get_first(value: Mapping[str, Any], *names: str) -> Any:
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
-def split_batches(turns: Sequence[ReceivedTurn], first: int = 0) -> Iterator[list[tuple[int, ReceivedTurn]]]:
+def split_batches(turns: Iterable[ReceivedTurn], first: int = 0) -> Iterator[list[tuple[int, ReceivedTurn]]]:
     """Yield the turns with their places in batches."""
     batch: list[tuple[int, ReceivedTurn]] = []
     size = 0

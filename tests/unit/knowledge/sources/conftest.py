@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.knowledge.bulk_import import choose_format
-from agent_memory.knowledge.sources.import_formats import read_parts
+from agent_memory.knowledge.import_formats import read_parts
 from agent_memory.knowledge.sources.source_files import open_source
 
 if TYPE_CHECKING:

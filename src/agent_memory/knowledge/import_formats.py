@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafts import SkippedPart
-from agent_memory.knowledge.intake.file_formats import fill_times, read_chat_lines
+from agent_memory.knowledge.intake.file_formats import fill_times
 from agent_memory.knowledge.intake.session_logs import find_log_format
 from agent_memory.knowledge.intake.turns import FileConversation
 from agent_memory.knowledge.sources.chat_exports import (
@@ -20,7 +18,6 @@ from agent_memory.knowledge.sources.chat_exports import (
     read_conversations,
 )
 from agent_memory.knowledge.sources.fact_lists import has_dated_lines, list_mem0, read_graph, read_list, read_mem0
-from agent_memory.knowledge.sources.import_parts import LEFT_OUT
 from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
 from agent_memory.knowledge.sources.note_files import (
     INDEX_NAME,
@@ -29,6 +26,7 @@ from agent_memory.knowledge.sources.note_files import (
     read_note,
     read_rules,
 )
+from agent_memory.knowledge.sources.session_files import read_session_log, read_transcript_log
 from agent_memory.knowledge.sources.whatsapp import is_whatsapp, read_whatsapp
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 _PEEKED_LINES: Final = 200
 _PEEKED_ELEMENTS: Final = 5
 _PEEKED_BYTES: Final = 1 << 16
-_EVENTS: Final = "events.jsonl"
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 _OBJECTS: Final = re.compile(r"\s*\[\s*\{")
 _OWN_ID: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
@@ -121,23 +118,9 @@ def read_parts(form: ImportFormat, file: SourceFile, tree: SourceTree) -> Iterat
 
 def _match_log(name: str) -> Callable[[FileSample], bool]:
     def matches(sample: FileSample) -> bool:
-        return find_log_format([record for record in sample.records if isinstance(record, dict)]) == name
+        return find_log_format([record for record in sample.records if isinstance(record, dict)]).name == name
 
     return matches
-
-
-def _read_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
-    yield from read_chat_lines(file.read_text(), file.base_name)
-
-
-def _read_transcript(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
-    """Yield the turns of an Amplifier session, unless its events are there."""
-    if tree.find_linked(file, _EVENTS) is not None:
-        yield SkippedPart(f"the session of {_EVENTS}", LEFT_OUT)
-        return
-    for part in read_chat_lines(file.read_text(), file.base_name):
-        session = file.path.parent.name if file.path is not None else posixpath.basename(file.folder)
-        yield replace(part, title=session or part.title) if isinstance(part, FileConversation) else part
 
 
 def _is_transcript(sample: FileSample) -> bool:
@@ -195,14 +178,14 @@ FORMATS: Final = (
     ImportFormat("claude", lambda sample: sample.has_record(frozenset({"chat_messages"})), read_conversations),
     ImportFormat("claude", lambda sample: sample.has_record(MEMORY_KEYS), read_claude_memories),
     ImportFormat("claude", lambda sample: sample.has_record(PROJECT_KEYS), read_claude_projects),
-    ImportFormat("claude-code", _match_log("claude_code"), _read_log),
-    ImportFormat("codex", _match_log("codex"), _read_log),
-    ImportFormat("amplifier", _match_log("amplifier_events"), _read_log),
-    ImportFormat("amplifier", _is_transcript, _read_transcript),
-    ImportFormat("gemini-cli", _match_log("gemini"), _read_log),
+    ImportFormat("claude-code", _match_log("claude_code"), read_session_log),
+    ImportFormat("codex", _match_log("codex"), read_session_log),
+    ImportFormat("amplifier", _match_log("amplifier_events"), read_session_log),
+    ImportFormat("amplifier", _is_transcript, read_transcript_log),
+    ImportFormat("gemini-cli", _match_log("gemini"), read_session_log),
     ImportFormat("mcp-memory", _is_graph, read_graph),
     ImportFormat("mem0", _is_mem0, read_mem0),
-    ImportFormat("messages", _is_chat, _read_log),
+    ImportFormat("messages", _is_chat, read_session_log),
     ImportFormat("rules", _is_rules, read_rules),
     ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),
     ImportFormat("whatsapp", _is_whatsapp, _read_whatsapp),
