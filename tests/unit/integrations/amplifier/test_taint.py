@@ -11,7 +11,7 @@ import pytest
 
 from agent_memory.files.trusted_tools import TrustedTool, change_trusted_tools
 from agent_memory.integrations.amplifier import session as host_session
-from agent_memory.integrations.amplifier.messages.context_reader import iter_tool_calls
+from agent_memory.integrations.amplifier.conversation import iter_tool_calls
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.models.record import AFTER_PROJECT
 from tests.support import SHELL, coordinator_of, memory_of, mount_tool, plan

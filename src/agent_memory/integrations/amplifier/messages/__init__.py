@@ -1,1 +1,0 @@
-"""Messages of a host: what is in its context, and whose sub-session answers."""
