@@ -144,6 +144,7 @@ _MEANINGS: Final = {
     "replaced_already": "one of the two replaced the other before",
     "reserved_link": "names of links may not begin with `_`",
     "same_entity": "the two entities are one already",
+    "secret_refused": "a text of another framework has a secret, and may not be redacted",
     "secret_in_declaration": "the declaration has a secret",
     "server_down": "the server does not answer",
     "several_documents": "several documents have that name",

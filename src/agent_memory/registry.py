@@ -51,6 +51,7 @@ KINDS: Final[Mapping[str, RegisteredKind]] = {
     "archived": RegisteredKind("archive.yaml", "agent_memory.care.archive_records:ARCHIVED", _ARCHIVE),
     "tidy_run": RegisteredKind("archive.yaml", "agent_memory.care.archive_records:TIDY_RUN", _ARCHIVE),
     "candidate": RegisteredKind("inbox.yaml", "agent_memory.models.memory:CANDIDATE"),
+    "verbatim": RegisteredKind("verbatim.yaml", "agent_memory.models.verbatim:VERBATIM"),
 }
 """Kinds of record by name, in the order in which they are examined."""
 

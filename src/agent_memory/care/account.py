@@ -43,6 +43,7 @@ _PAGES: Final[dict[str, tuple[str, str]]] = {
     "mentions": ("mentions.md", "Which text names whom"),
     "relation": ("relations.md", "How these have to do with each other"),
     "topic": ("topics.md", "Pages of topics"),
+    "verbatim": ("frameworks.md", "What other frameworks store"),
 }
 """By kind of record: the name of its page, and its title. Other kinds have nothing to read: JSON alone has them."""
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")

@@ -57,6 +57,7 @@ _CONTENTS: Final[Mapping[str, str]] = {
     "tasks.yaml": "progress of background work, no text",
     "archive.yaml": "archived memories",
     "inbox.yaml": "notes that wait for a decision",
+    "verbatim.yaml": "what other frameworks store, unchanged except for secrets",
     SCRATCHPAD: "what a session is shown at its start",
     BLOBS: "long texts",
     TOPICS: "pages of topics",

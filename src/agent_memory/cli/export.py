@@ -12,6 +12,7 @@ import typer
 
 from agent_memory.cli.archive import write_archived
 from agent_memory.cli.formats import Format, FormatName, choose_format, encode, encode_entry, encode_trace
+from agent_memory.cli.framework_records import write_verbatim
 from agent_memory.cli.inbox import write_waiting
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.runtime import AgentContext
@@ -107,6 +108,7 @@ async def write_all(run: AgentContext, form: Format, write: "Callable[[str], obj
             done += 1
     await write_archived(run, write_entry)
     await write_waiting(run, write_entry)
+    await write_verbatim(run, write_entry)
     for trace in await run.service.history.traces():
         write(encode_trace(trace, form))
     return done, counts

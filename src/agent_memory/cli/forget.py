@@ -10,6 +10,7 @@ import typer
 from agent_memory.cli.archive import forget_archived, has_archive, open_archive
 from agent_memory.cli.compact import NO_RESTORE, compact_all
 from agent_memory.cli.exit_codes import FAILED
+from agent_memory.cli.framework_records import forget_verbatim
 from agent_memory.cli.options import OTHER_ID, Yes, complete_id, resolve_ids
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.cli.screen import read_line
@@ -21,6 +22,7 @@ from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.memory.views import view_candidates, view_preview
 from agent_memory.models import Memory
 from agent_memory.models.escaped_text import brief
+from agent_memory.models.verbatim import VERBATIM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +83,7 @@ async def forget(
 async def _forget_named(
     run: AgentContext, memory_ids: list[str], *, reason: str, yes: bool, now: bool
 ) -> tuple[str, datetime | None]:
+    memory_ids = await forget_verbatim(run, memory_ids, yes=yes, now=now)
     memory_ids = await forget_archived(run, memory_ids, reason=reason, yes=yes, now=now)
     if not memory_ids:
         return "", None
@@ -140,7 +143,8 @@ async def are_words(run: AgentContext, arguments: list[str]) -> bool:
         run: Context of the command.
         arguments: Arguments of `forget` without options.
     """
-    if any(word.startswith("mem-") or OTHER_ID.fullmatch(word) for word in arguments) or not arguments:
+    prefixes = ("mem-", VERBATIM.prefix)
+    if any(word.startswith(prefixes) or OTHER_ID.fullmatch(word) for word in arguments) or not arguments:
         return False
     if not all(_ID_FORM.fullmatch(word.lower()) for word in arguments):
         return True

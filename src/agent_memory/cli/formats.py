@@ -31,6 +31,7 @@ from agent_memory.models import (
     is_memory_id,
 )
 from agent_memory.models.escaped_text import escape_in_quotes, has_steering, to_json
+from agent_memory.models.verbatim import VERBATIM, VerbatimRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +70,7 @@ class ImportedLine:
         given: Record of another kind, such as a document.
         archived: Memory in the archive, or None.
         candidate: Candidate in the inbox, or None.
+        verbatim: Record of another framework, or None.
     """
 
     line: int
@@ -79,6 +81,7 @@ class ImportedLine:
     given: dict[str, Any] | None = None
     archived: ArchivedMemory | None = None
     candidate: Candidate | None = None
+    verbatim: VerbatimRecord | None = None
 
 
 class BlockText(str):
@@ -174,8 +177,8 @@ def _parse_line(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:
         return _parse_trace(line, item)
-    if item.get("kind") in {ARCHIVED.name, CANDIDATE.name}:
-        return _parse_archived_or_candidate(line, item, agent_id)
+    if model := _OTHER_MODELS.get(str(item.get("kind"))):
+        return _parse_other(line, item, agent_id, model)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
     memory_fields = {key: value for key, value in fields.items() if key in Memory.model_fields}
@@ -189,13 +192,23 @@ def _parse_line(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, problem=describe(error))
 
 
-def _parse_archived_or_candidate(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
-    model = ArchivedMemory if item["kind"] == ARCHIVED.name else Candidate
+_OTHER_MODELS: Final[dict[str, type[ArchivedMemory | Candidate | VerbatimRecord]]] = {
+    ARCHIVED.name: ArchivedMemory,
+    CANDIDATE.name: Candidate,
+    VERBATIM.name: VerbatimRecord,
+}
+
+
+def _parse_other(
+    line: int, item: dict[str, Any], agent_id: str, model: type[ArchivedMemory | Candidate | VerbatimRecord]
+) -> ImportedLine:
     fields = {str(key): value for key, value in item.items() if key in model.model_fields}
     try:
         record = model.model_validate({**fields, "agent_id": agent_id})
     except pydantic.ValidationError as error:
         return ImportedLine(line, problem=describe(error))
+    if isinstance(record, VerbatimRecord):
+        return ImportedLine(line, verbatim=record)
     if isinstance(record, Candidate):
         return ImportedLine(line, candidate=record)
     return ImportedLine(line, archived=record)

@@ -10,6 +10,7 @@ import typer
 
 from agent_memory.cli.archive import import_archived
 from agent_memory.cli.formats import Format, ImportedLine, choose_format, decode
+from agent_memory.cli.framework_records import import_verbatim
 from agent_memory.cli.inbox import import_waiting
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes
@@ -125,6 +126,8 @@ async def _import_export(
         )
     waiting = [record.candidate for record in records if record.candidate is not None]
     await import_waiting(run, waiting, trusted=trusted, dry_run=dry_run)
+    verbatim = [record.verbatim for record in records if record.verbatim is not None]
+    await import_verbatim(run, verbatim, trusted=trusted, dry_run=dry_run)
     traces = [record.trace for record in records if record.trace is not None]
     if trusted and not dry_run:
         await run.service.writer.import_traces(traces)

@@ -189,6 +189,7 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
     "entities.yaml": ("record of entities", "records of entities"),
     "inbox.yaml": ("candidate in the inbox", "candidates in the inbox"),
     "archive.yaml": ("record of the archive", "records of the archive"),
+    "verbatim.yaml": ("record of another framework", "records of other frameworks"),
     "tasks.yaml": (),  # how far background work is: nothing that an agent knows
 }
 """Singular and plural names of built-in record kinds other than memories."""

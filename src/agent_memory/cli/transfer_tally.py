@@ -34,6 +34,7 @@ _KIND_WORDS: Final = {
     SUMMARY.name: ("summary", "summaries"),
     ARCHIVED.name: ("archived memory", "archived memories"),
     CANDIDATE.name: ("candidate", "candidates"),
+    "verbatim": ("record of another framework", "records of other frameworks"),
 }
 """Printed kinds, singular and plural. Mentions are counted with their entities."""
 

@@ -34,6 +34,13 @@ class LoopThread:
             result.cancel()
             raise
 
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in this thread from another event loop.
+
+        A cancelled call still finishes; its result is dropped.
+        """
+        return await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._start())))
+
     def stop(self) -> None:
         """End the thread. Can be called more than once."""
         with self._lock:

@@ -78,6 +78,23 @@ def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], 
     return _put_all(state, new.values()), None
 
 
+def to_replace(state: State[R], records: Sequence[R], removed: Iterable[str] = ()) -> list[Change]:
+    """Return the changes that store or replace records.
+
+    Args:
+        state: State before the change.
+        records: Records to store.
+        removed: IDs of records to delete before; unknown ones are skipped.
+
+    Raises:
+        ValidationError: A record is another agent's.
+    """
+    for record in records:
+        _check_owner(state, record)
+    deletions = [Change("delete", state.kind.name, record_id) for record_id in removed if record_id in state.records]
+    return [*deletions, *_put_all(state, records)]
+
+
 def to_update(
     state: State[R], record_id: str, changes: Mapping[str, Any], expect_seq: int | None = None
 ) -> tuple[list[Change], R]:

@@ -7,6 +7,7 @@ The only module that makes `Redacted`. Storage cleans everything that is not mar
 from __future__ import annotations
 
 import functools
+import json
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -148,6 +149,49 @@ def make_record(
     record = validate_record(kind.model, owned)
     cleaned, kinds = _remove_secrets(kind, _get_texts(kind, owned, record), redactor or _REDACTOR)
     return Redacted(validate_record(kind.model, {**owned, **cleaned}) if kinds else record, kinds)
+
+
+def make_unchanged(
+    kind: Kind[R], values: Mapping[str, Any], agent_id: str, names: Iterable[str], *, may_redact: bool = True
+) -> Redacted[R]:
+    """Build a record that is unchanged except for markers of secrets.
+
+    Names are never changed, since two of them could become equal.
+
+    Args:
+        kind: Kind of the record.
+        values: Fields. The text field may be a value of JSON, which is stored as text.
+        agent_id: Name of the agent.
+        names: Names that are in the fields.
+        may_redact: False to refuse a content with a secret.
+
+    Raises:
+        ValidationError: A field breaks a rule, a name has a secret, or the content has one and may not be redacted.
+    """
+    parts = {name: redact_value(values[name], _REDACTOR) for name in (kind.text, "metadata") if name in values}
+    kinds = tuple(dict.fromkeys(secret for _, secrets in parts.values() for secret in secrets))
+    named = [secret for name in names for secret in redact_path(name, _REDACTOR).kinds]
+    if named or (kinds and not may_redact):
+        what = "name" if named else "content"
+        raise ValidationError(
+            f"Nothing was stored: the {what} has a secret ({', '.join(dict.fromkeys(named) or kinds)}).",
+            code="secret_refused",
+            recovery="Store it without the secret, and where the secret is kept.",
+        )
+    cleaned = {name: value for name, (value, _) in parts.items()}
+    if not isinstance(cleaned[kind.text], str):
+        cleaned[kind.text] = _write_json(cleaned[kind.text])
+    return Redacted(validate_record(kind.model, {**values, **cleaned, "agent_id": agent_id}), kinds)
+
+
+def _write_json(value: Any) -> str:
+    """Return JSON, with escapes only for half surrogate pairs."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
 
 
 def with_fields(record: Redacted[R], **values: Any) -> Redacted[R]:
