@@ -9,6 +9,7 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.files.lock import only_one
+from agent_memory.integrations.amplifier.hooks import turn_intake
 from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits
 from agent_memory.integrations.amplifier.hooks.turn_writer import TurnWriter
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -214,7 +215,7 @@ async def test_sessions_that_speak_to_one_agent_at_the_same_time_lose_nothing_an
 async def test_background_work_paused_when_session_ends_is_done_at_once(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.integrations.amplifier.hooks.turn_intake._PAUSE_SECONDS", 3_600)
+    monkeypatch.setattr(turn_intake, "PAUSE_SECONDS", 3_600)
     talk = await begin()
     await talk.whole(FACT, ANSWER)
     assert FACT in {item.content for item in await talk.items()}

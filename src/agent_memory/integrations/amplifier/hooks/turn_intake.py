@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_PAUSE_SECONDS: Final = 0.05
+PAUSE_SECONDS: Final = 0.05
 """Pause before work that an event starts: the event finishes first."""
 _EVENT: Final = "memory:ingestion_skipped"
 _FORGET_TOOL: Final = "memory_forget"
@@ -98,7 +98,7 @@ class BackgroundWorker:
 
     async def _run(self) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._is_hurried.wait(), _PAUSE_SECONDS)
+            await asyncio.wait_for(self._is_hurried.wait(), PAUSE_SECONDS)
         while self._is_due:
             self._is_due = False
             try:
@@ -373,7 +373,7 @@ class SessionIntake:
         self._char_count -= sum(len(turn.text) for turn in turns)
 
     async def _write_soon(self) -> None:
-        await asyncio.sleep(_PAUSE_SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
         await self._write()
 
     async def _write(self) -> None:
