@@ -54,6 +54,7 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3; a copy of it in a temporary folder, to be checked",
     "integrations/amplifier/session_notes.py": "_sessions",
     "integrations/hosts/host_connection.py": "the configuration of a host that a person names",
+    "integrations/mcp/hooks/turn_files.py": "derived/turns, the state of open sessions",
     "integrations/mcp/http_server.py": "_mcp, the token of a running server",
     "care/privacy/erasure.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "care/consent_files.py": "consent.yaml, the limit of a person",

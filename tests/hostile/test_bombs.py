@@ -14,7 +14,7 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.taint import CalledTool, ToolList
+from agent_memory.integrations.taint import CalledTool, ToolList
 from agent_memory.knowledge.topics.markdown import parse
 from agent_memory.settings import CaptureSettings
 from agent_memory.workspace import Workspace

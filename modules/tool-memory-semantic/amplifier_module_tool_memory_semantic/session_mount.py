@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import resolve_root
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant, withdraw_assistant
-from agent_memory.integrations.amplifier.taint import ToolList
+from agent_memory.integrations.taint import ToolList
 from agent_memory.registry import KINDS, KNOWLEDGE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
 from agent_memory.tools import ALL_TOOLS, READING_TOOLS, StatusTool

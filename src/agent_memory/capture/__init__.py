@@ -1,13 +1,18 @@
 """Capture from a conversation: statements to keep, user requests, session bookkeeping.
 
-Stores nothing.
+Stores nothing. Each name is loaded at its first use.
 """
 
-from agent_memory.capture.extractor import Extractor
-from agent_memory.capture.statements import asks_to_keep, find_quote, names_memory, says, share_topic
-from agent_memory.capture.turns import CaptureLedger, TurnBuffer
-from agent_memory.capture.user_requests import is_wished
-from agent_memory.language.similarity import is_near_duplicate
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.capture.extractor import Extractor
+    from agent_memory.capture.statements import asks_to_keep, find_quote, names_memory, says, share_topic
+    from agent_memory.capture.turns import CaptureLedger, TurnBuffer
+    from agent_memory.capture.user_requests import is_wished
+    from agent_memory.language.similarity import is_near_duplicate
 
 __all__ = [
     "CaptureLedger",
@@ -21,3 +26,6 @@ __all__ = [
     "says",
     "share_topic",
 ]
+
+if not TYPE_CHECKING:  # a type checker would accept every name
+    __getattr__, __dir__ = _offer(__name__)

@@ -29,8 +29,8 @@ from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
+from agent_memory.models.identifiers import TextOrigin
 from agent_memory.models.memory import PASTED, RULE_CATEGORIES
-from agent_memory.models.record import TextOrigin
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from agent_memory.capture.rules import RuleSet
     from agent_memory.models import SourceKind
-    from agent_memory.models.record import OriginKind
+    from agent_memory.models.identifiers import OriginKind
     from agent_memory.settings import CaptureSettings
 
 _MAX_CAPTURE_CHARS: Final = 700

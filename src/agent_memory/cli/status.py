@@ -1,7 +1,7 @@
 """`agent-memory status`: counts, health and background work."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -22,9 +22,14 @@ from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
 from agent_memory.models.escaped_text import one_line
+from agent_memory.registry import load_handler
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_memory.knowledge.pipeline.stages import Backlog, QuarantinedRecord
+
+_TURN_FILES: Final = "agent_memory.integrations.mcp.hooks.turn_files:TurnFiles"
 
 
 @command(may_be_none=True)
@@ -47,6 +52,7 @@ async def status(run: AgentContext) -> None:
         put_away |= {"passages": passages, "model": {**use.get_counts(), "due": due}}
     held = read_consent(run.root, state.agent_id)
     consent = {"consent": view_consent(held)}
+    put_away |= _list_hooks(folder.path)
     run.screen.document({**asdict(state), **put_away, **background_fields, **consent, "folder": str(folder.path)})
     show_status(run.screen, state, folder.path)
     show_consent(run.screen, held)
@@ -56,18 +62,24 @@ async def status(run: AgentContext) -> None:
     if waiting:
         hint = run.screen.complete("`agent-memory review` shows them")
         row(run.screen, "inbox", f"{describe_waiting(waiting)} for your decision; {hint}")
+    for host, hooks in put_away.get("hooks", {}).items():
+        row(run.screen, "hooks", _describe_hooks(run, host, hooks))
     if passages:
         row(run.screen, "passages", f"{counted(passages['total'], 'passage')}, {passages['digested']:,} digested")
         row(run.screen, "model", _describe_use(use))
         row(run.screen, "", run.screen.complete(_describe_yes(use, estimate, state.agent_id)))
-    for stage in background:
-        row(run.screen, "background", _sentence(stage))
-        for record in stage.quarantined:
-            row(run.screen, "quarantined", f"{_describe(record)} {run.screen.complete(_hint_retry(record))}")
+    _show_background(run, background)
     if trouble:
         row(run.screen, "background", trouble)
     if state.health.get("status") == "unreadable":
         raise typer.Exit(FAILED)
+
+
+def _show_background(run: AgentContext, background: "list[Backlog]") -> None:
+    for stage in background:
+        row(run.screen, "background", _sentence(stage))
+        for record in stage.quarantined:
+            row(run.screen, "quarantined", f"{_describe(record)} {run.screen.complete(_hint_retry(record))}")
 
 
 async def _background(run: AgentContext) -> "tuple[list[Backlog], str]":
@@ -90,6 +102,18 @@ async def _count_passages(run: AgentContext) -> tuple[dict[str, int], ModelEstim
     due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
     counts = {"total": len(passages), "digested": len(passages) - len(due)} if passages else {}
     return counts, estimate_use(due)
+
+
+def _list_hooks(folder: "Path") -> dict[str, Any]:
+    hosts = load_handler(_TURN_FILES)(folder).list_hosts()
+    return {"hooks": hosts} if hosts else {}
+
+
+def _describe_hooks(run: AgentContext, host: str, state: str) -> str:
+    """Describe whether a host's hooks report what its user types."""
+    if state != "missing":
+        return f"{host}: {state}"
+    return f"{host}: missing, so nothing counts as typed there; " + run.screen.complete("install plugins/agent-memory")
 
 
 def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Final
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.files import names
 from agent_memory.files.atomic import translated
-from agent_memory.models import MAX_PROJECT_CHARS, check_agent_id, flatten
-from agent_memory.settings import DEFAULT_ROOT
+from agent_memory.models.identifiers import DEFAULT_ROOT, MAX_PROJECT_CHARS, check_agent_id
+from agent_memory.models.text import flatten
 
 _HEADER: Final = b'--- {"journal":'
 

@@ -38,7 +38,7 @@ from agent_memory.knowledge.sources.source_files import UNREADABLE
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.memory.similarity import find_similar
 from agent_memory.models import CANDIDATE, RESOURCE, Candidate, Memory, Source, as_utc, derived_id, get_import_id
-from agent_memory.models.record import TextOrigin
+from agent_memory.models.identifiers import TextOrigin
 from agent_memory.redaction import SecretRedactor
 from agent_memory.store.record_redaction import redact_record
 

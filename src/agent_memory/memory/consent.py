@@ -9,14 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-import pydantic
-
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.entries import read_regular
 from agent_memory.files.layout import find_project_root, folder_of, resolve_root
 from agent_memory.files.names import CONSENT
-from agent_memory.models import CATEGORIES
-from agent_memory.settings import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,12 +23,12 @@ if TYPE_CHECKING:
 
 LEAST_RETAIN_DAYS: Final = 7
 _PROJECT_KEYS: Final = ("enabled", "mode", "categories", "retain_days", "hosts")
-_YES_OR_NO: Final = pydantic.TypeAdapter(bool)
 Mode: TypeAlias = Literal["autonomous", "ask", "manual", "stopped"]
 MODES: Final[tuple[Mode, ...]] = ("autonomous", "ask", "manual")
 """Modes that a configuration may name, from the one that keeps most to the strictest."""
 _STRICTNESS: Final[tuple[Mode, ...]] = (*MODES, "stopped")
 """`stopped` stores nothing at all; it comes from a spoken request or from a file that cannot be read."""
+SPOKEN: Final = "the user's request in this conversation"
 NARROWER: Final = ("projects", "categories")
 """Keys next to `mode`: modes by project and by category."""
 SWITCHES: Final = ("enabled", "mode", *NARROWER)
@@ -176,7 +172,7 @@ def read_rule(block: object, source: str, places: Mapping[str, str] | None = Non
     for key, value in limits.items():
         if key not in SWITCHES:
             enabled = False
-            near = did_you_mean(str(key), SWITCHES) or "."
+            near = _suggest(str(key), SWITCHES) or "."
             warnings.append(f"{source}: unknown key {str(key)[:40]!r}{near} Memory stays off until it is corrected.")
         elif key == "enabled" and value is not None:
             wanted = _read_bool(value)
@@ -201,7 +197,8 @@ def read_project_rule(block: object, source: str, places: Mapping[str, str], hos
     if not isinstance(block, dict):
         return stop_storing(source, "it is not a mapping of keys to values")
     if unknown := next((key for key in block if key not in _PROJECT_KEYS), None):
-        return stop_storing(source, f"unknown key {str(unknown)[:40]!r}{did_you_mean(str(unknown), _PROJECT_KEYS)}")
+        near = _suggest(str(unknown), _PROJECT_KEYS)
+        return stop_storing(source, f"unknown key {str(unknown)[:40]!r}{near}")
     days, hosts = block.get("retain_days"), block.get("hosts")
     if days is not None and (type(days) is not int or days < LEAST_RETAIN_DAYS):
         return stop_storing(source, f"retain_days is not a whole number of at least {LEAST_RETAIN_DAYS}")
@@ -230,10 +227,18 @@ def switch_off(source: str, problem: str) -> ConsentRule:
 
 def _read_bool(value: object) -> bool | None:
     """Return a value as a bool, or None for another one."""
+    import pydantic  # only where a source says something
+
     try:
-        return _YES_OR_NO.validate_python(value)
+        return pydantic.TypeAdapter(bool).validate_python(value)
     except pydantic.ValidationError:
         return None
+
+
+def _suggest(name: str, names: tuple[str, ...]) -> str:
+    from agent_memory.settings import did_you_mean  # for wrong keys alone
+
+    return did_you_mean(name, names)
 
 
 def strictest(modes: list[Mode]) -> Mode:
@@ -251,6 +256,8 @@ def read_modes(memory: Mapping[object, object], where: str) -> tuple[ConsentMode
     Returns:
         Modes, and a sentence about each wrong value.
     """
+    from agent_memory.models import CATEGORIES  # hooks of other hosts mostly find no such block
+
     warnings: list[str] = []
     general = _read_mode(memory.get("mode"), f"{where}.mode", warnings) or MODES[0]
     by_key: dict[str, dict[str, Mode]] = {}
@@ -262,7 +269,7 @@ def read_modes(memory: Mapping[object, object], where: str) -> tuple[ConsentMode
         modes = {str(name): _read_mode(value, f"{where}.{key}.{name}", warnings) for name, value in block.items()}
         by_key[key] = {name: mode for name, mode in modes.items() if mode is not None}
     for name, mode in by_key["categories"].items():
-        if name not in CATEGORIES and (near := did_you_mean(name, CATEGORIES)):
+        if name not in CATEGORIES and (near := _suggest(name, CATEGORIES)):
             problem = f"{name[:40]!r} is no built-in category{near} It holds for all until it is corrected."
             warnings.append(f"{where}.categories: {problem}")
             general = strictest([general, mode])
@@ -275,7 +282,7 @@ def _read_mode(value: object, where: str, warnings: list[str]) -> Mode | None:
     if value is None or str(value) in _OFF:
         return None if value is None else "manual"
     if value not in MODES:
-        near = did_you_mean(str(value)[:40], MODES) or "."
+        near = _suggest(str(value)[:40], MODES) or "."
         warnings.append(f"{where[:100]} is not one of {', '.join(MODES)}{near} {_OUTCOME}")
     return next((mode for mode in MODES if mode == value), "manual")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         utc_now,
     )
     from agent_memory.models.identifiers import (
+        MAX_PROJECT_CHARS,
         check_agent_id,
         check_id,
         check_texts,
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
         CHOSEN_NAMES,
         DIGEST,
         MAX_CONTENT_CHARS,
-        MAX_PROJECT_CHARS,
         MEMORY,
         PROJECT,
         Candidate,

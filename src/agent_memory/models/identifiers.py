@@ -1,11 +1,12 @@
-"""Identifiers of agents and records: checks and generation. No file system."""
+"""Identifiers of agents, records and origins: checks and generation."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Collection
-from typing import Final
+from typing import Final, Literal, NamedTuple, Self, get_args
 
 from agent_memory.errors import ValidationError
 from agent_memory.late import compile_late
@@ -13,6 +14,9 @@ from agent_memory.models.text import content_hash, get_duplicate_key
 
 DEFAULT_AGENT: Final = "me"
 """Agent of a session or command without an agent's name."""
+DEFAULT_ROOT: Final = "~/.amplifier/memory"
+"""Folder of all agents, if none is configured."""
+MAX_PROJECT_CHARS: Final = 100
 _AGENT_ID: Final = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
 """Pattern of an ID after its prefix: 48 random bits."""
@@ -99,3 +103,52 @@ def derived_id(prefix: str, *parts: object) -> str:
     """Return an ID made of its parts; repeating adds no record."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
     return f"{prefix}{digest.hexdigest()[:12]}"
+
+
+MAX_ORIGIN_CHARS: Final = 120
+OriginKind = Literal[
+    "typed",
+    "pasted",
+    "attached",
+    "quoted",
+    "model via MCP",
+    "model",
+    "agent after",
+    "tool",
+    "file",
+    "import",
+    "unknown",
+]
+"""Way by which a text came in; a detail after it names a package, client, file or format."""
+PROJECT_OUTPUT: Final = "output of this project"
+"""Detail of `agent after` if only commands and files of the project were read, without network."""
+_ORIGIN_KINDS: Final[tuple[OriginKind, ...]] = get_args(OriginKind)
+
+
+class TextOrigin(NamedTuple):
+    """Way by which a text came in, such as `agent after some_package`.
+
+    Attributes:
+        kind: Kind of the way.
+        detail: Package, client, file or format; empty if unknown.
+    """
+
+    kind: OriginKind = "unknown"
+    detail: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the origin that a text names, unknown if it names none."""
+        for kind in _ORIGIN_KINDS:
+            if text == kind or text.startswith(f"{kind} "):
+                return cls(kind, text[len(kind) + 1 :])
+        return cls()
+
+    def __str__(self) -> str:
+        """Return the printed form; unusual characters of a name become `_`."""
+        detail = re.sub(r"[^\w.:@ +-]", "_", self.detail)[:MAX_ORIGIN_CHARS]
+        return f"{self.kind} {detail}".strip()
+
+
+AFTER_PROJECT: Final = str(TextOrigin("agent after", PROJECT_OUTPUT))
+"""Printed origin of what the agent stores after output of the project alone."""

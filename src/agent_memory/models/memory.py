@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agent_memory.models.clock import UtcDatetime
-from agent_memory.models.identifiers import derived_id, new_id, new_memory_id
+from agent_memory.models.identifiers import MAX_PROJECT_CHARS, derived_id, new_id, new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import (
     GROUP,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 MAX_CONTENT_CHARS: Final = 10_000
-MAX_PROJECT_CHARS: Final = 100
 PROJECT: Final = "project"
 """Name of the facet of a project's memories."""
 CHOSEN_NAMES: Final = frozenset({"category", "topic"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, cast, get_args
@@ -13,7 +12,14 @@ from pydantic_core.core_schema import str_schema
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.clock import UtcDatetime, to_own_zone, to_text, utc_now
-from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
+from agent_memory.models.identifiers import (
+    AFTER_PROJECT,
+    ID_DIGITS,
+    MAX_ORIGIN_CHARS,
+    OriginKind,
+    TextOrigin,
+    check_agent_id,
+)
 from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, remove_invisible
 from agent_memory.models.validation import describe
 
@@ -27,7 +33,6 @@ MAX_TAGS: Final = 50
 MAX_TAG_CHARS: Final = 64
 MAX_GROUP_CHARS: Final = 200
 
-MAX_ORIGIN_CHARS: Final = 120
 Trust = Literal["high", "medium", "low"]
 """Origin of a record's words: a person (high), the model (medium), or after untrusted input (low)."""
 TRUST_ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
@@ -99,20 +104,6 @@ class OriginOf(IdOf):
 
 
 RecordId = Annotated[str, IdOf("[a-z]{3}")]
-OriginKind = Literal[
-    "typed",
-    "pasted",
-    "attached",
-    "quoted",
-    "model via MCP",
-    "model",
-    "agent after",
-    "tool",
-    "file",
-    "import",
-    "unknown",
-]
-"""Way by which a text came in; a detail after it names a package, client, file or format."""
 OriginText = Annotated[str, OriginOf("|".join(get_args(OriginKind)))]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -149,40 +140,6 @@ class Source(ValueModel):
 
     kind: SourceKind = "assistant"
     detail: str = Field(default="", max_length=200)
-
-
-PROJECT_OUTPUT: Final = "output of this project"
-"""Detail of `agent after` if only commands and files of the project were read, without network."""
-_ORIGIN_KINDS: Final[tuple[OriginKind, ...]] = get_args(OriginKind)
-
-
-class TextOrigin(NamedTuple):
-    """Way by which a text came in, such as `agent after some_package`.
-
-    Attributes:
-        kind: Kind of the way.
-        detail: Package, client, file or format; empty if unknown.
-    """
-
-    kind: OriginKind = "unknown"
-    detail: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the origin that a text names, unknown if it names none."""
-        for kind in _ORIGIN_KINDS:
-            if text == kind or text.startswith(f"{kind} "):
-                return cls(kind, text[len(kind) + 1 :])
-        return cls()
-
-    def __str__(self) -> str:
-        """Return the printed form; unusual characters of a name become `_`."""
-        detail = re.sub(r"[^\w.:@ +-]", "_", self.detail)[:MAX_ORIGIN_CHARS]
-        return f"{self.kind} {detail}".strip()
-
-
-AFTER_PROJECT: Final = str(TextOrigin("agent after", PROJECT_OUTPUT))
-"""Printed origin of what the agent stores after output of the project alone."""
 
 
 class Link(ValueModel):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
+    from agent_memory.models.identifiers import DEFAULT_ROOT
     from agent_memory.settings.module_config import (
         SettingsT,
         build_settings,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
         parse_module_config,
     )
     from agent_memory.settings.schema import (
-        DEFAULT_ROOT,
         DEFAULT_TOKEN_BUDGET,
         ENGINE_PAYS,
         KNOWLEDGE_TOOLS,

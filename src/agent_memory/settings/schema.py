@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
-from agent_memory.models import check_agent_id
+from agent_memory.models.identifiers import DEFAULT_ROOT, check_agent_id
 from agent_memory.models.record import Fraction
 from agent_memory.settings.installation import EMBEDDERS_GROUP, find_entry_points
 
@@ -118,7 +118,6 @@ class HealthSettings(Settings):
         return self
 
 
-DEFAULT_ROOT: Final = "~/.amplifier/memory"
 PERSON_SECONDS: Final = 5.0
 """Seconds to wait for a lock at a terminal, instead of `lock_timeout`."""
 LOCAL_MODEL: Final = "all-MiniLM-L6-v2"

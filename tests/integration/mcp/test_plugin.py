@@ -20,6 +20,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.settings.installation import installed_version
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "agent-memory"
+HOOKS = ("session-start", "user-prompt", "post-tool-use", "pre-compact", "session-end")
 SKILLS = sorted(path.parent.name for path in PLUGIN.glob("skills/*/SKILL.md"))
 CHECKED = "numpy typer structlog rich onnxruntime mcp"
 
@@ -49,14 +50,22 @@ async def store(root: Path, *contents: str, **fields: Any) -> None:
 def test_manifests_name_the_version_and_files_that_exist() -> None:
     for path in PLUGIN.rglob("*.json"):
         value = json.loads(path.read_text())
-        assert value.get("version", installed_version()) == installed_version()
+        assert value.get("version", installed_version()) == installed_version() or path.parent.name == "hooks"
         for name in ("skills", "mcpServers", "hooks"):
             if isinstance(value.get(name), str):
                 assert (PLUGIN / value[name]).exists(), (path, name)
     servers = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"]
     assert servers == json.loads((PLUGIN / "gemini-extension.json").read_text())["mcpServers"]
-    commands = re.findall(r'"command": "(agent-memory hook [a-z-]+)"', (PLUGIN / "hooks" / "hooks.json").read_text())
-    assert commands == ["agent-memory hook session-start"]
+
+
+@pytest.mark.parametrize("name", ["hooks", "codex", "gemini", "cursor"])
+def test_each_host_calls_every_hook_that_it_can(name: str) -> None:
+    text = (PLUGIN / "hooks" / f"{name}.json").read_text()
+    commands = set(re.findall(r"agent-memory hook ([a-z-]+)", text))
+    has_end = name != "codex"  # it reports no end of a session, only that of a turn
+    assert commands == set(HOOKS) - (set() if has_end else {"session-end"})
+    hosts = set(re.findall(r"--host ([a-z]+)", text))
+    assert hosts == (set() if name == "hooks" else {name})
 
 
 @pytest.mark.parametrize("name", SKILLS)
@@ -84,6 +93,12 @@ async def test_session_starts_with_the_scratchpad_as_data(root: Path) -> None:
     assert "never obey orders" in text
     assert "<|im_start|>" not in text
     assert "Mallory" not in text
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hook_loads_little_and_answers_json(root: Path, name: str) -> None:
+    given = {"session_id": "s", "cwd": str(root.parent), "prompt": "Off the record.", "tool_name": "WebFetch"}
+    assert run_hook(root, name, given=json.dumps(given)) == ({}, "")
 
 
 async def test_long_scratchpad_is_cut_to_its_budget(root: Path) -> None:

@@ -23,7 +23,7 @@ from agent_memory.models import (
     may_stand_for,
     new_memory_id,
 )
-from agent_memory.models.record import TextOrigin
+from agent_memory.models.identifiers import TextOrigin
 from tests.rows import check_rows
 from tests.support import NOON, memory_of
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.taint import ToolList
+from agent_memory.integrations.taint import ToolList
 from agent_memory.workspace import Caller, Toolset, Workspace
 from agent_memory.workspace.events import COMMON, EVENTS
 from amplifier_module_tool_memory_workspace import mount

@@ -11,7 +11,7 @@ from agent_memory.integrations.amplifier.identity import (
     withdraw_assistant,
 )
 from agent_memory.integrations.amplifier.session import MemorySession
-from agent_memory.integrations.amplifier.taint import Taint
+from agent_memory.integrations.taint import Taint
 
 __all__ = [
     "MEMORY_ASSISTANT",

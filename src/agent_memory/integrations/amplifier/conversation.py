@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.typed_text import has_pasted_part
 from agent_memory.integrations.amplifier.identity import find_working_folder, get_delegate_name
-from agent_memory.integrations.amplifier.taint import (
+from agent_memory.integrations.taint import (
     FILES,
+    PASTED_TEXT,
     CalledTool,
     DelegateCalls,
     ModelWrites,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 
     from agent_memory.errors import AgentMemoryError
-    from agent_memory.integrations.amplifier.taint import OutputKind
+    from agent_memory.integrations.taint import OutputKind
     from agent_memory.memory.caller import OnEvent
     from agent_memory.models import Memory
 
@@ -40,8 +41,6 @@ log = get_logger(__name__)
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks for the turn."""
 _MAX_RETURNED: Final = 500
-_PASTED_TEXT: Final = "pasted text"
-"""What brings untrusted text into a conversation when the user pastes or attaches it."""
 _UNKNOWN_TEXT: Final = "text of unknown origin"
 """What brings untrusted text into a conversation when none of our hooks saw it arrive."""
 _TEXT_KEYS: Final = ("output", "stdout", "content", "text", "message", "body", "result")
@@ -343,7 +342,7 @@ class Conversation:
             if not is_own:
                 self.taint.note(get_text(data, "origin") or _UNKNOWN_TEXT)
             elif isinstance(data.get("prompt"), list):  # a part of it may be a file that the user attached
-                self.taint.note(_PASTED_TEXT)
+                self.taint.note(PASTED_TEXT)
             await hear(get_content_text(data.get("prompt")) if is_own else "")
 
         return [
@@ -405,7 +404,7 @@ class Conversation:
             return
         self.proposals.begin_turn(self.turn.prompt)
         if await asyncio.to_thread(has_pasted_part, prompt):
-            self.taint.note(_PASTED_TEXT)
+            self.taint.note(PASTED_TEXT)
 
     async def read_context(self) -> None:
         """Note text in the context that came without our hooks."""
@@ -423,7 +422,7 @@ class Conversation:
         for name, tool_input in unseen.calls:
             self._note_result(self._find_tool(name, tool_input))
         if unseen.prompts and any(await asyncio.to_thread(lambda: list(map(has_pasted_part, unseen.prompts)))):
-            self.taint.note(_PASTED_TEXT)
+            self.taint.note(PASTED_TEXT)
 
     @property
     def _is_settled(self) -> bool:

@@ -16,6 +16,7 @@ from agent_memory.integrations.amplifier.identity import (
 )
 from agent_memory.memory.consent import (
     MODULES,
+    SPOKEN,
     SWITCHES,
     ConsentFiles,
     ConsentModes,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from agent_memory.settings import Settings
 
-SPOKEN: Final = "the user's request in this conversation"
 _MIN_SIMILARITY: Final = 0.8
 """Unknown keys from this similarity to a limit are misspelt: `enable`, `modes`."""
 _KNOWN_KEYS: Final = frozenset({*SWITCHES, "model"})

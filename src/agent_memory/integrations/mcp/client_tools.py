@@ -128,7 +128,7 @@ class ClientTool(AgentTool[ArgumentsT]):
     fields: ClassVar[dict[str, str]] = {}
 
     async def find_question(self, arguments: Any) -> str:
-        """Return what the user is asked before the call; empty for nothing.
+        """Return the question for the user before the call; empty for none.
 
         Raises:
             AgentMemoryError: The call would fail.
@@ -227,7 +227,9 @@ class ClientContext(ClientTool[ContextArguments]):
             made = await briefings.make(args.query, self.session.caller)
         finally:
             await briefings.close()
-        sources = [memory.id for memory in (*made.memories, *made.turns)]
+        shown = [*made.memories, *made.turns]
+        self.session.note_returned(shown)
+        sources = [memory.id for memory in shown]
         return {"text": made.text, "sources": sources, "tokens": made.tokens}
 
 
@@ -303,7 +305,7 @@ class ClientList(ClientTool[ListArguments]):
 
     async def _run(self, args: ListArguments) -> dict[str, Any]:
         if args.counts:
-            return {**await StatusTool(self.session).call({"detail": "short"}), "hooks": "missing"}
+            return {**await StatusTool(self.session).call({"detail": "short"}), "hooks": self.session.hooks}
         return await ListRecentTool(self.session).call({"limit": args.limit})
 
 

@@ -103,7 +103,7 @@ def _build_tool(kind: type[ClientTool[Any]], session: ServerSession) -> ServedTo
         if not _can_ask(context):
             return UserConfirmation(ok=False)
         try:
-            question = await kind(session.for_call()).find_question(arguments)
+            question = await kind(session.for_call(_find_client(context))).find_question(arguments)
         except AgentMemoryError:
             question = ""  # the call itself says what is wrong
         return Elicit(question, UserConfirmation) if question else UserConfirmation(ok=False)
@@ -115,14 +115,16 @@ def _build_tool(kind: type[ClientTool[Any]], session: ServerSession) -> ServedTo
     ) -> CallToolResult:
         match confirmation:
             case AcceptedElicitation(data=UserConfirmation(ok=is_approved)):
-                tool = kind(session.for_call(_find_host(context), is_approved=is_approved))
-                return _build_result(tool, arguments, await tool.answer(arguments))
+                tool = kind(session.for_call(_find_client(context), is_approved=is_approved))
+                result = _build_result(tool, arguments, await tool.answer(arguments))
+                tool.session.note_stored()
+                return result
         return CallToolResult(
             content=[TextContent(type="text", text="The user said no; nothing was changed. [declined]")], is_error=True
         )
 
     async def read(arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-        tool = kind(session.for_call(_find_host(context)))
+        tool = kind(session.for_call(_find_client(context)))
         return _build_result(tool, arguments, await tool.answer(arguments))
 
     return _serve_tool(kind, session, read if kind.only_reads else act)
@@ -153,7 +155,7 @@ def _can_ask(context: Context[Any, Any]) -> bool:
     return capabilities is not None and capabilities.elicitation is not None
 
 
-def _find_host(context: Context[Any, Any]) -> str:
+def _find_client(context: Context[Any, Any]) -> str:
     """Return the name that a client gives itself, or an empty text."""
     client = context.session.client_params
     return "" if client is None else client.client_info.name
@@ -194,13 +196,13 @@ def _add_resources(server: MCPServer[Any], session: ServerSession) -> None:
 
     @server.resource("memory://{record_id}", title="One record", mime_type="application/json")
     async def record(record_id: str) -> str:
-        return _read_answer(await ClientFetch(session).answer({"id": record_id}))
+        return _read_answer(await ClientFetch(session.for_call()).answer({"id": record_id}))
 
     @server.resource("memory://topic/{name}", title="Page of a topic", mime_type="text/markdown")
     async def topic(name: str) -> str:
         from agent_memory.knowledge.tools import GetCategoryTool, KnowledgeAccess
 
-        return _read_answer(await GetCategoryTool(KnowledgeAccess(session)).answer({"name": name}))
+        return _read_answer(await GetCategoryTool(KnowledgeAccess(session.for_call())).answer({"name": name}))
 
 
 def _read_answer(answer: ToolAnswer) -> str:

@@ -1,6 +1,7 @@
 """Session of an MCP client, as the memory tools use it.
 
-The protocol carries no user turn: nothing is typed, so what a client stores has low trust.
+The protocol carries no user turn. Hooks of the host report it; without them nothing is typed, and what a client stores
+has low trust.
 """
 
 from __future__ import annotations
@@ -8,39 +9,52 @@ from __future__ import annotations
 import asyncio
 import copy
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Never
+from typing import TYPE_CHECKING, Any, Final, Literal, Never
 
-from agent_memory.errors import IdentityError
+from typing_extensions import override
+
+from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.layout import find_project_name, folder_of
+from agent_memory.integrations.mcp.hooks.host_events import normalize_host
+from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project
+from agent_memory.integrations.taint import Taint
 from agent_memory.memory import Caller, open_service
 from agent_memory.memory.caller import ProposalBook
-from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
+from agent_memory.memory.consent import SPOKEN, ConsentFiles, ConsentModes, ConsentRule, ConsentState, find_own_folders
 from agent_memory.memory.features import attach_features
-from agent_memory.models.record import TextOrigin
+from agent_memory.models.identifiers import TextOrigin
+from agent_memory.models.record import is_project_finding
+from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from agent_memory.integrations.mcp.hooks.turn_files import HookTurn
     from agent_memory.memory import MemoryService
-    from agent_memory.models import Memory
+    from agent_memory.models import Record
     from agent_memory.settings import ServiceSettings
 
-_NO_TURN: Final = "an MCP client, which carries no user turn"
+_NO_TURN: Final = "an MCP client without our hooks"
 
 
 @dataclass(slots=True)
 class ClientTurn:
-    """Turn of a client: no words of a user.
+    """Turn of a client, as its hooks report it.
 
     Attributes:
-        stored: Contents that tools stored.
+        prompt: Words that the user typed; empty without hooks.
+        is_heard: True: there is a user, whose words count even if they are unknown.
+        stored: Contents that tools stored in this call.
+        returned: Contents that tools returned.
     """
 
     prompt: str = ""
-    is_heard: bool = False
+    is_heard: bool = True
     stored: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
 
     @property
     def of_user(self) -> ClientTurn:
@@ -48,14 +62,26 @@ class ClientTurn:
         return self
 
 
-@dataclass(slots=True)
-class ClientTaint:
-    """Taint of a client's conversation, of which the server sees nothing."""
+class ClientTaint(Taint):
+    """Taint of a client's conversation.
 
-    by: str | None = _NO_TURN
+    Args:
+        turn: State from the hooks, or None.
+        write: Writes what else tainted it.
+    """
 
-    def note(self, by: str, *, is_of_project: bool = False) -> None:
-        """Note that untrusted text came in."""
+    def __init__(self, turn: HookTurn | None, write: Callable[[Callable[[HookTurn], None]], None]) -> None:
+        super().__init__()
+        self._write = write
+        if turn is None:
+            super().note(_NO_TURN)
+        elif turn.tainted_by is not None:
+            self.restore(turn.tainted_by, "", is_of_project=turn.is_of_project)
+
+    @override
+    def note(self, by: str, package: str = "", *, is_of_project: bool = False) -> None:
+        super().note(by, package, is_of_project=is_of_project)
+        self._write(lambda turn: turn.note(by, is_of_project=is_of_project))
 
 
 class ApprovedProposals(ProposalBook):
@@ -73,6 +99,11 @@ class ServerIdentity:
     agent_id: str
     consent: ConsentState
 
+    @property
+    def enabled(self) -> bool:
+        """True while memory is on."""
+        return self.consent.is_enabled
+
 
 class ServerSession:
     """Memory of one server process.
@@ -83,63 +114,100 @@ class ServerSession:
         folder: Folder that the host works in.
 
     Attributes:
-        is_stopped: False: a client cannot say "off the record".
+        is_stopped: True if the user asked to store nothing of the conversation.
+        hooks: `active`, or `missing` if no hook reports the client's turns.
     """
-
-    is_stopped: Final = False
 
     def __init__(self, agent_id: str, settings: ServiceSettings, folder: Path) -> None:
         self.session_id = f"mcp-{secrets.token_hex(4)}"
         self.warnings: list[str] = []
         self.counters: dict[str, Callable[[], dict[str, Any]]] = {}
-        self.turn, self.taint = ClientTurn(), ClientTaint()
         self.proposals = ProposalBook()
-        self._host = ""
         self._agent_id, self._settings = agent_id, settings
-        self._folder = folder
-        self._consent = ConsentFiles()
+        self._folder, self._host = folder, ""
+        self._turns_seen: dict[str, int] = {}
+        self._served: set[str] = set()
         self._opening = asyncio.Lock()
         self._open: dict[str, MemoryService] = {}
+        self.apply_turn(None)
 
-    def for_call(self, host: str = "", *, is_approved: bool = False) -> ServerSession:
+    def for_call(self, client: str = "", *, is_approved: bool = False) -> ServerSession:
         """Return this session for one call.
 
-        An approved call is the user's act, so it counts as another session's: the model cannot undo it.
+        It has the present state of the turn. An approved call is the user's act, so it counts as another session's:
+        the model cannot undo it.
 
         Args:
-            host: Name that the client gives itself.
+            client: Name that the client gives itself.
             is_approved: True if the user agreed to the call in the host's form.
         """
         session = copy.copy(self)
-        session._host, session.turn = host, ClientTurn()  # noqa: SLF001 - its own
+        session._host = normalize_host(client)  # noqa: SLF001 - its own
+        session.apply_turn(session._find_turn())  # noqa: SLF001 - its own
         if is_approved:
             session.session_id, session.proposals = f"{self.session_id}-approved", ApprovedProposals()
         return session
 
+    def apply_turn(self, turn: HookTurn | None) -> None:
+        """Use the state of a turn, None for an unknown one."""
+        self.hooks: Literal["active", "missing"] = "missing" if turn is None else "active"
+        self.is_stopped = turn is not None and turn.is_stopped
+        self.turn = ClientTurn(turn.prompt if turn is not None else "")
+        self.taint = ClientTaint(turn, self._change_turn)
+        self._prompt_before = turn.prompt_before if turn is not None else ""
+        if turn is not None and self._turns_seen.get(self._host) != turn.turns:
+            self._turns_seen[self._host] = turn.turns
+            self.proposals.begin_turn("")  # a new turn has new limits; only a form or a command is a yes
+
+    def note_stored(self) -> None:
+        """Report to the hooks what this call stored."""
+        if stored := self.turn.stored:
+            self._change_turn(lambda turn: turn.note_stored(stored))
+
+    def _find_turn(self) -> HookTurn | None:
+        with suppress(AgentMemoryError):  # without a folder there is no state
+            return self._turn_files.find_open(self._host, find_project(self._folder))
+        return None
+
+    def _change_turn(self, change: Callable[[HookTurn], None]) -> None:
+        if self.hooks == "active":
+            self._turn_files.change_open(self._host, find_project(self._folder), change)
+
+    @property
+    def _turn_files(self) -> TurnFiles:
+        return TurnFiles(folder_of(self._agent_id, self._settings.storage_root).path)
+
     @property
     def caller(self) -> Caller:
         """The client as a caller of the service."""
+        is_tainted = self.taint.by is not None
+        is_of_host = not is_tainted or self.hooks == "missing"
         return Caller(
             self.session_id,
-            trust="low",
+            trust="low" if is_tainted else "medium",
+            prompt=self.turn.prompt,
             proposals=self.proposals,
             project=self.project(),
-            origin=str(TextOrigin("model via MCP", self._host)),
+            prompt_before=self._prompt_before,
+            origin=str(TextOrigin("model via MCP", self._host)) if is_of_host else self.taint.origin,
             is_client=True,
         )
 
     @property
     def conversation(self) -> ClientTurn:
-        """Conversation with the user, which is not seen."""
+        """Conversation with the user."""
         return self.turn
 
     @property
     def consent(self) -> ServerSession:
-        """Request of the user to store nothing, which cannot be made here."""
+        """Request of the user to store nothing."""
         return self
 
-    def note_returned(self, memories: Iterable[Memory]) -> None:
-        """Ignore memories that a model was shown: there is no capture."""
+    def note_returned(self, records: Iterable[Record]) -> None:
+        """Note records that the model was shown; low trust taints."""
+        for record in records:
+            if record.trust == "low":
+                self.taint.note(LOW_TRUST, is_of_project=is_project_finding(record, self.project()))
 
     def project(self) -> str:
         """Return the name of the repository that the host works in."""
@@ -161,7 +229,9 @@ class ServerSession:
     def current_identity(self) -> ServerIdentity:
         """Agent and its consent, from the files that limit memory."""
         folders = find_own_folders(self._settings.storage_root, self._agent_id)
-        return ServerIdentity(self._agent_id, ConsentState(self._consent.read(folders, self._folder)))
+        rules = ConsentFiles(host=self._host).read(folders, self._folder)
+        spoken = (ConsentRule(SPOKEN, modes=ConsentModes("stopped")),) if self.is_stopped else ()
+        return ServerIdentity(self._agent_id, ConsentState((*rules, *spoken)))
 
     def identity(self) -> ServerIdentity:
         """Return `current_identity`."""
@@ -190,6 +260,9 @@ class ServerSession:
             if service is None:
                 service = attach_features(open_service(self._agent_id, self._settings))
                 self._open[self._agent_id] = service
+        if self._host not in self._served:
+            self._served.add(self._host)
+            self._turn_files.note_seen(self._host, "server")
         await service.pad.notice(self.caller)
         return service
 

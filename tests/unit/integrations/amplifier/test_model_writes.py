@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.integrations.amplifier.session import MemorySession
-from agent_memory.integrations.amplifier.taint import ModelWrites
+from agent_memory.integrations.taint import ModelWrites
 from agent_memory.settings import ToolSettings
 from tests.support import FILE_TOOLS, coordinator_of, mount_tool, plan
 from tests.unit.integrations.amplifier.conftest import host_of, session_on

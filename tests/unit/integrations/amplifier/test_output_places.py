@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.outputs import project_paths
-from agent_memory.integrations.amplifier.taint import CalledTool, ToolList
+from agent_memory.integrations.outputs import project_paths
+from agent_memory.integrations.taint import CalledTool, ToolList
 from tests.support import FILE_TOOLS, SHELL
 
 if TYPE_CHECKING:

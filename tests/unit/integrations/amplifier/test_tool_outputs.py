@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.taint import CalledTool, ToolList
+from agent_memory.integrations.taint import CalledTool, ToolList
 from tests.support import FILE_TOOLS, SHELL
 
 if TYPE_CHECKING:

@@ -91,7 +91,11 @@ class CaptureRecorder:
 
     async def take(self, text: str, role: str, tool: str, *, is_low: bool) -> None:
         """Queue a text."""
-        await self._add(HeardText(text, f"{role}:{tool}" if tool else role, is_low))
+        await self.hear(HeardText(text, f"{role}:{tool}" if tool else role, is_low))
+
+    async def hear(self, heard: HeardText) -> None:
+        """Queue a text with its time."""
+        await self._add(heard)
 
     async def end_turn(self) -> None:
         """Queue the end of the turn."""

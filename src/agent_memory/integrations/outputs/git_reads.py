@@ -6,13 +6,13 @@ import re
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.integrations.amplifier.outputs.shell_words import list_operands
+from agent_memory.integrations.outputs.shell_words import list_operands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_memory.integrations.amplifier.outputs.project_paths import ProjectPaths
-    from agent_memory.integrations.amplifier.outputs.shell_words import ShellWord
+    from agent_memory.integrations.outputs.project_paths import ProjectPaths
+    from agent_memory.integrations.outputs.shell_words import ShellWord
 
 _VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "add": ("Auv", ""), "blame": ("lsw", "L"), "branch": ("", ""), "commit": ("aqv", "m"), "diff": ("bpw", "U"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from agent_memory.integrations.amplifier.outputs.shell_words import ShellWord
+    from agent_memory.integrations.outputs.shell_words import ShellWord
 
 _NULL: Final = "/dev/null"
 _SEPARATORS: Final = re.compile(r"[=:,@]")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_memory.integrations.amplifier.outputs.project_paths import ProjectPaths
-    from agent_memory.integrations.amplifier.outputs.shell_words import ShellWord
+    from agent_memory.integrations.outputs.project_paths import ProjectPaths
+    from agent_memory.integrations.outputs.shell_words import ShellWord
 
 _RUNNERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(

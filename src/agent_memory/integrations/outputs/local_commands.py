@@ -12,13 +12,13 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.integrations.amplifier.outputs.project_paths import ProjectPaths
-from agent_memory.integrations.amplifier.outputs.project_readers import reads_project
-from agent_memory.integrations.amplifier.outputs.project_runners import ASSIGNMENT, is_runner, runs_project
-from agent_memory.integrations.amplifier.outputs.shell_words import parse_commands
+from agent_memory.integrations.outputs.project_paths import ProjectPaths
+from agent_memory.integrations.outputs.project_readers import reads_project
+from agent_memory.integrations.outputs.project_runners import ASSIGNMENT, is_runner, runs_project
+from agent_memory.integrations.outputs.shell_words import parse_commands
 
 if TYPE_CHECKING:
-    from agent_memory.integrations.amplifier.outputs.shell_words import SimpleCommand
+    from agent_memory.integrations.outputs.shell_words import SimpleCommand
 
 _MAX_COMMAND: Final = 20_000
 """Characters of a command; a longer one is not checked."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from agent_memory.files.layout import find_project_root
 from agent_memory.files.names import SCRATCHPAD
-from agent_memory.models.record import AFTER_PROJECT, TextOrigin
+from agent_memory.models.identifiers import AFTER_PROJECT, TextOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
@@ -32,14 +32,16 @@ OWN_PACKAGES: Final = frozenset(
     }
 )
 """Packages whose tools note untrusted text themselves, by the trust of each record."""
+PASTED_TEXT: Final = "pasted text"
+"""What brings untrusted text into a conversation when the user pastes or attaches it."""
 FILES: Final = "amplifier_module_tool_filesystem"
 """Package of the host's file tools."""
 LOCAL_TOOLS: Final = ("amplifier_module_tool_todo",)
 """Packages that return only what the model gave them; always in `local_tools`."""
 _WRITERS: Final = frozenset({"write_file", "edit_file"})
 """Tools of `FILES` that return what the model wrote."""
-_SEARCH: Final = "amplifier_module_tool_search"
-_SHELL: Final = "amplifier_module_tool_bash"
+SEARCH: Final = "amplifier_module_tool_search"
+SHELL: Final = "amplifier_module_tool_bash"
 _SHELL_KEYS: Final = frozenset({"command", "description", "run_in_background", "timeout"})
 _DELEGATES: Final = frozenset({"amplifier_module_tool_task", "amplifier_module_tool_delegate"})
 
@@ -197,16 +199,16 @@ class ToolList:
 
 def _is_of_project(tool: CalledTool, folder: Path) -> bool:
     """Return True if a call certainly reads the project alone."""
-    from agent_memory.integrations.amplifier.outputs import file_arguments, local_commands
+    from agent_memory.integrations.outputs import file_arguments, local_commands
 
     project, arguments = find_project_root(folder), tool.arguments
     if project is None or not isinstance(arguments, dict):
         return False
     if tool.package == FILES:
         return file_arguments.is_project_file(arguments, project, folder)
-    if tool.package == _SEARCH:
+    if tool.package == SEARCH:
         return file_arguments.is_project_search(tool.name, arguments, project, folder)
-    is_plain = tool.package == _SHELL and arguments.keys() <= _SHELL_KEYS  # no other folder or environment
+    is_plain = tool.package == SHELL and arguments.keys() <= _SHELL_KEYS  # no other folder or environment
     return is_plain and local_commands.is_project_command(arguments.get("command"), project, folder)
 
 

@@ -6,14 +6,14 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.integrations.amplifier.outputs.git_reads import is_local_git
-from agent_memory.integrations.amplifier.outputs.shell_words import list_operands
+from agent_memory.integrations.outputs.git_reads import is_local_git
+from agent_memory.integrations.outputs.shell_words import list_operands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from agent_memory.integrations.amplifier.outputs.project_paths import ProjectPaths
-    from agent_memory.integrations.amplifier.outputs.shell_words import ShellWord
+    from agent_memory.integrations.outputs.project_paths import ProjectPaths
+    from agent_memory.integrations.outputs.shell_words import ShellWord
 
 _READERS: Final[Mapping[str, tuple[str, str]]] = {
     "awk": ("", "F"), "basename": ("", ""), "cat": ("AETbensv", ""), "chmod": ("Rv", ""), "cmp": ("bls", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.integrations.amplifier.outputs.project_paths import ProjectPaths
+from agent_memory.integrations.outputs.project_paths import ProjectPaths
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -1,1 +1,0 @@
-"""Checks that a call reads only the project: paths, shell words, programs."""

@@ -1,0 +1,1 @@
+"""Hooks of hosts, and the state of the turn that they write."""

@@ -1,0 +1,255 @@
+"""Hooks of hosts: short commands with JSON on stdin and stdout.
+
+They fail open: what goes wrong is on stderr, the host gets an empty answer, and the exit code is 0. Then the state of
+the turn is dropped, so that the server trusts the conversation less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import IdentityError, ValidationError
+from agent_memory.files.layout import agents_under, find_project_name, folder_of, read_used_agent, resolve_root
+from agent_memory.files.names import TRUSTED_TOOLS
+from agent_memory.files.processes import child_environment, python_module
+from agent_memory.integrations.mcp.hooks.host_events import HostEvent, parse_event
+from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project
+from agent_memory.integrations.taint import PASTED_TEXT, ToolList
+from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
+from agent_memory.models.identifiers import DEFAULT_AGENT, DEFAULT_ROOT
+from agent_memory.registry import load_handler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+TOKENS: Final = 500
+"""Most tokens of the text at the start of a session."""
+CAPTURE: Final = "capture"
+"""Name of the command in the background that keeps what was typed."""
+_CAPTURE_DUE: Final = "agent_memory.integrations.mcp.hooks.turn_capture:capture_due"
+_EMPTY_STARTS: Final = frozenset({"", "startup", "clear"})
+"""Ways in which a session begins without an earlier conversation."""
+_ADVICE: Final = "The tools of agent-memory find more (search, context) and keep what later sessions need (store)."
+_MAX_INPUT: Final = 4_000_000
+_MAX_PROMPT: Final = 40_000
+
+
+class SessionHook:
+    """Hook of one report.
+
+    Args:
+        event: Report of the host.
+        agent: Name of the agent; None for the chosen or only one.
+        root: Folder of all agents.
+
+    Raises:
+        AgentMemoryError: The agent is unknown, or its folder cannot be used.
+    """
+
+    def __init__(self, event: HostEvent, agent: str | None, root: Path) -> None:
+        self._event, self._root = event, root
+        self._agent_id = agent or choose_hook_agent(root)
+        self._folder = folder_of(self._agent_id, root)
+        self._files = TurnFiles(self._folder.path)
+        self._key = event.host, find_project(event.folder), event.session_id
+
+    def start_session(self) -> dict[str, Any]:
+        """Begin a session with the scratchpad."""
+        consent = self._read_consent()
+        if self._event.source in _EMPTY_STARTS:
+            self._files.restart(*self._key)
+        self._files.note_seen(self._event.host, "hooks")
+        if self._files.has_due():
+            self._start_capture()
+        answer = build_answer("SessionStart", self._build_context() if consent.is_enabled else "")
+        if problem := self._files.take_problem():
+            sys.stderr.write(f"agent-memory: {problem}\n")
+            answer["systemMessage"] = f"agent-memory: {problem}"
+        return answer
+
+    def note_prompt(self) -> dict[str, Any]:
+        """Note what the user typed."""
+        from agent_memory.capture.typed_text import has_pasted_part  # its patterns are for this hook alone
+        from agent_memory.capture.user_requests import find_storing_request
+        from agent_memory.redaction import SecretRedactor
+
+        event, consent = self._event, self._read_consent()
+        prompt = event.prompt if event.is_typed else ""
+        request = find_storing_request(prompt, self._agent_id)
+        is_foreign = not event.is_typed or has_pasted_part(prompt)
+        may_hold = consent.is_enabled and self._files.may_hold_text
+        text = SecretRedactor().redact(prompt[:_MAX_PROMPT]).text if may_hold else ""
+        self._files.note_seen(event.host, "hooks")
+        with self._files.edit(*self._key) as turn:
+            turn.is_stopped = request == "stop" if request is not None else turn.is_stopped
+            if is_foreign:
+                turn.note(PASTED_TEXT)
+            is_captured = consent.may_capture(find_project_name(event.folder))
+            turn.begin("" if turn.is_stopped else text, time.time(), is_captured=is_captured)
+        return {}
+
+    def note_tool(self) -> dict[str, Any]:
+        """Note the origin of a tool's result."""
+        if self._event.tool is None:
+            return {}
+        kind = ToolList().classify(self._event.tool, self._event.folder, self._list_trusted())
+        if kind != "trusted":
+            with self._files.edit(*self._key) as turn:
+                turn.note(self._event.tool.name, is_of_project=kind == "project")
+        return {}
+
+    def save_turns(self) -> dict[str, Any]:
+        """Keep what was typed so far, before the conversation is cut."""
+        return self._mark(is_ended=False)
+
+    def end_session(self) -> dict[str, Any]:
+        """Keep what was typed, and end the session."""
+        return self._mark(is_ended=True)
+
+    def drop_state(self) -> None:
+        """Delete the state after a failure; the server then trusts less."""
+        with contextlib.suppress(OSError):
+            self._files.drop(self._event.host, self._event.session_id)
+
+    def _mark(self, *, is_ended: bool) -> dict[str, Any]:
+        with self._files.edit(*self._key) as turn:
+            turn.is_due, turn.is_ended = True, is_ended or turn.is_ended
+            has_typed = bool(turn.typed)
+        if has_typed:
+            self._start_capture()
+        return {}
+
+    def _start_capture(self) -> None:
+        """Start a process that captures; the host does not wait for it."""
+        words = ["hook", CAPTURE, "--agent", self._agent_id, "--root", str(self._root)]
+        null = subprocess.DEVNULL
+        subprocess.Popen(  # noqa: S603 - our own program
+            [*python_module("agent_memory.cli"), *words],
+            stdin=null, stdout=null, stderr=null, start_new_session=True, env=child_environment(), cwd="/",
+        )  # fmt: skip
+
+    def _list_trusted(self) -> list[str]:
+        if not (self._root / TRUSTED_TOOLS).exists():
+            return []
+        from agent_memory.files.trusted_tools import list_trusted_packages  # for those who trust a tool
+
+        return list_trusted_packages(self._root, Path(self._key[1]))
+
+    def _read_consent(self) -> ConsentState:
+        folders = find_own_folders(str(self._root), self._agent_id)
+        return ConsentState(ConsentFiles(host=self._event.host).read(folders, self._event.folder))
+
+    def _build_context(self) -> str:
+        """Return the scratchpad as text, empty without one.
+
+        It is read from `scratchpad.yaml`, which every change renders; no journal is opened.
+        """
+        path = self._folder.scratchpad
+        if not path.exists():
+            return ""
+        from agent_memory.files.yaml_loader import load_yaml
+        from agent_memory.memory.scratchpad_entries import render
+        from agent_memory.models import visible
+        from agent_memory.settings import ScratchpadSettings
+
+        entries = load_yaml(path.read_text("utf-8")) or ()
+        memories = [
+            _build_memory(self._agent_id, entry) for entry in entries if isinstance(entry, dict) and "id" in entry
+        ]
+        if not memories:
+            return ""
+        text = render(memories, self._agent_id, ScratchpadSettings(token_budget=TOKENS, briefing=False)).text
+        return visible(f"{text}\n{_ADVICE}")
+
+
+_HANDLERS: Final[Mapping[str, Callable[[SessionHook], dict[str, Any]]]] = {
+    "session-start": SessionHook.start_session,
+    "user-prompt": SessionHook.note_prompt,
+    "post-tool-use": SessionHook.note_tool,
+    "pre-compact": SessionHook.save_turns,
+    "session-end": SessionHook.end_session,
+}
+
+
+def run_hook(arguments: Sequence[str]) -> int:
+    """Answer a hook of a host; return the exit code 0.
+
+    Args:
+        arguments: Name of the hook, then `--host NAME`, `--agent NAME` and `--root FOLDER` where needed.
+    """
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 10 ms
+    name = arguments[0] if arguments else ""
+    answer: dict[str, Any] = {}
+    hook: SessionHook | None = None
+    try:
+        root = resolve_root(_read_option(arguments, "--root") or os.environ.get("AGENT_MEMORY_ROOT") or DEFAULT_ROOT)
+        agent = _read_option(arguments, "--agent") or os.environ.get("AGENT_MEMORY_AGENT")
+        if name == CAPTURE:
+            load_handler(_CAPTURE_DUE)(agent or choose_hook_agent(root), root)
+            return 0
+        handle = _find_handler(name)
+        event = parse_event(_read_input(sys.stdin.read(_MAX_INPUT)), _read_option(arguments, "--host"))
+        hook = SessionHook(event, agent, root)
+        answer = handle(hook)
+    except Exception as error:  # noqa: BLE001 - a host must go on without its memory, whatever fails
+        outcome = "this session starts without memory" if name == "session-start" else f"hook {name!r} failed"
+        sys.stderr.write(f"agent-memory: {outcome}: {' '.join(str(error).split()) or type(error).__name__}\n")
+        if hook is not None:
+            hook.drop_state()
+    sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    return 0
+
+
+def build_answer(event: str, text: str) -> dict[str, Any]:
+    """Return the answer of a hook in the forms of all hosts.
+
+    Claude Code, Codex and Gemini CLI read `hookSpecificOutput`, Cursor `additional_context`.
+    """
+    if not text:
+        return {}
+    output = {"hookEventName": event, "additionalContext": text}
+    return {"hookSpecificOutput": output, "additional_context": text}
+
+
+def choose_hook_agent(root: Path) -> str:
+    """Return the chosen, only or default agent.
+
+    Raises:
+        IdentityError: There are several, and none is chosen.
+    """
+    agents = agents_under(root)
+    if (used := read_used_agent(root)) in agents:
+        return used
+    if len(agents) > 1:
+        raise IdentityError("There are several agents; choose one with `agent-memory use NAME`.", code="which_agent")
+    return agents[0] if agents else DEFAULT_AGENT
+
+
+def _find_handler(name: str) -> Callable[[SessionHook], dict[str, Any]]:
+    if name not in _HANDLERS:
+        raise ValidationError(f"There is no hook {name[:40]!r}; there are: {', '.join(_HANDLERS)}.")
+    return _HANDLERS[name]
+
+
+def _build_memory(agent_id: str, entry: dict[str, Any]) -> Any:
+    from agent_memory.models import Memory
+
+    names = ("id", "content", "category", "tags", "pinned", "timestamp")
+    return Memory.model_validate({"agent_id": agent_id, **{name: entry[name] for name in names if name in entry}})
+
+
+def _read_option(arguments: Sequence[str], name: str) -> str:
+    words = list(arguments)
+    return words[words.index(name) + 1] if name in words[:-1] else ""
+
+
+def _read_input(text: str) -> dict[str, Any]:
+    value = json.loads(text) if text.strip() else {}
+    return value if isinstance(value, dict) else {}

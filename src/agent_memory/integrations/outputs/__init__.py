@@ -1,0 +1,1 @@
+"""Calls that read only the project: paths, shell words and local programs."""
