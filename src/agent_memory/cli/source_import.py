@@ -167,6 +167,7 @@ def _show_plan(run: AgentContext, plan: ImportPlan) -> None:
     forgotten = sum(row.forgotten for row in plan.rows.values())
     if forgotten:
         run.screen.show(f"{counted(forgotten, 'memory', 'memories')} forgotten before, left out.")
+        run.screen.hint("Run `agent-memory undo` to list what was forgotten, and to take that back.")
     if plan.left_out:
         names = ", ".join(map(one_line, plan.left_out[:_MAX_NAMED]))
         more = " …" if len(plan.left_out) > _MAX_NAMED else ""

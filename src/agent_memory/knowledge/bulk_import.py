@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.import_formats import (
     FORMATS,
+    FileSample,
     ImportFormat,
     find_format,
     read_parts,
@@ -169,9 +170,11 @@ class BulkImport:
         self, plan: ImportPlan, file: SourceFile, tree: SourceTree, form: str | None, index: DocumentIndex
     ) -> None:
         try:
-            chosen = await asyncio.to_thread(choose_format, file, tree, form)
+            sample = await asyncio.to_thread(take_sample, file, tree)
+            chosen = choose_format(sample, form)
             if chosen is None:
-                plan.left_out.append(file.name)
+                plan.problems.extend([(file.name, "damaged_file")] if sample.is_damaged() else [])
+                plan.left_out.extend([file.name] if not sample.is_damaged() else [])
                 return
             plan.files.append((chosen, file))
             parts = read_parts(chosen, file, tree)
@@ -326,17 +329,16 @@ def _show_stored(progress: Callable[[int], object], before: int, done: FileInges
     progress(before + done.new)
 
 
-def choose_format(file: SourceFile, tree: SourceTree, form: str | None) -> ImportFormat | None:
+def choose_format(sample: FileSample, form: str | None) -> ImportFormat | None:
     """Return the format of a file, or None for no content.
 
     A format that is asked for is used for all files that have it, and for an only file in any case.
     """
-    sample = take_sample(file, tree)
     if form is None:
         return find_format(sample)
     named = [known for known in FORMATS if known.name == form]
     matching = next((known for known in named if known.matches(sample)), None)
-    return matching or (named[0] if len(tree.files) == 1 else None)
+    return matching or (named[0] if len(sample.tree.files) == 1 else None)
 
 
 def _read_stored(

@@ -65,6 +65,11 @@ class FileSample:
         """Return True if a record has one of these keys."""
         return any(isinstance(record, dict) and not keys.isdisjoint(record) for record in self.records)
 
+    def is_damaged(self) -> bool:
+        """Return True for a JSON file without a readable record."""
+        is_json = self.file.suffix in _LINES | {".json"}
+        return is_json and self.file.size > 0 and all(record is None for record in self.records)
+
     def is_own_export(self) -> bool:
         """Return True if the records have IDs of this program."""
         ids = [record.get("id") for record in self.records if isinstance(record, dict)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.cli.runtime import AgentContext
+from agent_memory.knowledge.intake import ingest
 from tests.unit.cli.conftest import document
 from tests.unit.knowledge.sources.conftest import write_zip
 
@@ -92,6 +93,40 @@ def test_import_broken_record_is_named_and_exits_with_1(cli: Run, tmp_path: Path
     told = cli("import", str(tmp_path / "memory.jsonl"), "-a", "eve", "--yes", code=1)
     assert "line 2 of memory.jsonl is damaged" in told.stderr
     assert "Stored 1 memory." in told.stderr
+
+
+def test_import_damaged_export_in_a_zip_exits_with_1(cli: Run, tmp_path: Path) -> None:
+    path = write_zip(
+        tmp_path / "a.zip", {"conversations.json": "[{cut", "memories.json": [{"conversations_memory": "Sings."}]}
+    )
+    told = cli("import", str(path), "-a", "eve", "--yes", code=1)
+    assert "conversations.json is damaged" in told.stderr
+    assert "Stored 1 memory." in told.stderr
+
+
+def test_import_killed_and_repeated_equals_one_run(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [{"role": "user", "content": f"The boat {number} is blue."} for number in range(350)]
+    (tmp_path / "chat.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    store, calls = ingest.store_new, list[int]()
+
+    async def store_once(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) % 3 == 0:
+            raise KeyboardInterrupt
+        return await store(*arguments)
+
+    monkeypatch.setattr(ingest, "store_new", store_once)
+    for _ in range(2):
+        cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", code=130)
+    monkeypatch.setattr(ingest, "store_new", store)
+    assert document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))["stored"] == {
+        "turns": 250
+    }
+    cli("import", str(tmp_path / "chat.jsonl"), "-a", "adam", "--yes")
+    turns = [
+        document(cli("knowledge", "episodes", "-a", name, "--all", "--json"))["episodes"] for name in ("eve", "adam")
+    ]
+    assert [turn["id"] for turn in turns[0]] == [turn["id"] for turn in turns[1]]
 
 
 def test_import_format_overrides_detection(cli: Run, tmp_path: Path) -> None:

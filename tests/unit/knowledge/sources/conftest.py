@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.knowledge.bulk_import import choose_format
-from agent_memory.knowledge.import_formats import read_parts
+from agent_memory.knowledge.import_formats import read_parts, take_sample
 from agent_memory.knowledge.sources.source_files import open_source
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def read(tmp_path: Path) -> Read:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(to_text(content), encoding="utf-8")
             tree = open_source(str(folder))
-        chosen = [(choose_format(file, tree, form), file) for file in tree.files.values()]
+        chosen = [(choose_format(take_sample(file, tree), form), file) for file in tree.files.values()]
         return [(known.name, part) for known, file in chosen if known for part in read_parts(known, file, tree)]
 
     return read_files
