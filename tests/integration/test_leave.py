@@ -191,6 +191,14 @@ def test_leave_overwrites_no_files_of_others(run: Callable[..., Result], memory:
     assert "inside the storage root" in run("--export", str(memory / "x"), code=1).stderr
 
 
+def test_leave_exports_an_agent_after_tidying(run: Callable[..., Result], memory: Path, tmp_path: Path) -> None:
+    tidied = CliRunner().invoke(build(), ["archive", "tidy", "--apply", "-a", "bob"])
+    assert "Archived 1 memory" in tidied.output
+    run("--export", str(tmp_path / "export"), "--delete", given=EVERYTHING)
+    assert '"tidy_run"' in (tmp_path / "export" / "bob" / "records.jsonl").read_text()
+    assert not memory.exists()
+
+
 def test_leave_needs_the_key_of_an_encrypted_agent(
     run: Callable[..., Result], memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

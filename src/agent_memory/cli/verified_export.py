@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_memory.care.account import HeldRecord, get_page_name, list_held_records, write_account
+from agent_memory.care.archive_records import TIDY_RUN
 from agent_memory.cli.export import open_replacement, write_all
 from agent_memory.cli.formats import decode
 from agent_memory.cli.options import open_service
@@ -26,6 +27,8 @@ from agent_memory.models import MARK, to_text, utc_now
 _JSONL: Final = "export.jsonl"
 _PROOF: Final = "verified.json"
 _UNFINISHED: Final = ".unfinished"
+_ONLY_IN_ACCOUNT: Final = frozenset({TIDY_RUN.name})
+"""Kinds that `records.jsonl` has, and an import cannot use."""
 _TEXTS: Final = ("content", "name", "title")
 """Fields that an export must have as the journal has them."""
 
@@ -174,8 +177,8 @@ def _check_record(
             pages[name] = (place / name).read_text("utf-8")
         if f"## {record.id}" not in pages[name]:
             raise _build_mismatch(folder, f"{record.id} is missing in {name}")
-    if record.is_gone:
-        return  # it is in the pages, marked; an import would bring it back
+    if record.is_gone or record.kind in _ONLY_IN_ACCOUNT:
+        return  # a forgotten one is in the pages, marked; an import would bring it back
     line = lines.get(record.id)
     if line is None or any(line.get(field) != record.data[field] for field in _TEXTS if field in record.data):
         raise _build_mismatch(folder, f"{record.id} ({record.kind}) is missing or differs in {_JSONL}")
