@@ -102,6 +102,17 @@ class StoreBase:
         raise NotImplementedError
 
 
+class FunctionEmbeddings:
+    """Embeddings by a function of several texts."""
+
+    def __init__(self, function: Any) -> None:
+        self.embed_documents = function
+
+    def embed_query(self, text: str) -> Any:
+        """Return the vector of one text."""
+        return self.embed_documents([text])[0]
+
+
 class SessionBase:
     """Base class of a session."""
 
@@ -143,7 +154,7 @@ _MODULES: dict[str, dict[str, Any]] = {
         "Result": Any,
         "IndexConfig": dict,
         "TTLConfig": dict,
-        "ensure_embeddings": lambda embed: embed,
+        "ensure_embeddings": FunctionEmbeddings,
         "get_text_at_path": read_path,
     },
     "agents.memory": {"SessionABC": SessionBase, "SessionSettings": SessionLimit},

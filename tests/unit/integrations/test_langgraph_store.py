@@ -29,17 +29,14 @@ if TYPE_CHECKING:
 DOCS = ("docs",)
 
 
-class LetterEmbeddings:
+class LetterCounter:
     """Embeds a text as its counts of three letters."""
 
     calls = 0
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def __call__(self, texts: list[str]) -> list[list[float]]:
         self.calls += len(texts)
         return [[float(text.count(letter)) for letter in "xyz"] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
 
 
 @pytest.fixture
@@ -114,8 +111,8 @@ def test_search_with_unknown_operator_fails(store: AgentMemoryStore) -> None:
 
 
 def test_search_by_meaning_ranks_indexed_items_first(root: Path) -> None:
-    embeddings = LetterEmbeddings()
-    store = AgentMemoryStore("bob", root=root, index={"dims": 3, "embed": embeddings, "fields": ["text"]})
+    embed = LetterCounter()
+    store = AgentMemoryStore("bob", root=root, index={"dims": 3, "embed": embed, "fields": ["text"]})
     put(store, "hidden", {"text": "xx"}, index=False)
     put(store, "x", {"text": "xxx", "title": "z"})
     put(store, "y", {"text": "yy"})
@@ -124,9 +121,9 @@ def test_search_by_meaning_ranks_indexed_items_first(root: Path) -> None:
     assert search(store, query="z")[0] == "z"
     assert search(store, query="x")[-1] == "hidden"
     assert search(store, query="x", limit=1, offset=1) != search(store, query="x", limit=1)
-    calls = embeddings.calls
+    calls = embed.calls
     search(store, query="y")
-    assert embeddings.calls == calls + 1
+    assert embed.calls == calls + 1
     (items,) = store.batch([SearchOp(DOCS, query="x")])
     assert [item.score for item in items if item.key in {"x", "hidden"}] == [pytest.approx(1), None]
     store.close()
