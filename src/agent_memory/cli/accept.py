@@ -38,7 +38,7 @@ async def _accept_waiting(run: AgentContext, proposal: str) -> None:
 
 
 async def _accept_import(run: AgentContext, import_id: str) -> None:
-    """Give stored memories of an import medium trust, so that they may act.
+    """Raise stored memories of an import to medium trust.
 
     Raises:
         UnknownIdError: The import stored no memory.

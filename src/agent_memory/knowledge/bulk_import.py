@@ -317,7 +317,7 @@ class BulkImport:
 
 
 def _count_turns(row: PlanRow, talk: FileConversation, stored: int) -> None:
-    """Count the turns of a conversation, of which the first ones are stored."""
+    """Count new and stored turns of a conversation."""
     for order, turn in enumerate(talk.turns):
         is_known = order < stored
         row.new, row.known = row.new + (not is_known), row.known + is_known

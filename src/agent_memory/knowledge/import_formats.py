@@ -17,7 +17,14 @@ from agent_memory.knowledge.sources.chat_exports import (
     read_claude_projects,
     read_conversations,
 )
-from agent_memory.knowledge.sources.fact_lists import has_dated_lines, list_mem0, read_graph, read_list, read_mem0
+from agent_memory.knowledge.sources.fact_lists import (
+    has_dated_lines,
+    list_mem0,
+    read_graph,
+    read_list,
+    read_mem0,
+    read_memories,
+)
 from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
 from agent_memory.knowledge.sources.note_files import (
     INDEX_NAME,
@@ -170,6 +177,18 @@ def _is_graph(sample: FileSample) -> bool:
     )
 
 
+def _has_memories(key: str, value: object = None) -> Callable[[FileSample], bool]:
+    """Return a test for an object with `memories`, and a key with a value."""
+
+    def matches(sample: FileSample) -> bool:
+        return any(
+            isinstance(record, dict) and "memories" in record and key in record and value in (None, record[key])
+            for record in sample.records
+        )
+
+    return matches
+
+
 def _is_mem0(sample: FileSample) -> bool:
     return any(
         isinstance(memory, dict) and isinstance(memory.get("memory"), str) and "id" in memory
@@ -190,6 +209,8 @@ FORMATS: Final = (
     ImportFormat("gemini-cli", _match_log("gemini"), read_session_log),
     ImportFormat("mcp-memory", _is_graph, read_graph),
     ImportFormat("mem0", _is_mem0, read_mem0),
+    ImportFormat("mcp-memory-service", _has_memories("export_metadata"), read_memories),
+    ImportFormat("pam", _has_memories("schema", "portable-ai-memory"), read_memories),
     ImportFormat("messages", _is_chat, read_session_log),
     ImportFormat("rules", _is_rules, read_rules),
     ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),

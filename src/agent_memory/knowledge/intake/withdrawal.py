@@ -430,7 +430,9 @@ async def _forget(storage: RecordStorage[Any], ids: Sequence[str]) -> None:
 
 
 class KnowledgeWithdrawal:
-    """Removes leaving records from pages and from what retells them; open until the service closes.
+    """Removes leaving records from pages and from what retells them.
+
+    Open until the service closes.
 
     Args:
         service: Service of the agent's memory.

@@ -9,6 +9,7 @@ from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.turns import parse_moment, repair_text
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, strip_bullet
 from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
+from agent_memory.models.memory import CATEGORIES
 from agent_memory.models.record import MAX_TAG_CHARS, MAX_TAGS
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ GRAPH: Final = "knowledge_graph"
 """Type of a document with relations of an untrusted graph."""
 _RELATIONS_AT_ONCE: Final = 50
 _MEM0_KNOWN: Final = frozenset({"memory", "created_at", "updated_at", "categories", "hash", "score"})
+_MEMORY_KNOWN: Final = frozenset({
+    "content", "content_hash", "created_at", "created_at_iso", "tags", "temporal", "updated_at", "updated_at_iso",
+})  # fmt: skip
+_ENDED: Final = frozenset({"archived", "deleted", "superseded"})
+"""States of a PAM memory that no longer holds."""
 _MEM0_LISTS: Final = ("results", "memories")
 _DATED: Final = re.compile(r"\s*(?:[-*•]\s+)?\[(\d{4}-\d\d-\d\d|unknown)\]\s*[-–—]\s*(\S.*)", re.IGNORECASE)  # noqa: RUF001
 """A line such as `[2026-01-03] - Prefers metric units`."""
@@ -104,6 +110,40 @@ def list_mem0(value: Any) -> list[Any]:
     if not isinstance(value, dict):
         return []
     return next((value[key] for key in _MEM0_LISTS if isinstance(value.get(key), list)), [value])
+
+
+def read_memories(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield memories of mcp-memory-service or of a PAM store.
+
+    Deleted and superseded ones are left out.
+    """
+    for record in iter_elements(file):
+        values = record.value.get("memories") if isinstance(record.value, dict) else None
+        if not isinstance(values, list):
+            yield SkippedPart("the list of memories")
+            continue
+        for number, value in enumerate(values, 1):
+            text = value.get("content") if isinstance(value, dict) else None
+            if not isinstance(text, str) or not text.strip():
+                yield SkippedPart(f"memory {number}")
+            elif value.get("deleted_at") or value.get("status") in _ENDED:
+                yield SkippedPart(f"memory {number}", LEFT_OUT)
+            else:
+                yield _read_memory(value, text, f"memory {number}")
+
+
+def _read_memory(value: Mapping[str, Any], text: str, place: str) -> ImportedFact:
+    temporal = value.get("temporal")
+    times = {**value, **temporal} if isinstance(temporal, dict) else value
+    moments = (parse_moment(times.get(key)) for key in ("created_at", "created_at_iso"))
+    said_at = next((moment for moment in moments if moment is not None), None)
+    kind = value.get("memory_type") or value.get("type")
+    category = kind if kind in CATEGORIES else "note"
+    rest = {key: part for key, part in value.items() if part and key not in _MEMORY_KNOWN}
+    metadata = {"original": rest} if rest else {}
+    return ImportedFact(
+        repair_text(text).strip(), place, said_at, category, clean_tags(value.get("tags")), metadata=metadata
+    )
 
 
 def has_dated_lines(text: str) -> bool:

@@ -51,7 +51,11 @@ def read_rules(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
 def _read_rules(file: SourceFile, tree: SourceTree, project: str, outer: tuple[str, ...]) -> Iterator[ImportPart]:
     text = repair_text(file.read_text())
     fields = _read_fields(text)
-    metadata = {"file": file.name, **{key: fields[key] for key in ("description", "globs") if fields.get(key)}}
+    metadata = {
+        FILE_TIME: True,
+        "file": file.name,
+        **{key: fields[key] for key in ("description", "globs") if fields.get(key)},
+    }
     for statement in cut_statements(text, "lines" if not file.suffix else "whole"):
         place = f"line {statement.line}" + (f" of {file.name}" if outer else "")
         lines = statement.text.split("\n")
@@ -59,7 +63,7 @@ def _read_rules(file: SourceFile, tree: SourceTree, project: str, outer: tuple[s
         rest = "\n".join(line for line in lines if not _IMPORT.fullmatch(line)).strip()
         if rest:
             values = metadata | statement.metadata
-            yield ImportedFact(rest, place, None, "preference", project=project, metadata=values)
+            yield ImportedFact(rest, place, file.changed_at, "preference", project=project, metadata=values)
         for target in targets:
             linked = tree.find_linked(file, target) if len(outer) < _MAX_IMPORTS else None
             if linked is None or linked.name in {*outer, file.name}:
@@ -93,14 +97,16 @@ def read_agent_memory(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart
         for statement in cut_statements(text, "lines"):
             links = [target for pair in _LINK.findall(statement.text) for target in pair if target]
             if not any(tree.find_linked(file, name) for link in links for name in (link, f"{link}.md")):
-                yield ImportedFact(statement.text, f"line {statement.line}")
+                yield ImportedFact(
+                    statement.text, f"line {statement.line}", file.changed_at, metadata={FILE_TIME: True}
+                )
         return
     fields = _read_fields(text)
     kind = read_front_matter(text).document_type or _read_fields(text.replace("\n  ", "\n")).get("type", "")
     names = {key: fields[key] for key in ("name", "description") if fields.get(key)}
     words = text[find_body(text) :].strip()
     if words:
-        metadata = {**names, **({"type": kind} if kind else {})}
+        metadata = {**names, **({"type": kind} if kind else {}), FILE_TIME: True}
         category = "preference" if kind == _FEEDBACK else "note"
         yield ImportedFact(words, "", file.changed_at, category, clean_tags([kind]), metadata=metadata)
 

@@ -36,7 +36,7 @@ _MONTHS: Final = 12
 
 @dataclass(slots=True)
 class _StampedLine:
-    """A line with a stamp, and the lines that go on with it."""
+    """Line with a stamp, with its continuation lines."""
 
     match: re.Match[str]
     words: str

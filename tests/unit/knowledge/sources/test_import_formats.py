@@ -267,6 +267,40 @@ def test_mem0_keeps_dates_tags_and_metadata(read: Read, *, is_list: bool) -> Non
     assert skipped(parts) == ["memory 2"]
 
 
+def test_mcp_memory_service_keeps_category_tags_and_time(read: Read) -> None:
+    memories: list[Any] = [
+        {"content": "CI runs in Porto.", "tags": "ci, infra", "memory_type": "decision", "created_at": 1767000000.0},
+        {"content": "Old.", "deleted_at": 1767000001.0},
+        {"content": None},
+    ]
+    parts = read({"export.json": {"export_metadata": {"total_memories": 3}, "memories": memories}})
+    [fact] = facts(parts)
+    assert {form for form, _ in parts} == {"mcp-memory-service"}
+    assert (fact.text, fact.tags, fact.category) == ("CI runs in Porto.", ("ci", "infra"), "decision")
+    assert (fact.said_at, fact.metadata) == (
+        datetime.fromtimestamp(1767000000, UTC), {"original": {"memory_type": "decision"}},
+    )  # fmt: skip
+    assert [(part.place, part.code) for _, part in parts if isinstance(part, SkippedPart)] == [
+        ("memory 2", LEFT_OUT), ("memory 3", "damaged_part"),
+    ]  # fmt: skip
+
+
+def test_pam_store_gives_current_memories(read: Read) -> None:
+    memories = [
+        {
+            "id": "m1",
+            "type": "preference",
+            "content": "Prefers tea",
+            "temporal": {"created_at": "2026-01-01T00:00:00Z"},
+        },
+        {"id": "m2", "type": "skill", "content": "Sings", "status": "superseded"},
+    ]
+    parts = read({"store.json": {"schema": "portable-ai-memory", "memories": memories}})
+    [fact] = facts(parts)
+    assert (fact.text, fact.category, fact.said_at) == ("Prefers tea", "preference", datetime(2026, 1, 1, tzinfo=UTC))
+    assert skipped(parts) == ["memory 2"]
+
+
 # -- notes ------------------------------------------------------------------------------------------------------------
 
 
@@ -286,6 +320,7 @@ def test_cursor_rules_keep_their_globs(read: Read) -> None:
     parts = read({".cursorrules": "Use functions.\nPrefer named exports.", ".cursor/rules/style.mdc": rule})
     assert texts(parts) == ["Use functions.", "Prefer named exports.", "Use named exports."]
     assert facts(parts)[-1].metadata["globs"] == "*.ts"
+    assert all(fact.said_at and fact.metadata["file_time"] for fact in facts(parts))
 
 
 def test_agent_memory_folder_does_not_repeat_its_index(read: Read) -> None:
@@ -393,6 +428,11 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "rules": ("AGENTS.md", f"- {EVIL}"),
     "paste": ("memories.txt", f"[2026-01-01] - {EVIL}"),
     "mem0": ("mem0.json", [{"id": "1", "memory": EVIL}]),
+    "mcp memory service": (
+        "m.json",
+        {"export_metadata": {}, "memories": [{"content": EVIL, "memory_type": "preference"}]},
+    ),
+    "pam": ("m.json", {"schema": "portable-ai-memory", "memories": [{"content": EVIL, "type": "preference"}]}),
     "mcp memory": (
         "memory.jsonl",
         json.dumps({"type": "entity", "entityType": "user", "name": "user", "observations": [EVIL]}),
