@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from agent_memory.cli.archive import compact_archive
+from agent_memory.cli.framework_records import compact_verbatim
 from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.files.entries import names_in
@@ -42,6 +43,7 @@ async def compact(
             await run.service.writer.compact()
             await compact_archive(run)
         await _compact_knowledge(run, timedelta(0) if now else None)
+        await compact_verbatim(run, timedelta(0) if now else None)
     after = journal.stat().st_size if before else 0
     run.screen.document({"bytes_before": before, "bytes_after": after})
     run.screen.show(f"{journal.name}: {counted(before, 'byte')} before, {counted(after, 'byte')} now.")
@@ -82,6 +84,7 @@ async def compact_all(run: AgentContext) -> None:
     await run.service.writer.compact(timedelta(0))
     await compact_archive(run, timedelta(0))
     await _compact_knowledge(run, timedelta(0))
+    await compact_verbatim(run, timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
     run.screen.show(f"The text was deleted from {folder.journal.name} and its derived files.")
     if copies := _list_copies(folder.path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import UnknownIdError
@@ -13,6 +12,7 @@ from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from datetime import timedelta
 
     from agent_memory.cli.runtime import AgentContext
     from agent_memory.memory.verbatim_storage import VerbatimStorage
@@ -48,9 +48,14 @@ async def forget_verbatim(run: AgentContext, words: Sequence[str], *, yes: bool,
         for record in await storage.forget_many(list(records)):
             run.screen.document({"memory_id": record.id, "forgotten": True, "older_versions": []})
             run.screen.show(f"Forgot {record.id}, which another framework stored.")
-        if now:
-            await storage.compact(timedelta(0))
     return rest
+
+
+async def compact_verbatim(run: AgentContext, grace: timedelta | None) -> None:
+    """Delete from the file what was forgotten or replaced longer ago."""
+    async with open_records(run) as storage:
+        if storage is not None:
+            await storage.compact(grace)
 
 
 @contextlib.asynccontextmanager

@@ -11,6 +11,7 @@ import pytest
 from agent_memory.memory.verbatim_storage import VerbatimStorage, load_value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.unit.cli.conftest import Run
@@ -79,3 +80,24 @@ def test_forget_now_deletes_the_text_at_once(cli: Run, root: Path, record_id: st
 
 def test_list_of_agents_counts_the_records(cli: Run, record_id: str) -> None:
     assert "3 records of other frameworks" in cli("agents").stdout
+
+
+def test_compact_now_deletes_forgotten_text(cli: Run, root: Path, record_id: str) -> None:
+    cli("forget", record_id, "-a", "bob", "--yes")
+    assert b"Zebra" in (root / "bob" / "verbatim.yaml").read_bytes()
+    cli("archive", "compact", "--now", "--yes", "-a", "bob")
+    assert b"Zebra" not in (root / "bob" / "verbatim.yaml").read_bytes()
+    assert asyncio.run(load(root)) == ITEMS[1:]
+
+
+def test_forget_without_terminal_needs_yes(cli: Run, root: Path, record_id: str) -> None:
+    assert "Nothing was forgotten." in cli("forget", record_id, "-a", "bob", code=2).stderr
+    assert asyncio.run(load(root)) == ITEMS
+
+
+def test_forget_at_a_terminal_shows_the_text(
+    cli: Run, root: Path, record_id: str, press: Callable[[str], list[str]]
+) -> None:
+    press("")
+    assert "Zebra" in cli("forget", record_id, "-a", "bob", given="y\n").output
+    assert asyncio.run(load(root)) == ITEMS[1:]
