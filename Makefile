@@ -29,7 +29,7 @@ SMOKE := $(addprefix tests/,contract test_exported_members.py unit/models unit/j
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace engines \
   tool_memory_workspace workspace)
 
-.PHONY: help lock demo demo-knowledge book test test-smoke test-fast test-deep lowest coverage check lint types format docs site release dev clean needs-python
+.PHONY: help browser lock demo demo-knowledge book test test-smoke test-fast test-deep lowest coverage check lint types format docs site release dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -69,6 +69,12 @@ coverage: dev ## the tests of `make test` with branch coverage; fails below the 
 	$(RUN) -m pytest $(TWO_CORES) -m "not deep" --cov --cov-report=term
 
 check: lint types test ## what has to pass before a commit
+
+browser: dev ## Chromium and axe-core for tests of the page in a browser (by apt and npm, a minute)
+	command -v chromium >/dev/null || \
+	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; }
+	npm pack --silent --pack-destination $(VENV) axe-core@4.14.1 >/dev/null
+	tar -xzf $(VENV)/axe-core-4.14.1.tgz -C $(VENV) package/axe.min.js package/LICENSE
 
 lint: dev ## ruff
 	$(RUN) -m ruff check .

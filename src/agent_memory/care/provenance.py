@@ -27,13 +27,15 @@ from agent_memory.models import (
     SUBJECT,
     ArchivedMemory,
     Listing,
+    Resource,
     Topic,
     is_told,
     rests_on,
     utc_now,
 )
+from agent_memory.models.json_fields import view_fields
 from agent_memory.models.knowledge import Entity
-from agent_memory.models.record import describe_origin
+from agent_memory.models.record import describe_origin, get_origin
 from agent_memory.redaction import quoted
 from agent_memory.store.deletion_states import DeletionState, get_state_after
 from agent_memory.store.lookups import find_current
@@ -374,3 +376,43 @@ def _why_drawn(record: Record, steps: list[ProvenanceStep]) -> str:
     if record.trust == lowest(record.trust, least.trust or "low"):
         return f"its own words count for less than what it rests on, {least.id}, which has {least.trust} trust"
     return f"it was trusted before what it rests on, {least.id}, had {least.trust} trust"
+
+
+def get_words(record: Any) -> str:
+    """Return the text or title of a record."""
+    if isinstance(record, Topic):
+        return f"{record.name}: {record.description}"
+    if isinstance(record, Resource) and record.title:
+        return record.title
+    return str(getattr(record, "content", "") or getattr(record, "name", ""))
+
+
+def view_provenance(provenance: Provenance) -> dict[str, Any]:
+    """Return the provenance of a record as JSON values."""
+    record = provenance.record
+    return {
+        "id": record.id,
+        "kind": provenance.kind,
+        "state": provenance.state,
+        "content": get_words(record),
+        "trust": record.trust,
+        "why": provenance.why,
+        "source": record.source.model_dump(mode="json"),
+        "origin": str(get_origin(record)),
+        "session": record.created_by_session,
+        **view_fields(record, "timestamp", "observed_at", group="belongs_to"),
+        "rests_on": [_view_step(record) for record in provenance.rests_on],
+        "replaces": [_view_step(record) for record in provenance.replaces],
+        "replaced_by": provenance.replaced_by,
+        "used_by": [_view_step(record) for record in provenance.used_by],
+        "changes": [
+            view_fields(change, "at", "what", "session", "fields")
+            | ({} if change.trust is None else {"trust": change.trust})
+            for change in provenance.changes
+        ],
+    }
+
+
+def _view_step(step: ProvenanceStep) -> dict[str, Any]:
+    names = ("rel", "id", "kind", "trust", "state", "depth", "origin")
+    return view_fields(step, *names, source="detail", content="text")

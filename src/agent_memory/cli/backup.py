@@ -42,7 +42,7 @@ from agent_memory.cli.runtime import (
     command,
     show_none,
 )
-from agent_memory.cli.text import minute, view_fields
+from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, build_command, folder_of
 from agent_memory.files.names import BACKUPS
@@ -50,6 +50,7 @@ from agent_memory.files.wording import counted, format_size
 from agent_memory.journal.journal import check_all_present
 from agent_memory.memory import Caller
 from agent_memory.models import utc_now
+from agent_memory.models.json_fields import view_fields
 
 if TYPE_CHECKING:
     from agent_memory.care.backups import RestoredBackup

@@ -9,7 +9,7 @@ import typer
 from agent_memory.cli.knowledge import get_resource, open_knowledge
 from agent_memory.cli.options import parse_moment
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import day, minute, view_fields
+from agent_memory.cli.text import day, minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.entities.entity_repository import EntityReader, MergedEntity, TimelineEntry
@@ -19,6 +19,7 @@ from agent_memory.knowledge.tool_answers import describe_passages
 from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import EntityType, Episode, visible
 from agent_memory.models.escaped_text import one_line
+from agent_memory.models.json_fields import view_fields
 
 _COLUMNS: Final = ("name", "entity_type", "mentions", "also", "id")
 _EPISODE_COLUMNS: Final = ("id", "timestamp", "speaker", "content")

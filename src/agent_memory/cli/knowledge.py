@@ -13,7 +13,7 @@ import typer
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import minute, view_fields
+from agent_memory.cli.text import minute
 from agent_memory.cli.transfer_tally import note_short_talk
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
@@ -40,6 +40,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.tool_settings import check_group
 from agent_memory.models import Resource, visible
 from agent_memory.models.escaped_text import one_line
+from agent_memory.models.json_fields import view_fields
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import typer
 from agent_memory.cli.edit import note_memories_to_compare, note_redacted, offer_keeping, read_new_text
 from agent_memory.cli.options import NewCategory, NotSecret, Offered, parse_moment, parse_tags, resolve_ids
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import describe_end, minute, view_fields
+from agent_memory.cli.text import describe_end, minute
 from agent_memory.memory.views import list_unused, view_similar, view_suspects, view_trace
 from agent_memory.models.escaped_text import brief
+from agent_memory.models.json_fields import view_fields
 
 if TYPE_CHECKING:
     from agent_memory.memory import Stored

@@ -1,18 +1,18 @@
-"""Commands in messages, dates and fields, as people read them."""
+"""Commands in messages, and dates, as people read them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from datetime import datetime
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.late import compile_late
-from agent_memory.models import to_text, utc_now
+from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Mapping
+    from datetime import datetime
 
 _RECOVERY: Final = {
     "memory_search or memory_list_recent": "`agent-memory search` or `agent-memory list`",
@@ -24,26 +24,6 @@ _WITHOUT_OPTIONS: Final = ("workspace", "help")
 """Commands that work on no storage root."""
 _WITHOUT_AGENT: Final = ("agents", "backup restore", "backup verify")
 """Commands that name the agent otherwise, or none."""
-
-
-def view_fields(record: Any, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return attributes of a record as JSON values.
-
-    Args:
-        record: Any object.
-        names: Attributes, which are the keys as well.
-        renamed: Attributes by other keys.
-    """
-    attributes = {**dict(zip(names, names, strict=True)), **renamed}
-    return {key: _to_json_value(getattr(record, name)) for key, name in attributes.items()}
-
-
-def _to_json_value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return to_text(value)
-    if isinstance(value, PurePath):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
 def for_shell(recovery: str) -> str:

@@ -9,10 +9,11 @@ from agent_memory.cli.archive import open_archive
 from agent_memory.cli.formats import read_yaml
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.styled_text import StyledText
-from agent_memory.cli.text import minute, view_fields
+from agent_memory.cli.text import minute
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.wording import counted
+from agent_memory.models.json_fields import view_fields
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ from agent_memory.cli.options import Yes, complete_id, resolve_ids
 from agent_memory.cli.restore import restore
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.source_import import count_imported, withdraw_imported
-from agent_memory.cli.text import minute, view_fields
+from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
 from agent_memory.models.escaped_text import brief, one_line
+from agent_memory.models.json_fields import view_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,13 +29,13 @@ from agent_memory.cli.runtime import (
     command,
     show_none,
 )
-from agent_memory.cli.text import view_fields
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import replace_file
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of, read_used_agent
 from agent_memory.files.names import USED_AGENT
 from agent_memory.files.wording import counted
 from agent_memory.models import utc_now
+from agent_memory.models.json_fields import view_fields
 
 if TYPE_CHECKING:
     from agent_memory.store.protocols import Built

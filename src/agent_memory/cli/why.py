@@ -2,21 +2,29 @@
 
 import re
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceChange, ProvenanceStep, SourceLookup
+from agent_memory.care.provenance import (
+    MOST_LINKS,
+    Provenance,
+    ProvenanceChange,
+    ProvenanceStep,
+    SourceLookup,
+    get_words,
+    view_provenance,
+)
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import build_ambiguous, resolve_ids
 from agent_memory.cli.render import row
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.text import minute, view_fields
+from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError
-from agent_memory.models import Episode, Resource, Topic
+from agent_memory.models import Episode
 from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.escaped_text import brief
-from agent_memory.models.record import describe_origin, get_origin
+from agent_memory.models.record import describe_origin
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -46,7 +54,7 @@ async def why(
         knowledge = await stack.enter_async_context(open_knowledge(run)) if has_more else None
         sources = SourceLookup(run.service, knowledge)
         provenance = await sources.of(await _resolve_id(run, sources, knowledge, record_id))
-    run.screen.document(_to_document(provenance))
+    run.screen.document(view_provenance(provenance))
     _show(run, provenance)
 
 
@@ -82,7 +90,7 @@ def _show(run: AgentContext, provenance: Provenance) -> None:
     record, screen = provenance.record, run.screen
     state = "" if provenance.state == "here" else f" · {provenance.state}"
     screen.show(f"{record.id} · {provenance.kind}{state}", style="bold")
-    row(screen, "says", brief(_words(record)))
+    row(screen, "says", brief(get_words(record)))
     row(screen, "trust", f"{record.trust}: {provenance.why}", style="red" if record.trust == "low" else "")
     detail = f" ({record.source.detail})" if record.source.detail else ""
     session = f", session {record.created_by_session}" if record.created_by_session else ""
@@ -127,42 +135,3 @@ def _change(changed: ProvenanceChange) -> str:
     session = f", session {changed.session}" if changed.session else ""
     trust = f", {changed.trust} trust since" if changed.trust is not None and "trust" in changed.fields else ""
     return f"{minute(changed.at)}{session}{fields}{trust}"
-
-
-def _words(record: Any) -> str:
-    """Return the text or title of a record."""
-    if isinstance(record, Topic):
-        return f"{record.name}: {record.description}"
-    if isinstance(record, Resource) and record.title:
-        return record.title
-    return str(getattr(record, "content", "") or getattr(record, "name", ""))
-
-
-def _to_document(provenance: Provenance) -> dict[str, Any]:
-    record = provenance.record
-    return {
-        "id": record.id,
-        "kind": provenance.kind,
-        "state": provenance.state,
-        "content": _words(record),
-        "trust": record.trust,
-        "why": provenance.why,
-        "source": record.source.model_dump(mode="json"),
-        "origin": str(get_origin(record)),
-        "session": record.created_by_session,
-        **view_fields(record, "timestamp", "observed_at", group="belongs_to"),
-        "rests_on": [_plain(record) for record in provenance.rests_on],
-        "replaces": [_plain(record) for record in provenance.replaces],
-        "replaced_by": provenance.replaced_by,
-        "used_by": [_plain(record) for record in provenance.used_by],
-        "changes": [
-            view_fields(change, "at", "what", "session", "fields")
-            | ({} if change.trust is None else {"trust": change.trust})
-            for change in provenance.changes
-        ],
-    }
-
-
-def _plain(step: ProvenanceStep) -> dict[str, Any]:
-    names = ("rel", "id", "kind", "trust", "state", "depth", "origin")
-    return view_fields(step, *names, source="detail", content="text")

@@ -23,9 +23,9 @@ from agent_memory.errors import (
     refused_by_system,
 )
 from agent_memory.logs import get_logger
-from agent_memory.web import decision_screen, deletion, memories, today
+from agent_memory.web import decision_screen, deletion, memories, search_reasons, system_health, today
 from agent_memory.web.guard import PageGuard
-from agent_memory.web.page_session import PageNotice, PageSession
+from agent_memory.web.page_session import KEY_CODES, PageNotice, PageSession
 from agent_memory.web.page_view import (
     JSON_SUFFIX,
     ActResult,
@@ -54,14 +54,13 @@ _STATUS: Final[tuple[tuple[type[AgentMemoryError], int], ...]] = (
     (ValidationError, 400),
 )
 _LOCKED: Final = 423
-_KEY_CODES: Final = frozenset({"encrypted", "wrong_key"})
-"""Codes of errors that the right key repairs."""
-
-
 _VIEWS: Final[Mapping[str, Show]] = {
     "/": today.show_today,
     "/decisions": decision_screen.show_decisions,
     "/forget": deletion.show_deletion,
+    "/health": system_health.show_health,
+    "/why": search_reasons.show_question,
+    "/why/{record_id}": search_reasons.show_provenance,
     "/purge": deletion.preview_purge,
     "/purge/{purge_id}": deletion.show_receipt,
     "/memories": memories.list_memories,
@@ -71,6 +70,9 @@ _VIEWS: Final[Mapping[str, Show]] = {
 _ACTS: Final[Mapping[str, Act]] = {
     "/decisions/pair": decision_screen.decide_pair,
     "/decisions/waiting": decision_screen.decide_waiting,
+    "/health/backup": system_health.back_up,
+    "/health/consent": system_health.limit_consent,
+    "/health/repair": system_health.repair_files,
     "/purge/run": deletion.purge_records,
     "/memories/edit": memories.store_edit,
     "/memories/forget": memories.forget_memories,
@@ -151,7 +153,7 @@ async def _attempt(awaitable: Awaitable[PageView | ActResult], back: str) -> Pag
         failure = refused
     log.warning("page_failed", code=failure.code)  # the message may quote a memory
     problem = {"code": failure.code, "message": failure.message, "recovery": failure.recovery}
-    if isinstance(failure, StorageError) and failure.code in _KEY_CODES:
+    if isinstance(failure, StorageError) and failure.code in KEY_CODES:
         return PageView("unlock", {"error": problem, "back": back.removesuffix(JSON_SUFFIX)}, _LOCKED)
     status = next((status for kind, status in _STATUS if isinstance(failure, kind)), 500)
     return PageView("error", {"error": problem}, status)

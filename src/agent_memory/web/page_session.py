@@ -29,6 +29,8 @@ SESSION_ID: Final = "page"
 """Session of events and memories that come from the page."""
 _WATCHED: Final = ("memory", "candidate", "archived", "resource")
 """Kinds of records whose journals a view depends on."""
+KEY_CODES: Final = frozenset({"encrypted", "wrong_key"})
+"""Codes of errors that the right key repairs."""
 _MAX_NOTICES: Final = 50
 
 
@@ -121,9 +123,10 @@ class PageSession:
             raise
 
     async def close(self) -> None:
-        """Close the memory."""
-        if self._service is not None:
-            await self._service.close()
+        """Close the memory; the next view opens it again."""
+        service, self._service = self._service, None
+        if service is not None:
+            await service.close()
 
     def read_stamp(self) -> str:
         """Return a text that changes with the agent's journals; reads no content."""

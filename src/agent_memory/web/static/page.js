@@ -68,7 +68,7 @@
       const { stamp } = await (await fetch("/changes.json")).json();
       document.body.classList.remove("offline");
       if (stamp === document.body.dataset.stamp) return;
-      if (isDirty || isTyping(document.activeElement) || main().querySelector("form.edit, :checked")) {
+      if (isDirty || isTyping(document.activeElement) || main().querySelector("form.edit, input:checked")) {
         document.getElementById("changed").hidden = false;
       } else await refresh();
     } catch {
