@@ -15,6 +15,7 @@ from agent_memory.registry import load_handler
 from agent_memory.settings import DEFAULT_ROOT
 
 _PLACE: Final = "agent_memory.integrations.hosts"
+_LIMIT: Final = "agent_memory.integrations.mcp.hooks.turn_files:limit_host"
 _COLUMNS: Final = ("host", "state", "agent", "file")
 
 
@@ -25,6 +26,9 @@ async def connect(
     *,
     only_list: Annotated[bool, typer.Option("--list", help="List all hosts; connect none.")] = False,
     only_print: Annotated[bool, typer.Option("--print", help="Print what would be written; change nothing.")] = False,
+    project_only: Annotated[
+        bool, typer.Option("--project-only", help="Let the host see and write its own project alone.")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the entry from the host's configuration.")] = False,
     yes: Yes = False,
 ) -> None:
@@ -37,7 +41,9 @@ async def connect(
         change = load_handler(f"{_PLACE}.host_connection:plan_disconnection")(host)
     else:
         root = "" if run.root == resolve_root(DEFAULT_ROOT) else str(run.root)
-        change = load_handler(f"{_PLACE}.host_connection:plan_connection")(host, str(plan.program), agent, root)
+        change = load_handler(f"{_PLACE}.host_connection:plan_connection")(
+            host, str(plan.program), agent, root, is_project_only=project_only
+        )
     run.screen.document({"host": host, "agent": agent, "file": change.host.path, "diff": change.diff})
     plan = ProgramPlan(plan.program) if undo else plan
     if plan.commands:
@@ -50,6 +56,7 @@ async def connect(
         run.screen.show(f"{host} is {'not connected' if undo else 'connected already'}.")
         return
     _apply(run, plan, change, yes=yes)
+    load_handler(_LIMIT)(run.root, host, is_project_only=project_only and not undo)
     if undo:
         run.screen.show(f"Disconnected {host}. The memory of {agent} stays.")
     else:

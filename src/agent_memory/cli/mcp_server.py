@@ -26,6 +26,9 @@ async def mcp(
     embedder: Annotated[
         str, typer.Option("--embedder", metavar="NAME", help="Embedder; none searches by words alone, in less memory.")
     ] = "local",
+    project_only: Annotated[
+        bool, typer.Option("--project-only", help="Serve only the memories of the project in this folder.")
+    ] = False,
     port: Annotated[int, typer.Option("--port", min=1, max=65_535, metavar="N", help="Port of --http.")] = 8_765,
 ) -> None:
     """Serve an MCP host on stdin and stdout, until it closes them."""
@@ -37,7 +40,7 @@ async def mcp(
         )
     agent = choose_served_agent(run.get_options(AgentOption).agent, run.root)
     settings = build_settings("mcp", ServiceSettings, {"storage_root": str(run.root), "embedder": embedder})
-    session = load_handler(_SESSION)(agent, settings, Path.cwd())
+    session = load_handler(_SESSION)(agent, settings, Path.cwd(), is_project_only=project_only)
     if http:
         await load_handler(_HTTP)(session, run.root, port, lambda address, path: _announce(run, agent, address, path))
     else:

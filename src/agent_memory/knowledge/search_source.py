@@ -154,7 +154,7 @@ class KnowledgeSource(SearchSource):
     async def count(self, asked: WideRequest) -> dict[str, Any]:
         """Count documents, conversations and pages, and name people."""
         counts: dict[str, Any] = {}
-        listing = Listing(filters=SearchFilters(include_items=True, group=asked.caller.group))
+        listing = Listing(filters=SearchFilters(include_items=True).within(asked.caller.group))
         if self._has(RESOURCE):
             resources = (await self._open_knowledge().resources.browse(listing)).records
             talks = sum(resource.resource_type == "conversation" for resource in resources)

@@ -194,7 +194,7 @@ class ForgetService:
         notes = [memory for memory in memories if not memory.is_item]
         if not notes or not (await self._storage.tally()).items:
             return ()
-        filters = SearchFilters(include_items=True, only_items=True, group=caller.group)
+        filters = SearchFilters(include_items=True, only_items=True).within(caller.group)
         talk: dict[str, Memory] = {}
         for note in notes:
             hits = await self._storage.search(note.content, _MAX_TALK, filters, patience=0)

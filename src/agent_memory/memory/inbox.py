@@ -27,6 +27,7 @@ from agent_memory.memory.results import Stored
 from agent_memory.memory.trust import lowest
 from agent_memory.models import CANDIDATE, Candidate, Memory, Source, get_import_id, may_stand_for, to_text, utc_now
 from agent_memory.models.memory import PASTED
+from agent_memory.models.search import ProjectScope
 from agent_memory.redaction import quoted
 from agent_memory.store.memory_storage import Files
 from agent_memory.store.record_redaction import redact_record
@@ -251,7 +252,7 @@ class Inbox:
             trust=lowest(caller.trust, "medium"),
             origin=caller.origin,
             project=caller.project,
-            group=caller.group or "",
+            group="" if isinstance(caller.group, ProjectScope) else caller.group or "",
             timestamp=self._clock(),
             created_by_session=caller.session_id,
             via="tool",

@@ -127,9 +127,9 @@ async def make_overview(
         StorageError: The memories cannot be read.
     """
     group = asked.caller.group
-    filters = SearchFilters(group=group)
+    filters = SearchFilters().within(group)
     pinned = await storage.browse(Listing("newest", filters, pinned=True, limit=_PINNED))
-    tasks = await storage.browse(Listing("newest", SearchFilters(category="task", group=group), limit=_TASKS))
+    tasks = await storage.browse(Listing("newest", SearchFilters(category="task").within(group), limit=_TASKS))
     newest = await storage.browse(Listing("newest", filters, limit=_NEWEST))
     tally = await storage.tally()
     items = tally.count_items(group)
@@ -158,7 +158,7 @@ async def _count_each(
     """
     counts = Counter[str]()
     for value, _ in tally.by_facet.get(field, Counter[str]()).most_common(2 * most):
-        filters = SearchFilters.model_validate({field: value, "group": group})
+        filters = SearchFilters.model_validate({field: value}).within(group)
         counts[value] = (await storage.browse(Listing("newest", filters, limit=1))).total
     return dict((+counts).most_common(most))
 

@@ -91,6 +91,16 @@ class DateRange(BaseModel):
         return (self.start is None or moment >= self.start) and (self.end is None or moment <= self.end)
 
 
+_NO_PROJECT: Final = "\0"
+"""Name that no project has."""
+
+
+class ProjectScope(str):
+    """Project as the scope of a session, in place of a group."""
+
+    __slots__ = ()
+
+
 class SearchFilters(BaseModel):
     """Conditions of a search; a result meets all of them.
 
@@ -133,7 +143,10 @@ class SearchFilters(BaseModel):
         return EVERYTHING if self == _NOTES else self.model_copy(update={"include_items": True})
 
     def within(self, group: str | None) -> SearchFilters:
-        """Return the conditions limited to a group; None adds no limit."""
+        """Return the conditions within a group or project; None adds none."""
+        if isinstance(group, ProjectScope):
+            is_inside = self.project in {None, group}
+            return self.model_copy(update={"project": str(group) if is_inside else _NO_PROJECT})
         return self if group is None else self.model_copy(update={GROUP: group})
 
     @override
@@ -182,8 +195,10 @@ class SearchFilters(BaseModel):
 def sees(group: str | None, facets: Container[Facet]) -> bool:
     """Return True if a group sees records with these facets.
 
-    It sees its own and those without a group; None sees all.
+    It sees its own and those without a group; None sees all, a project its own.
     """
+    if isinstance(group, ProjectScope):
+        return ("project", group) in facets
     return group is None or GROUPED not in facets or (GROUP, group) in facets
 
 

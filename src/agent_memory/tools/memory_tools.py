@@ -208,7 +208,7 @@ class ListRecentTool(AgentTool[ListRecentInput]):
         listing = Listing("newest", filters_of(filters).within(group), pinned=args.pinned, limit=args.limit)
         if args.scratchpad:
             memories = pad.entries[: args.limit]
-        elif filters or args.pinned:
+        elif filters or args.pinned or group is not None:
             memories = (await service.storage.browse(listing)).records
         else:
             memories = await service.list_recent(args.limit)

@@ -17,6 +17,7 @@ from agent_memory.cli.app import build
 from agent_memory.cli.permanent_program import ProgramPlan
 from agent_memory.files.layout import agents_under
 from agent_memory.integrations.hosts.host_files import HOSTS
+from agent_memory.integrations.mcp.hooks.turn_files import is_host_limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,3 +207,12 @@ def test_connect_writes_to_the_folder_of_the_environment(
 
 def test_unknown_host_is_refused(run: Callable[..., Result]) -> None:
     assert "unknown_host" in run("emacs", code=1).stderr
+
+
+def test_host_of_one_project_gets_the_argument_and_a_sign_for_hooks(run: Callable[..., Result], root: Path) -> None:
+    run("cursor", "--agent", "bob", "--project-only", "--yes")
+    assert "--project-only" in read_servers("cursor")["agent-memory"]["args"]
+    assert is_host_limited(root, "cursor")
+    run("cursor", "--agent", "bob", "--yes")
+    assert "--project-only" not in read_servers("cursor")["agent-memory"]["args"]
+    assert not is_host_limited(root, "cursor")

@@ -271,6 +271,7 @@ async def test_proposal_of_the_model_waits_for_a_person(root: Path, report: Repo
     begin(report)
     async with client_of(root, name=HOST) as client:
         assert "needs_user" in await refuse(client, "forget", ids=[memory_id])
+        assert "invalid" in await refuse(client, "decide", id=memory_id, verdict="accept")
         report("user-prompt", prompt="yes")
         assert "needs_user" in await refuse(client, "forget", ids=[memory_id]), "only a form or a command accepts"
     service = open_service("bob", settings_of(root))

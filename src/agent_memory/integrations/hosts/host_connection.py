@@ -86,7 +86,7 @@ def get_host(name: str) -> HostFile:
     return HOSTS[name]
 
 
-def plan_connection(name: str, command: str, agent_id: str, root: str) -> HostChange:
+def plan_connection(name: str, command: str, agent_id: str, root: str, *, is_project_only: bool = False) -> HostChange:
     """Return the change that connects a host.
 
     Args:
@@ -94,12 +94,14 @@ def plan_connection(name: str, command: str, agent_id: str, root: str) -> HostCh
         command: Path of our program.
         agent_id: Agent whose memory the host gets.
         root: Folder of all agents; empty for the usual one.
+        is_project_only: True if the host sees and writes its own project alone.
 
     Raises:
         ConfigurationError: The host is unknown, or its file cannot be used.
     """
     host = get_host(name)
     arguments = ["mcp", "--agent", agent_id, *(["--root", root] if root else [])]
+    arguments += ["--project-only"] if is_project_only else []
     entry, before = build_entry(host, command, arguments), read_host_text(host)
     return HostChange(host, before, write_entry(host, before, entry))
 

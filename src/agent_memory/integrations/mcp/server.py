@@ -18,6 +18,7 @@ from typing_extensions import override
 from agent_memory.errors import AgentMemoryError, UnknownIdError
 from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS, ClientFetch, ClientTool
 from agent_memory.integrations.mcp.server_session import ServerSession
+from agent_memory.memory.caller import is_seen
 from agent_memory.memory.scratchpad_entries import render
 from agent_memory.models import visible
 from agent_memory.settings import ScratchpadSettings
@@ -190,8 +191,9 @@ def _add_resources(server: MCPServer[Any], session: ServerSession) -> None:
     async def scratchpad() -> str:
         service = await session.require()
         pad = await service.scratchpad(session.caller)
-        total = (await service.storage.tally()).count_current(None)
-        header, fence, rest = render(pad.entries, pad.agent_id, ScratchpadSettings(), total).text.partition("\n```")
+        entries = [memory for memory in pad.entries if is_seen(memory, session.caller)]
+        total = len(entries) if session.is_project_only else (await service.storage.tally()).count_current(None)
+        header, fence, rest = render(entries, pad.agent_id, ScratchpadSettings(), total).text.partition("\n```")
         return visible(f"{_name_tools(header)}{fence}{rest}")
 
     @server.resource("memory://{record_id}", title="One record", mime_type="application/json")
@@ -200,6 +202,8 @@ def _add_resources(server: MCPServer[Any], session: ServerSession) -> None:
 
     @server.resource("memory://topic/{name}", title="Page of a topic", mime_type="text/markdown")
     async def topic(name: str) -> str:
+        if session.is_project_only:
+            raise UnknownIdError("A page is about all projects; this client has only its own.")
         from agent_memory.knowledge.tools import GetCategoryTool, KnowledgeAccess
 
         return _read_answer(await GetCategoryTool(KnowledgeAccess(session.for_call())).answer({"name": name}))

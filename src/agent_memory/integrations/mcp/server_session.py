@@ -26,6 +26,7 @@ from agent_memory.memory.consent import SPOKEN, ConsentFiles, ConsentModes, Cons
 from agent_memory.memory.features import attach_features
 from agent_memory.models.identifiers import TextOrigin
 from agent_memory.models.record import is_project_finding
+from agent_memory.models.search import ProjectScope
 from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
@@ -112,13 +113,17 @@ class ServerSession:
         agent_id: Name of the agent.
         settings: Settings of its service.
         folder: Folder that the host works in.
+        is_project_only: True if the client sees and writes its project alone.
 
     Attributes:
         is_stopped: True if the user asked to store nothing of the conversation.
         hooks: `active`, or `missing` if no hook reports the client's turns.
     """
 
-    def __init__(self, agent_id: str, settings: ServiceSettings, folder: Path) -> None:
+    def __init__(
+        self, agent_id: str, settings: ServiceSettings, folder: Path, *, is_project_only: bool = False
+    ) -> None:
+        self.is_project_only = is_project_only
         self.session_id = f"mcp-{secrets.token_hex(4)}"
         self.warnings: list[str] = []
         self.counters: dict[str, Callable[[], dict[str, Any]]] = {}
@@ -187,6 +192,7 @@ class ServerSession:
             trust="low" if is_tainted else "medium",
             prompt=self.turn.prompt,
             proposals=self.proposals,
+            group=ProjectScope(self.project()) if self.is_project_only else None,
             project=self.project(),
             prompt_before=self._prompt_before,
             origin=str(TextOrigin("model via MCP", self._host)) if is_of_host else self.taint.origin,
@@ -254,6 +260,12 @@ class ServerSession:
                 f"Memory is off: {identity.consent.decided_by() or 'a file of consent'} says so.",
                 code="switched_off",
                 recovery="The user runs: agent-memory consent on",
+            )
+        if self.is_project_only and not self.project():
+            raise IdentityError(
+                "This client has only its project, and works in none.",
+                code="switched_off",
+                recovery="Start the host in the folder of a project.",
             )
         async with self._opening:
             service = self._open.get(self._agent_id)

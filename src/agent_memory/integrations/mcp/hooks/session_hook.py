@@ -20,7 +20,7 @@ from agent_memory.files.layout import agents_under, find_project_name, folder_of
 from agent_memory.files.names import TRUSTED_TOOLS
 from agent_memory.files.processes import child_environment, python_module
 from agent_memory.integrations.mcp.hooks.host_events import HostEvent, parse_event
-from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project
+from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project, is_host_limited
 from agent_memory.integrations.taint import PASTED_TEXT, ToolList
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
 from agent_memory.models.identifiers import DEFAULT_AGENT, DEFAULT_ROOT
@@ -160,8 +160,12 @@ class SessionHook:
         from agent_memory.settings import ScratchpadSettings
 
         entries = load_yaml(path.read_text("utf-8")) or ()
+        project = find_project_name(self._event.folder)
+        is_limited = is_host_limited(self._root, self._event.host)
         memories = [
-            _build_memory(self._agent_id, entry) for entry in entries if isinstance(entry, dict) and "id" in entry
+            _build_memory(self._agent_id, entry)
+            for entry in entries
+            if isinstance(entry, dict) and "id" in entry and not (is_limited and entry.get("project") != project)
         ]
         if not memories:
             return ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER: Final = "turns"
+_HOSTS: Final = "_mcp"
 _PROBLEM: Final = "problem.txt"
 _OPEN_SECONDS: Final = 12 * 3_600
 """A session without a report for so long counts as ended."""
@@ -228,6 +229,27 @@ class TurnFiles:
     def _path(self, host: str, session_id: str) -> Path:
         key = json.dumps([host, session_id]).encode()
         return self._folder / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
+
+
+def limit_host(root: Path, host: str, *, is_project_only: bool) -> None:
+    """Note for the hooks whether a host has its own project alone.
+
+    Args:
+        root: Folder of all agents.
+        host: Name of the host.
+        is_project_only: True if it sees its own project alone.
+    """
+    sign = root / _HOSTS / f"{host}.project-only"
+    if is_project_only:
+        make_private_folder(sign.parent)
+        sign.touch(mode=0o600)
+    else:
+        sign.unlink(missing_ok=True)
+
+
+def is_host_limited(root: Path, host: str) -> bool:
+    """Return True if a host has its own project alone."""
+    return (root / _HOSTS / f"{host}.project-only").exists()
 
 
 def find_project(folder: Path) -> str:
