@@ -51,6 +51,7 @@ OWN: Final = {
     "agent_memory.memory": "loads every layer; help and completion do without them",
     "agent_memory.models.escaped_text": "loads pydantic, 60 ms; help does without it",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
+    "agent_memory.files.processes": "loads asyncio, 15 ms; most hooks of hosts start no process",
     "agent_memory.files.trusted_tools": "for those who trust a tool by command",
     "agent_memory.files.yaml_loader": "loads yaml",
     "agent_memory.integrations.outputs": "its patterns are for sessions that call the host's tools",

@@ -36,11 +36,11 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
         sys.stdout.write(f"agent-memory {installed_version()}\n")
         return
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     if sys.argv[1:2] == ["hook"]:  # hosts wait for it, so it loads no command
         from agent_memory.registry import load_handler
 
         sys.exit(load_handler(_HOOK)(sys.argv[2:]))
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 10 ms
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take 60 ms to start, and one is enough
     try:

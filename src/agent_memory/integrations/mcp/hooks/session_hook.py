@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import IdentityError, ValidationError
 from agent_memory.files.layout import agents_under, find_project_name, folder_of, read_used_agent, resolve_root
 from agent_memory.files.names import TRUSTED_TOOLS
-from agent_memory.files.processes import child_environment, python_module
 from agent_memory.integrations.mcp.hooks.host_events import HostEvent, parse_event
 from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project, is_host_limited
 from agent_memory.integrations.taint import PASTED_TEXT, ToolList
@@ -128,6 +127,8 @@ class SessionHook:
 
     def _start_capture(self) -> None:
         """Start a process that captures; the host does not wait for it."""
+        from agent_memory.files.processes import child_environment, python_module  # loads asyncio
+
         words = ["hook", CAPTURE, "--agent", self._agent_id, "--root", str(self._root)]
         null = subprocess.DEVNULL
         subprocess.Popen(  # noqa: S603 - our own program
