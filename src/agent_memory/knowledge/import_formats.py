@@ -13,6 +13,7 @@ from agent_memory.knowledge.intake.turns import FileConversation
 from agent_memory.knowledge.sources.chat_exports import (
     MEMORY_KEYS,
     PROJECT_KEYS,
+    read_api_messages,
     read_claude_memories,
     read_claude_projects,
     read_conversations,
@@ -212,6 +213,7 @@ FORMATS: Final = (
     ImportFormat("mcp-memory-service", _has_memories("export_metadata"), read_memories),
     ImportFormat("pam", _has_memories("schema", "portable-ai-memory"), read_memories),
     ImportFormat("messages", _is_chat, read_session_log),
+    ImportFormat("messages", lambda sample: sample.has_record(frozenset({"messages"})), read_api_messages),
     ImportFormat("rules", _is_rules, read_rules),
     ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),
     ImportFormat("whatsapp", _is_whatsapp, _read_whatsapp),

@@ -315,12 +315,13 @@ def test_ingest_names_a_chat_of_too_few_turns(cli: Run, tmp_path: Path) -> None:
     assert "It was taken as a document" not in cli("ingest", "-a", "eve", str(chat)).stderr
 
 
-def test_import_of_a_chat_names_ingest_and_stores_nothing(cli: Run, tmp_path: Path) -> None:
-    for name, content in (
-        ("chat.txt", "Ann: We moved the ledger."),
-        ("chat.jsonl", '{"content": "Tea is green."}\n{"role": "user", "content": "My sister lives in Lyon."}'),
-    ):
-        (tmp_path / name).write_text(content)
-        refused = cli("import", "-a", "eve", str(tmp_path / name), code=2 if name == "chat.txt" else 1)
-        assert "agent-memory ingest" in refused.stderr
-    assert document(cli("list", "--json"))["memories"] == []
+def test_import_of_a_chat_stores_turns_after_a_yes(cli: Run, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"content": "Tea is green."}\n{"role": "user", "content": "My sister lives in Lyon."}')
+    assert "Add --yes" in cli("import", "-a", "eve", str(chat), code=2).stderr
+    cli("import", "-a", "eve", str(chat), "--yes")
+    turns = document(cli("knowledge", "episodes", "-a", "eve", "--json"))["episodes"]
+    assert sorted((turn["trust"], turn["content"]) for turn in turns) == [
+        ("low", "Tea is green."), ("medium", "My sister lives in Lyon."),
+    ]  # fmt: skip
+    assert document(cli("list", "-a", "eve", "--json"))["memories"] == []

@@ -528,9 +528,12 @@ def _inner_role(where: str) -> str:
     return f"{where} says who speaks in an inner object, at a place that is not known here, so its speakers are unclear"
 
 
+_OTHERS: Final = "For an archive or memories of another program, run agent-memory import FILE."
+
+
 def _make_form_error(name: str, why: str) -> ValidationError:
     return ValidationError(
-        f"{name} was not taken in: {why}.", code="unknown_form", recovery=f"Known are {FORMS}. Unpack an archive first."
+        f"{name} was not taken in: {why}.", code="unknown_form", recovery=f"Known are {FORMS}. {_OTHERS}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.file_formats import read_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError
@@ -34,6 +35,20 @@ def read_conversations(file: SourceFile, tree: SourceTree) -> Iterator[ImportPar
         elif not was_broken:  # what follows a broken one may be the rest of it
             yield SkippedPart(place)
         was_broken = record.is_broken or (parts is None and was_broken)
+
+
+def read_api_messages(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield the conversation in messages of an API.
+
+    Raises:
+        ValidationError: A role is at an unknown place (`unknown_form`).
+    """
+    for record in iter_elements(file):
+        try:
+            parts = read_export(record.value, file.base_name)
+        except UnknownShapeError:
+            raise ValidationError(f"{file.name} has roles at an unknown place.", code="unknown_form") from None
+        yield from parts or [SkippedPart("the list of messages")]
 
 
 def read_claude_memories(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:

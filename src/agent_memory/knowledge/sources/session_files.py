@@ -97,8 +97,8 @@ def _read_details(lines: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def read_transcript_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
-    """Yield the turns of an Amplifier session, unless its events are there."""
-    if tree.find_linked(file, EVENTS_NAME) is not None:
+    """Yield the turns of an Amplifier session without events."""
+    if posixpath.join(file.folder, EVENTS_NAME) in tree.files:
         yield SkippedPart(f"the session of {EVENTS_NAME}", LEFT_OUT)
         return
     session = file.path.parent.name if file.path is not None else posixpath.basename(file.folder)

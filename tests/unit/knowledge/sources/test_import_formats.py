@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.import_formats import FORMATS, read_parts
+from agent_memory.knowledge.import_formats import FORMATS, find_format, read_parts, take_sample
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.turns import FileConversation
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
@@ -368,6 +368,23 @@ def test_messages_of_several_conversations_are_told_apart(read: Read) -> None:
     parts = read({"chats.jsonl": "\n".join(map(json.dumps, lines))})
     assert {form for form, _ in parts} == {"messages"}
     assert [[turn.text for turn in part.turns] for _, part in parts] == [["a 1", "a 2"], ["b 1", "b 2"]]
+
+
+def test_api_messages_keep_speakers(read: Read) -> None:
+    messages = [{"role": "user", "content": TOOL_RESULT}, {"role": "user", "content": "I live in Porto."}]
+    parts = read({"messages.json": {"messages": messages}})
+    assert [turn for turn in turns(parts) if turn[0] == "user"] == [("user", "I live in Porto.")]
+    assert skipped(read({"messages.json": {"messages": "none"}})) == ["the list of messages"]
+
+
+def test_transcript_alone_is_read_next_to_its_events(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text("{}")
+    (tmp_path / "transcript.jsonl").write_text(api("user", "The demo is on 12 May."))
+    tree = open_source(str(tmp_path / "transcript.jsonl"))
+    [file] = tree.files.values()
+    form = find_format(take_sample(file, tree))
+    assert form is not None
+    assert turns([(form.name, part) for part in read_parts(form, file, tree)]) == [("user", "The demo is on 12 May.")]
 
 
 def test_role_at_an_unknown_place_refuses_the_log(read: Read) -> None:
