@@ -271,7 +271,7 @@ class Caller:
         prompt_before: Text that the user typed in the turn before, from which capture stored statements at its end.
         origin: Origin of the call's words, see `TextOrigin`; empty if the values name it.
         on_event: Takes each event before `emit` does, with its memory, which no payload holds; None takes none.
-        is_client: True for a client by MCP, whose model forgets less, see `TrustGate`.
+        forgets_up_to: Highest trust that a model forgets without a yes; None decides by `trust`.
     """
 
     session_id: str = ""
@@ -285,7 +285,7 @@ class Caller:
     prompt_before: str = ""
     origin: str = ""
     on_event: OnEvent | None = None
-    is_client: bool = False
+    forgets_up_to: Trust | None = None
 
     @property
     def may_hear(self) -> str | None:

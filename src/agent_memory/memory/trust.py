@@ -153,8 +153,7 @@ class TrustGate:
     | forget | nothing up to three in a turn, if untainted; else their yes | their yes |
     | repeat a text of low trust, to raise it | the user's word | the user's word |
 
-    A client by MCP forgets nothing of high trust without a yes. After untrusted text, or if its user's turn is unknown,
-    it forgets only what it stored itself in its session.
+    A client by MCP forgets nothing of high trust without a yes, and after untrusted text nothing above low trust.
 
     The user stated what they said themselves, and all that has high trust (`is_stated`). Their yes answers a proposal,
     or is a command with the memory's id. A text of low trust replaces nothing above it.
@@ -295,7 +294,7 @@ class TrustGate:
         if await self._is_each_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
             return
         protected = next((memory.id for memory in (*memories, *related) if not may_forget(memory, caller)), None)
-        if protected is not None and caller.is_client:
+        if protected is not None and caller.forgets_up_to is not None:
             why = f"{protected} was not forgotten: the user has not agreed to this."
         elif protected is not None and caller.trust == "low":
             why = f"{protected} was not forgotten: text of an untrusted source is in this conversation."
@@ -448,10 +447,8 @@ class TrustGate:
 
 def may_forget(memory: Memory, caller: Caller) -> bool:
     """Return True if a model forgets this memory without a yes."""
-    is_doubtful = caller.trust == "low"
-    if not caller.is_client:
-        return memory.trust == "low" or not is_doubtful
-    return memory.created_by_session == caller.session_id if is_doubtful else memory.trust != "high"
+    highest = caller.forgets_up_to or ("low" if caller.trust == "low" else "high")
+    return lowest(memory.trust, highest) == memory.trust
 
 
 def _vouch(before: Memory, changes: Redacted[dict[str, Any]], origin: str) -> Redacted[dict[str, Any]]:

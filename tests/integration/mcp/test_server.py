@@ -136,13 +136,17 @@ async def test_declined_form_changes_nothing(root: Path, mode: str, reply: Elici
         assert (await call(client, "fetch", id=memory_id))["text"] == "The ledger is in MySQL."
 
 
-@pytest.mark.parametrize("trust", ["high", "medium", "low"])
-async def test_forget_without_forms_takes_only_what_the_session_stored(root: Path, trust: str) -> None:
-    foreign = await store_as_user(root, "The ledger is in MySQL.", trust)
+@pytest.mark.parametrize("trust", ["low", "medium"])
+async def test_forget_without_forms_takes_low_and_medium_trust(root: Path, trust: str) -> None:
+    memory_id = await store_as_user(root, "The ledger is in MySQL.", trust)
     async with client_of(root) as client:
-        own = (await call(client, "store", content="The team prefers green tea."))["memory_id"]
-        assert (await call(client, "forget", what="the tea"))["forgotten"] is False
-        assert (await call(client, "forget", ids=[own]))["forgotten"] is True
+        assert (await call(client, "forget", what="the ledger"))["forgotten"] is False
+        assert (await call(client, "forget", ids=[memory_id]))["forgotten"] is True
+
+
+async def test_forget_of_high_trust_without_forms_becomes_a_proposal(root: Path) -> None:
+    foreign = await store_as_user(root, "The ledger is in MySQL.", "high")
+    async with client_of(root) as client:
         refused = await refuse(client, "forget", ids=[foreign])
         assert f"agent-memory forget {foreign}" in refused
         assert "agent-memory review" in refused

@@ -13,7 +13,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.memory import NOBODY, Caller
 from agent_memory.memory.caller import MAX_PINNED, ProposalBook
 from agent_memory.memory.trust import lowest, may_forget
-from agent_memory.models import Observation, Source
+from agent_memory.models import TRUST_ORDER, Observation, Source
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
@@ -404,18 +404,13 @@ async def test_link_to_an_untrusted_source_leaves_a_statement_its_trust(service:
 
 
 @pytest.mark.parametrize(
-    ("client", "fields", "is_free"),
-    [
-        (MODEL, {"trust": "medium"}, True),
-        (MODEL, {"trust": "low"}, True),
-        (MODEL, {"trust": "high"}, False),
-        (tainted(), {"trust": "medium"}, False),
-        (tainted(), {"trust": "low"}, False),
-        (tainted(), {"trust": "low", "created_by_session": "s"}, True),
-    ],
+    ("forgets_up_to", "forgettable"),
+    [(None, ["low", "medium", "high"]), ("medium", ["low", "medium"]), ("low", ["low"])],
 )
-def test_client_forgets_by_trust_and_by_session(client: Caller, fields: dict[str, Any], *, is_free: bool) -> None:
-    assert may_forget(memory_of("The ledger is in MySQL.", **fields), replace(client, is_client=True)) is is_free
+def test_may_forget_limit_of_trust_leaves_the_rest(forgets_up_to: Trust | None, forgettable: list[Trust]) -> None:
+    memories = {trust: memory_of("The ledger is in MySQL.", trust=trust) for trust in TRUST_ORDER}
+    model = replace(MODEL, forgets_up_to=forgets_up_to)
+    assert [trust for trust, memory in memories.items() if may_forget(memory, model)] == forgettable
 
 
 async def test_a_stranger_forgets_and_promotes_nothing_above_low(service: MemoryService) -> None:

@@ -13,7 +13,6 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory import views
 from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.memory.inbox_access import opened_inbox
-from agent_memory.memory.trust import may_forget
 from agent_memory.models import is_memory_id, is_stated, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.tools.agent_tool import AgentTool
@@ -288,7 +287,7 @@ class ClientForget(ClientTool[ForgetArguments]):
 
     async def _describe_act(self, args: ForgetArguments) -> str:
         memories, caller = await self._load(args.ids or []), self.session.caller
-        is_free = all(may_forget(memory, caller) for memory in memories)
+        is_free = all(memory.trust == "low" for memory in memories)
         is_free &= caller.proposals.is_within_limit([memory.id for memory in memories])
         return "" if is_free else f"Forget {_list_memories(memories)}\n?"
 

@@ -196,7 +196,7 @@ class ServerSession:
             project=self.project(),
             prompt_before=self._prompt_before,
             origin=str(TextOrigin("model via MCP", self._host)) if is_of_host else self.taint.origin,
-            is_client=True,
+            forgets_up_to="medium" if is_of_host else "low",
         )
 
     @property
