@@ -166,7 +166,7 @@ def _is_agent_memory(sample: FileSample) -> bool:
 
 
 def _is_list(sample: FileSample) -> bool:
-    is_text = sample.file.name == "-" and not sample.records
+    is_text = sample.file.name == "-" and not sample.records and bool(sample.text.strip())
     is_named = sample.file.suffix == ".txt" and "memor" in sample.file.base_name.lower()
     return is_text or is_named or (sample.file.suffix in _NOTES and has_dated_lines(sample.text))
 

@@ -166,6 +166,10 @@ def test_import_unknown_file_names_the_way_out(cli: Run, tmp_path: Path) -> None
     assert "--format" in cli("import", str(tmp_path / "a.json"), "-a", "eve", code=2).stderr
 
 
+def test_import_of_an_empty_pipe_stores_nothing(cli: Run) -> None:
+    assert "Imported 0 memories" in cli("import", "-", "--trusted", "-a", "eve", given="").stdout
+
+
 def test_import_trusted_is_for_exports_only(cli: Run, archive: Path) -> None:
     assert "--trusted" in cli("import", str(archive), "--trusted", "-a", "eve", code=2).stderr
 
