@@ -24,7 +24,7 @@ FORBIDDEN: Final = (
         "agent_memory.ingestion",
         "agent_memory.knowledge.entities",
     ),
-    *("agent_memory.workspace", "agent_memory.cli", "agent_memory.engines"),
+    *("agent_memory.workspace", "agent_memory.cli", "agent_memory.engines", "agent_memory.web"),
     *("agent_memory.care.encrypted_files", "agent_memory.care.account", "agent_memory.care.privacy.purge"),
     *("agent_memory.care.privacy.file_encryption", "agent_memory.care.archive", "agent_memory.care.backups"),
     *("agent_memory.care.checks", "agent_memory.care.statistics"),

@@ -1,0 +1,62 @@
+"""The server listens on this machine alone, says its address once, and ends when nobody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import ConfigurationError
+from agent_memory.web import page_server
+from agent_memory.web.demo_year import build_demo
+from agent_memory.web.page_session import PageSession
+
+if TYPE_CHECKING:
+    from agent_memory.settings import ServiceSettings
+
+pytestmark = pytest.mark.enable_socket
+
+
+async def test_server_announces_its_address_and_ends_without_requests(settings: ServiceSettings) -> None:
+    session, addresses = PageSession("ada", settings), list[str]()
+    await page_server.serve_page(session, 0, addresses.append, opens_browser=False, idle_seconds=0)
+    (address,) = addresses
+    assert address.startswith("http://127.0.0.1:")
+    assert address.endswith(f"/enter?token={session.token}")
+
+
+async def test_server_opens_the_browser(settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(page_server.webbrowser, "open", opened.append)
+    addresses: list[str] = []
+    session = PageSession("ada", settings)
+    await page_server.serve_page(session, 0, addresses.append, opens_browser=True, idle_seconds=0)
+    assert opened == addresses
+
+
+async def test_port_in_use_is_an_error_with_a_hint(settings: ServiceSettings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"Port {port}") as error:
+            await page_server.serve_page(PageSession("ada", settings), port, print, opens_browser=False)
+    assert "--port" in error.value.recovery
+
+
+async def test_demo_has_something_on_every_screen(settings: ServiceSettings) -> None:
+    await build_demo("demo", settings)
+    session = PageSession("demo", settings)
+    service = await session.open()
+    assert len(await service.suspects()) == 2
+    assert len(await service.history.forgotten()) == 1
+    assert await service.storage.count() > 15
+    await session.close()
+
+
+async def test_stamp_is_read_without_opening_the_memory(settings: ServiceSettings) -> None:
+    session = PageSession("ada", settings)
+    first = session.read_stamp()
+    await (await session.open()).store("The heron nests in May.")
+    assert await asyncio.to_thread(session.read_stamp) != first
+    await session.close()
