@@ -260,8 +260,23 @@ class History:
             UnsupportedError: The storage keeps no versions.
             StorageError: The journal cannot be read.
         """
-        changes = await self._load_changes([{"memory_id": memory_id, "at": ""}])
+        changes = await self.find_last_changes([memory_id])
         return changes[0] if changes else None
+
+    async def find_last_changes(self, memory_ids: Collection[str]) -> list[MemoryChange]:
+        """Return the last journaled changes of memories, newest first, in one reading.
+
+        Raises:
+            UnsupportedError: The storage keeps no versions.
+            StorageError: The journal cannot be read.
+        """
+        due, last = set(memory_ids), list[MemoryChange]()
+        for change in await self._load_changes([{"memory_id": memory_id, "at": ""} for memory_id in due]):
+            ids = {part.record_id for part in change.parts}
+            if due & ids:
+                last.append(change)
+                due -= ids
+        return last
 
     async def find_change(self, seq: int) -> MemoryChange | None:
         """Return the change with a number; None if no longer recorded."""

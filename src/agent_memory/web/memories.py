@@ -186,7 +186,8 @@ async def store_edit(page: PageSession, form: PageForm) -> PageView | ActResult:
     shown = _view_editable(memory)
     changes = {name: value for name, value in wanted.items() if value != shown[name]}
     try:
-        await _check_seq(service, memory_id, seq)
+        if not changes:  # an update compares the numbers itself
+            await _check_seq(service, memory_id, seq)
         updated = await service.update(memory_id, _to_fields(changes), page.caller, expect_seq=seq or None)
     except ConflictError as error:
         data = await _view_memory(service, memory_id)

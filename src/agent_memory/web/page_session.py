@@ -148,9 +148,8 @@ class PageSession:
 
     async def find_undo(self, record_ids: Iterable[str]) -> tuple[int, ...]:
         """Return the numbers of the last changes of memories, newest first."""
-        history = (await self.open()).history
-        changes = [await history.find_last(record_id) for record_id in dict.fromkeys(record_ids)]
-        return tuple(sorted({change.seq for change in changes if change is not None}, reverse=True))
+        changes = await (await self.open()).history.find_last_changes(set(record_ids))
+        return tuple(change.seq for change in changes)
 
 
 def _get_state(path: Path) -> Any:
