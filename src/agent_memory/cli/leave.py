@@ -28,8 +28,8 @@ from agent_memory.settings.installed_program import build_removal_command
 _HOSTS: Final = "agent_memory.integrations.hosts.host_connection"
 _EVERYTHING: Final = "delete everything"
 _LEFT: Final = (
-    "Not deleted: exports and copies elsewhere, workspaces of projects, /etc/agent-memory, transcripts of hosts, and "
-    "the files *.before-agent-memory next to configurations of hosts."
+    "Not deleted: exports and copies elsewhere, workspaces, /etc/agent-memory, and transcripts of hosts. The backups "
+    "*.before-agent-memory next to their configurations also stay."
 )
 
 
@@ -175,7 +175,7 @@ def _disconnect(run: CommandContext, receipt: LeaveReceipt, hosts: Sequence[dict
         try:
             load_handler(f"{_HOSTS}:plan_disconnection")(row["host"]).apply()
         except AgentMemoryError as error:
-            _note_failure(run, receipt, error, f"Could not disconnect {row['host']}; the other steps go on.")
+            _note_failure(run, receipt, error, f"Could not disconnect {row['host']}; the other steps continue.")
             continue
         receipt.disconnected.append(row["host"])
         run.screen.show(f"Disconnected {row['host']}.")

@@ -36,7 +36,7 @@ _WHY: Final = {
     "not_text": "is not text in UTF-8",
     "only_secret": "is only a secret, which is never stored",
     "too_long": "is too large",
-    "unknown_speaker": "has nobody with the name of --me",
+    "unknown_speaker": "has no speaker with the name of --me",
     "too_many": "and what follows are more files than one import reads",
 }
 """Reasons by error code."""
