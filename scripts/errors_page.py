@@ -168,7 +168,7 @@ _MEANINGS: Final = {
     "unknown_form": "the format of the file is unknown",
     "unknown_host": "`connect` knows no such host",
     "unknown_phase": "no such phase",
-    "unknown_speaker": "nobody in a chat has the name of `--me`",
+    "unknown_speaker": "no speaker of a chat has the name of `--me`",
     "unknown_table": "no such table",
     "unknown_tool": "no such tool",
     "unsupported_backend": "the backend cannot be used here",

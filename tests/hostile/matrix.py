@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memory.briefing import UNCONFIRMED
@@ -236,8 +235,8 @@ def render() -> str:
     """Return lists of origins, and a table of their outcomes, as Markdown."""
     lines = []
     for group, outcomes in _GROUPS.items():
-        names = "; ".join(name for name, values in OUTCOMES.items() if values == outcomes)
-        lines.append(textwrap.fill(f"- *{group}*: {names}", 118, subsequent_indent="  "))
+        names = [name for name, values in OUTCOMES.items() if values == outcomes]
+        lines += [f"- *{group}*", *(f"    - {name}" for name in names)]
     lines += ["", f"| act | {' | '.join(_GROUPS)} |", "|---" * (1 + len(_GROUPS)) + "|"]
     rows = zip(ACTS, *_GROUPS.values(), strict=True)
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

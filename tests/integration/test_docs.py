@@ -24,7 +24,7 @@ PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "SECURITY.m
 RUN_AS_PAGES = {HERE / "README.md", *(HERE / "docs" / "tutorials").glob("*"), *(HERE / "docs" / "how-to").glob("*")}
 """Pages whose blocks `test_doc_blocks.py` runs in their order."""
 MAX_NAVIGATION = 26
-MAX_WORDS = 35_500  # 35,000 today, and room for new options and settings
+MAX_WORDS = 36_000  # 35,000 before imports, the page, hooks and adapters had theirs
 MAX_README_LINES = 120
 SNIPPETS = [
     pytest.param(match[1], id=f"{page.name}-{number}")

@@ -56,7 +56,7 @@ async def import_source(
         review: True to send memories to the inbox.
 
     Raises:
-        typer.Exit: Something could not be imported, or the answer is no.
+        typer.Exit: Something could not be imported, or was declined.
     """
     from agent_memory.knowledge.bulk_import import BulkImport
 
