@@ -140,7 +140,8 @@ def _is_plain(lines: list[str]) -> bool:
 def _is_signed(line: str) -> bool:
     """Return True if a line is a letter or a signed text."""
     sentences = [line[start:end] for start, end in find_sentences(line)]
-    is_letter = len(sentences) >= _FEWEST_SENTENCES and _is_short(sentences[0]) and _is_short(sentences[-1])
+    is_headed = _is_short(sentences[0]) and (_UNSPACED.search(line) or len(sentences[0].split()) == 1)
+    is_letter = is_headed and len(sentences) >= _FEWEST_SENTENCES and _is_short(sentences[-1])
     words = sentences[-1].split()
     is_name = len(words) <= _MAX_TITLE_WORDS and any(word[0].isupper() for word in words[1:] or words)
     is_signed = len(sentences) > 1 and not _is_ended(words[-1]) and is_name

@@ -84,7 +84,8 @@ def _report(run: CommandContext, host: str, agent: str) -> None:
     count = "" if summary.memories is None else f"{counted(summary.memories, 'memory', 'memories')}, "
     sentences = [f'Connected {host} to memory "{agent}" ({count}{shorten_home(summary.folder)}).']
     sentences += [f"Shared with: {', '.join(sharing)}."] if sharing else []
-    run.screen.show(" ".join([*sentences, f"Undo: agent-memory connect {host} --undo."]))
+    sentences.append(f"Undo: agent-memory connect {host} --undo.")  # needs no root: the host's file names it
+    run.screen.show(" ".join(sentences))
     run.screen.note(f"Restart {host}.")
 
 

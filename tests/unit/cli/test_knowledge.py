@@ -400,6 +400,7 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
         "entity": {"stored": 0, "present": 2},
         "relation": {"stored": 0, "present": 1},
         "summary": {"stored": 0, "present": 0},
+        "record of another framework": {"stored": 0, "present": 0},
     }
 
 
