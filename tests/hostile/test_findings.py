@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -76,6 +77,22 @@ async def test_finding_of_another_project_stays_there(start: Any) -> None:
 )
 async def test_finding_after_foreign_text_does_not_come_back(start: Any, tool: str, arguments: Any) -> None:
     await learn(await start("s-1"), tool, **arguments)
+    session = await start("s-2")
+    await session.say("run the payment tests")
+    assert FINDING not in await session.shown()
+
+
+@pytest.mark.parametrize("tool", ["web_fetch", "bash", "read_file"])
+async def test_output_in_a_folder_that_is_gone_taints(start: Any, tmp_path: Path, tool: str) -> None:
+    session = await start("root-1")
+    rmtree(tmp_path / "work" / "shop")
+    await learn(session, tool, file_path="notes.txt", command="cat notes.txt")
+    assert {memory.content: memory.trust for memory in await session.memories()}[FINDING] == "low"
+
+
+@pytest.mark.parametrize("path", ["notes\0.txt", "~no-such-user/notes.txt", "@user:notes.txt", ".git/FETCH_HEAD"])
+async def test_output_of_an_odd_path_does_not_come_back(start: Any, path: str) -> None:
+    await learn(await start("s-1"), "read_file", file_path=path)
     session = await start("s-2")
     await session.say("run the payment tests")
     assert FINDING not in await session.shown()

@@ -360,11 +360,11 @@ class Conversation:
         async def on_call(_event: str, data: dict[str, Any]) -> None:
             await self.read_context()
             tool = self._find_tool(get_text(data, "tool_name"), data.get("tool_input"))
-            self._reader.note_call(tool.name)
             if tool.is_delegate:
                 self._delegates.begin(self._session_id)
             if not self._is_settled and self._classify(tool) == "untrusted":
                 self._doubtful.add(get_call_key(data))
+            self._reader.note_call(tool.name)
 
         async def on_end(_event: str, _data: dict[str, Any]) -> None:
             await self.read_context()
@@ -434,11 +434,14 @@ class Conversation:
 
     def _classify(self, tool: CalledTool) -> OutputKind:
         """Return the kind of a call's output as of now."""
-        if tool.package == FILES and self.model_writes.is_scratchpad(tool.path):
-            return "trusted"
         root = self._root or self
-        folder = find_working_folder(self._coordinator) or Path.cwd()
-        return root._tools.classify(tool, folder, root._listed)  # noqa: SLF001 - its own
+        try:
+            if tool.package == FILES and self.model_writes.is_scratchpad(tool.path):
+                return "trusted"
+            folder = find_working_folder(self._coordinator) or Path.cwd()
+            return root._tools.classify(tool, folder, root._listed)  # noqa: SLF001 - its own
+        except (OSError, ValueError, RuntimeError):  # a working folder that is gone, or a path that no file has
+            return "untrusted"
 
     def _note_result(self, tool: CalledTool, *, is_doubtful: bool = False) -> None:
         """Note the origin of a tool call's result.

@@ -21,6 +21,8 @@ _MAX_ENTRIES: Final = 5_000
 _MAX_MATCHES: Final = 500
 _SKIPPED: Final = frozenset({".git", ".venv"})
 """Folders that search tools leave out."""
+_FOREIGN: Final = (".git/FETCH_HEAD", ".git/packed-refs", ".git/logs", ".git/modules", ".git/refs/remotes")
+"""Files of the project's folder with names and messages of others."""
 
 
 class ProjectPaths:
@@ -43,9 +45,10 @@ class ProjectPaths:
         try:
             places = {os.path.realpath(self.folder / name) for name in (path, os.path.normpath(path))}
             if (
-                path.startswith("~")
+                path.startswith(("~", "@"))
                 or "$" in path
                 or not all(Path(place).is_relative_to(self._root) for place in places)
+                or any(Path(place).is_relative_to(Path(self._root, name)) for place in places for name in _FOREIGN)
             ):
                 return False
             return all(_is_ordinary(Path(place).stat()) for place in places)
