@@ -537,6 +537,10 @@ _SHAPE_LAYOUTS = [
     f"The team agreed on this in March.\n\n{RULE}\n\nIt works well so far.",
     f"Version 2.3 (November 2026)\n{RULE}",
     f"New in 2.3: {RULE}",
+    f"marek:{RULE}",
+    f"Marek :{RULE}",
+    f"marek.novak: {RULE}",
+    f"review comment on release.py line 20: {RULE}",
 ]
 _LAYOUTS = {
     "mail": _MAIL_LAYOUTS,

@@ -27,7 +27,8 @@ _QUESTIONS: Final = ("?", "\uff1f")
 _INTRODUCES: Final = (*COLONS, *_QUESTIONS)
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _LABEL: Final = re.compile(
-    rf"[^\w@]*((?:[^.!?:\n\uff1a]|\.(?=\s?\d)){{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S"
+    rf"[^\w@]*((?:[^.!?:\n\uff1a]|\.(?=\s\d|\w)){{1,{_MAX_LABEL_CHARS}}})(?::[ \t]+|\uff1a[ \t]*)\S"
+    r"|(\w+)[ \t]?:(?=[^\W\d_])"
 )
 _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
 """A name before a dash, such as "Review by Ann - ..."."""
@@ -160,7 +161,7 @@ def _is_title(line: str) -> bool:
 def has_foreign_label(sentence: str) -> bool:
     """Return True if a sentence begins with a label of another author."""
     match = _LABEL.match(sentence) or _DASHED.match(sentence)
-    return match is not None and not _is_own_label(match[1], sentence)
+    return match is not None and not _is_own_label(match[match.lastindex or 1], sentence)
 
 
 def _is_own_label(label: str, sentence: str) -> bool:
