@@ -85,9 +85,7 @@ class PatternCollection:
         original = compiler.compile
         compiler.compile = self._record(original)
         try:
-            names = list(_list_modules())
-            for name in names:
-                importlib.import_module(name)
+            names = list(filter(_load, _list_modules()))
             self._read_sources(names)
             for name in names:
                 self._note_names(sys.modules[name])
@@ -188,6 +186,17 @@ def _list_modules() -> list[str]:
             names += [package.name]
             names += [module.name for module in pkgutil.walk_packages([str(package)], f"{package.name}.")]
     return [name for name in names if not name.endswith("__main__")]
+
+
+def _load(name: str) -> bool:
+    """Import a module; return False if a package of an extra is absent."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(("agent_memory", "amplifier_module")):
+            raise
+        return False
+    return True
 
 
 def _write(shown: dict[str, Any]) -> None:
