@@ -34,7 +34,7 @@ _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?
 """A name before a dash, such as "Review by Ann - ..."."""
 _RECORD_ID: Final = re.compile(r"\b[a-z]+-[0-9a-f]{12}\b")
 _SEPARATED: Final = re.compile(
-    r"\S(?:\t| {3,}| {2,}(?=[:=]))\s*\S|[.!?]\s?;|\S [|·•\u203a»→] \S|\d{1,2}:\d{2}(?:\s?[AP]M)?\s?[:)\]>|]|\w@[\w.-]+>"
+    r"\S(?:\t| {3}| {2}[:=])|[.!?]\s?;|\S [|·•\u203a»→] \S|\d{1,2}:\d{2}(?:\s?[AP]M)?\s?[:)\]>|]|\w@[\w.-]+>"
 )
 """Columns, a breadcrumb, a time before a text, or a mail address in brackets."""
 _MARKED: Final = re.compile(

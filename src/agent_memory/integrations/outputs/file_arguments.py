@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = frozenset({"content", "new_string", "old_string"})
 """Arguments that are written, never read as a path."""
-_LEADS_OUT: Final = re.compile(r"\.\.|~|(^|[{,=:@])/|\{[^}]*/")
+_LEADS_OUT: Final = re.compile(r"\.\.|~|(^|[{,=:@])/|\{[^{}]*/")
 """Part of a pattern that may lead out of its folder."""
 _MAX_TEXTS: Final = 100
 

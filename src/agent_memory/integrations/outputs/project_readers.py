@@ -32,7 +32,7 @@ _SEARCHES: Final = frozenset({"grep", "rg"})
 _SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
     "awk": re.compile(r"(/[^/]*/ ?)?\{ ?print( \$\w+(, ?\$\w+)*)? ?\}"),
     "jq": re.compile(r"\.[.\w\[\]-]*"),
-    "sed": re.compile(r"[\d,$]*[dp]|s([/|#,])(?:(?!\1)[^\n;])*\1(?:(?!\1)[^\n;])*\1[gip\d]*"),
+    "sed": re.compile(r"[\d,$]{0,40}[dp]|s([/|#,])(?:(?!\1)[^\n;])*\1(?:(?!\1)[^\n;])*\1[gip\d]*"),
 }
 """Scripts that print, delete or substitute: others can read files, run commands or show the environment."""
 _READS_FOLDERS: Final = frozenset({"cp", "diff", "grep", "mv", "rg"})

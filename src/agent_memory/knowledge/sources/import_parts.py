@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = "left_out"
 """Code of a part that is not content, such as a file of settings."""
 _BOLD_LINE: Final = re.compile(r"\s*\*\*([^*\n]+)\*\*:?\s*")
-_BULLET: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX-]\]\s+)?")
+_BULLET: Final = re.compile(r"\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX-]\]\s+)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _STAMP: Final = re.compile(
 """Date, time and the rest of a line: `3/2/26, 9:15 AM - Ines: words`, or with brackets."""
 _SPEAKER: Final = re.compile(r'(?P<name>[^:"“”]{1,100}): ?(?P<words>.*)')
 _PLACEHOLDER: Final = re.compile(r"<[^<>]+>")
-_EDITED: Final = re.compile(r"\s*\u200e<[^<>]+>$")
+_EDITED: Final = re.compile(r"\s{0,4}\u200e<[^<>]+>$")
 _AFTERNOON: Final = frozenset({"下午", "午後", "오후", "p", "P"})
 _LEAST_TURNS: Final = 2
 _SEEN_LINES: Final = 40
