@@ -112,6 +112,21 @@ async def test_tool_result_taints_by_tool(
     assert await store_and_get_trust(root, "The team prefers green tea.") == outcome
 
 
+@pytest.mark.parametrize(
+    ("prompt", "values"),
+    [
+        ("Summarize @/var/mail/me.", {}),
+        ('Summarize @"mails/of today.eml" for me.', {}),
+        ("Summarize this.", {"attachments": [{"type": "file", "filePath": "/var/mail/me"}]}),
+        ("Summarize this.", {"attachments": ["?"]}),
+    ],
+)
+async def test_file_in_a_prompt_taints(root: Path, report: Report, prompt: str, values: dict[str, Any]) -> None:
+    begin(report)
+    assert report("user-prompt", prompt=prompt, **values) == ""
+    assert (await store_and_get_trust(root, "The team prefers green tea."))[0] == "low"
+
+
 async def test_tainted_session_keeps_what_the_user_typed_at_medium_trust(root: Path, report: Report) -> None:
     begin(report, "The team prefers green tea.")
     report("post-tool-use", tool_name="WebFetch", tool_input={})

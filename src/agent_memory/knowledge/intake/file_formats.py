@@ -288,9 +288,8 @@ def _of_claude(value: Mapping[str, Any]) -> Iterator[FileConversation | Received
         for attachment in _list(message.get("attachments")):
             text = collect_text(attachment.get("extracted_content")) if isinstance(attachment, dict) else ""
             if text.strip():
-                yield ReceivedDocument(
-                    text, _title(attachment.get("file_name")), said_at=parse_moment(message.get("created_at"))
-                )
+                title, said_at = _title(attachment.get("file_name")), parse_moment(message.get("created_at"))
+                yield ReceivedDocument(text, title, "attachment", said_at)
 
 
 def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -171,7 +171,7 @@ def _make_spoken(turn: Episode, text: str) -> SpokenTurn:
 
 def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]:
     """Return the typed and the pasted parts of a turn."""
-    if record.source.kind != "user":
+    if record.role != "user" or record.source.kind not in {"user", "import"}:
         return [(record, 0, len(text))]
     pasted = record.model_copy(update={"trust": "low", "origin": "pasted"})
     if record.trust == "low":

@@ -162,7 +162,7 @@ def test_of_a_claude_export_turns_and_attached_texts_are_taken(tmp_path: Path) -
     chat, attached = parts(tmp_path, "conversations.json", {"conversations": [export]})
     turns = [ReceivedTurn("Look at this", "user", "", BEGUN), ReceivedTurn("Fine.", "assistant", "", BEGUN)]
     assert chat == FileConversation("Tea", "claude:u-1", turns, BEGUN)
-    assert attached == ReceivedDocument("# Tea", "tea.md", said_at=BEGUN)
+    assert attached == ReceivedDocument("# Tea", "tea.md", "attachment", said_at=BEGUN)
 
 
 def test_a_list_of_messages_is_a_conversation_without_its_system_prompt(tmp_path: Path) -> None:

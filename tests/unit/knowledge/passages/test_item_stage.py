@@ -195,6 +195,7 @@ async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
     assert said[CABLE] == "bob"
 
 
+@pytest.mark.parametrize(("is_live", "own_trust"), [(True, "high"), (False, "medium")])
 @pytest.mark.parametrize(
     "pasted",
     [
@@ -205,14 +206,14 @@ async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
     ],
 )
 async def test_item_stage_pasted_part_of_a_turn_is_low(
-    ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str, own_trust: str, *, is_live: bool
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    await ingest.turn(ReceivedTurn(f"{ROUTER}\n\n{pasted}", "user"), conversation=talk, order=1, is_live=True)
+    await ingest.turn(ReceivedTurn(f"{ROUTER}\n\n{pasted}", "user"), conversation=talk, order=1, is_live=is_live)
     await runner_of(knowledge, service, config=ITEMS_ONLY).run()
     trusts = {item.content: item.trust for item in await items_of(service)}
     own = next(content for content in trusts if content.startswith(ROUTER))
-    assert trusts.pop(own) == "high"
+    assert trusts.pop(own) == own_trust
     assert CABLE not in own
     others = trusts
     assert any(CABLE in content for content in others)

@@ -22,6 +22,8 @@ _OWN_TOOL: Final = re.compile(r"(?:mcp__(?:plugin_agent-memory_)?agent-memory__|
 """Name of a tool of our server, as hosts write it."""
 _PATCHED_FILE: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _WRITERS: Final = ("Write", "Delete", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace", "apply_patch")
+_MENTION: Final = re.compile(r"(?<!\S)@(?:\"([^\"\n]+)\"|([^\s\"]*[./][^\s\"]*))")
+"""File that a prompt names, such as `@docs/mail.txt`."""
 _FILE_KEYS: Final = ("file_path", "notebook_path", "path", "absolute_path")
 _HOST_TOOLS: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("Read", "LS", "read_file", "list_directory"), ("read_file", FILES)),
@@ -47,6 +49,7 @@ class HostEvent:
         is_typed: True if a user typed the prompt.
         tool: Tool that was called, or None.
         source: Way in which the session began; empty if unknown.
+        files: Reads of the files that the prompt attaches or names after an @; the host reports no tool for them.
     """
 
     host: str
@@ -56,6 +59,7 @@ class HostEvent:
     is_typed: bool = True
     tool: CalledTool | None = None
     source: str = ""
+    files: tuple[CalledTool, ...] = ()
 
 
 def parse_event(values: Mapping[str, Any], host: str = "") -> HostEvent:
@@ -77,7 +81,19 @@ def parse_event(values: Mapping[str, Any], host: str = "") -> HostEvent:
         is_typed=not is_child,
         tool=_parse_tool(name, values.get("tool_input")) if isinstance(name, str) else None,
         source=str(values.get("source") or ""),
+        files=tuple(
+            _parse_tool("Read", {"file_path": path}) for path in _list_files(prompt, values.get("attachments"))
+        ),
     )
+
+
+def _list_files(prompt: Any, attachments: Any) -> list[str]:
+    """Return paths that a prompt attaches or names; `/` for an attachment without one."""
+    paths = [quoted or plain for quoted, plain in _MENTION.findall(prompt)] if isinstance(prompt, str) else []
+    for attachment in attachments if isinstance(attachments, list) else []:
+        values = attachment if isinstance(attachment, dict) else {}
+        paths.append(str(values.get("file_path") or values.get("filePath") or values.get("path") or "/"))
+    return paths
 
 
 def normalize_host(name: str) -> str:

@@ -28,6 +28,8 @@ from agent_memory.registry import load_handler
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from agent_memory.integrations.taint import CalledTool
+
 TOKENS: Final = 500
 """Most tokens of the text at the start of a session."""
 CAPTURE: Final = "capture"
@@ -92,17 +94,21 @@ class SessionHook:
                 turn.note(PASTED_TEXT)
             is_captured = consent.may_capture(find_project_name(event.folder))
             turn.begin("" if turn.is_stopped else text, time.time(), is_captured=is_captured)
+        for file in event.files:
+            self._note_output(file)
         return {}
 
     def note_tool(self) -> dict[str, Any]:
         """Note the origin of a tool's result."""
-        if self._event.tool is None:
-            return {}
-        kind = ToolList().classify(self._event.tool, self._event.folder, self._list_trusted())
+        if self._event.tool is not None:
+            self._note_output(self._event.tool)
+        return {}
+
+    def _note_output(self, tool: CalledTool) -> None:
+        kind = ToolList().classify(tool, self._event.folder, self._list_trusted())
         if kind != "trusted":
             with self._files.edit(*self._key) as turn:
-                turn.note(self._event.tool.name, is_of_project=kind == "project")
-        return {}
+                turn.note(tool.name, is_of_project=kind == "project")
 
     def save_turns(self) -> dict[str, Any]:
         """Keep what was typed so far, before the conversation is cut."""
