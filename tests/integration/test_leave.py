@@ -18,6 +18,7 @@ from agent_memory.cli import verified_export
 from agent_memory.cli.app import build
 from agent_memory.files.layout import agents_under
 from agent_memory.integrations.hosts.host_files import HOSTS
+from agent_memory.settings.installed_program import build_removal_command
 from tests.support import resealed
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def test_leave_without_options_does_all_steps_after_the_typed_words(
     assert not memory.exists()
     assert read_hosts() == []
     assert "other" in HOSTS["cursor"].file.read_text()
-    for line in ("disconnected  cursor", "Remove the program: ", "uninstall amplifier-bundle-agent-memory"):
+    for line in ("disconnected  cursor", f"Remove the program: {build_removal_command()}"):
         assert line in done
     assert "Nothing is stored" in run().stdout
 
