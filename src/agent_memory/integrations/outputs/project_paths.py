@@ -36,6 +36,7 @@ class ProjectPaths:
     def __init__(self, project: Path, folder: Path) -> None:
         self.project, self.folder = project, folder
         self._root = os.path.realpath(project)
+        self._foreign = tuple(Path(self._root, name) for name in _FOREIGN)
 
     def is_inside(self, path: str) -> bool:
         """Return True if a path is in the project, or missing there.
@@ -48,7 +49,7 @@ class ProjectPaths:
                 path.startswith(("~", "@"))
                 or "$" in path
                 or not all(Path(place).is_relative_to(self._root) for place in places)
-                or any(Path(place).is_relative_to(Path(self._root, name)) for place in places for name in _FOREIGN)
+                or any(Path(place).is_relative_to(foreign) for place in places for foreign in self._foreign)
             ):
                 return False
             return all(_is_ordinary(Path(place).stat()) for place in places)

@@ -26,7 +26,7 @@ from agent_memory.models.identifiers import DEFAULT_AGENT, DEFAULT_ROOT
 from agent_memory.registry import load_handler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agent_memory.integrations.taint import CalledTool
 
@@ -88,27 +88,30 @@ class SessionHook:
         may_hold = consent.is_enabled and self._files.may_hold_text
         text = SecretRedactor().redact(prompt[:_MAX_PROMPT]).text if may_hold else ""
         self._files.note_seen(event.host, "hooks")
+        outputs = self._list_outputs(event.files)
         with self._files.edit(*self._key) as turn:
             turn.is_stopped = request == "stop" if request is not None else turn.is_stopped
             if is_foreign:
                 turn.note(PASTED_TEXT)
             is_captured = consent.may_capture(find_project_name(event.folder))
             turn.begin("" if turn.is_stopped else text, time.time(), is_captured=is_captured)
-        for file in event.files:
-            self._note_output(file)
+            for name, is_of_project in outputs:
+                turn.note(name, is_of_project=is_of_project)
         return {}
 
     def note_tool(self) -> dict[str, Any]:
         """Note the origin of a tool's result."""
-        if self._event.tool is not None:
-            self._note_output(self._event.tool)
+        outputs = self._list_outputs(filter(None, [self._event.tool]))
+        if outputs:
+            with self._files.edit(*self._key) as turn:
+                for name, is_of_project in outputs:
+                    turn.note(name, is_of_project=is_of_project)
         return {}
 
-    def _note_output(self, tool: CalledTool) -> None:
-        kind = ToolList().classify(tool, self._event.folder, self._list_trusted())
-        if kind != "trusted":
-            with self._files.edit(*self._key) as turn:
-                turn.note(tool.name, is_of_project=kind == "project")
+    def _list_outputs(self, tools: Iterable[CalledTool]) -> list[tuple[str, bool]]:
+        """Return each tool whose output taints, and True if it is of the project."""
+        kinds = [(tool.name, ToolList().classify(tool, self._event.folder, self._list_trusted())) for tool in tools]
+        return [(name, kind == "project") for name, kind in kinds if kind != "trusted"]
 
     def save_turns(self) -> dict[str, Any]:
         """Keep what was typed so far, before the conversation is cut."""
