@@ -28,7 +28,8 @@ from agent_memory.memory.views import view_whole_hit, view_whole_memory
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from agent_memory.care.archive import Archive
     from agent_memory.cli.screen import OutputScreen
@@ -43,16 +44,11 @@ _ArchivedId = Annotated[
 ]
 
 
-@contextlib.asynccontextmanager
-async def open_archive(run: AgentContext) -> "AsyncIterator[Archive]":
+def open_archive(run: AgentContext) -> "AbstractAsyncContextManager[Archive]":
     """Open the archive of the agent for the length of the block."""
-    from agent_memory.care.archive import Archive
+    from agent_memory.care import archive
 
-    archive = Archive(run.service)
-    try:
-        yield archive
-    finally:
-        await archive.close()
+    return archive.open_archive(run.service)
 
 
 def view_archived(memory: "ArchivedMemory") -> dict[str, Any]:

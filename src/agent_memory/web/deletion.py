@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.account_page import describe_purge
-from agent_memory.care.archive import Archive, archive_exists
+from agent_memory.care.archive import archive_exists, open_archive
 from agent_memory.care.privacy import Purging
 from agent_memory.errors import ConflictError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.wording import counted
@@ -55,11 +55,8 @@ async def _find_candidates(page: PageSession, service: MemoryService, words: str
     ]
     archived, waiting = [], []
     if archive_exists(service.agent_id, service.settings):
-        archive = Archive(service)
-        try:
+        async with open_archive(service) as archive:
             archived = [view_whole_memory(item.memory) for item in await archive.find_matches(words)]
-        finally:
-            await archive.close()
     if inbox_exists(service.agent_id, service.settings):
         async with opened_inbox(service) as inbox:
             waiting = [view_candidate(candidate) for candidate in await inbox.find_matches(words)]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 HOSTS: Final = ("127.0.0.1", "localhost")
 ENTER: Final = "/enter"
-STATIC: Final = "/static/"
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"

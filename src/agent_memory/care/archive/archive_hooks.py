@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agent_memory.care.archive.memory_archive import Archive
+from agent_memory.care.archive.memory_archive import open_archive
 from agent_memory.models import Listing, SearchFilters
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import Collection
     from datetime import datetime
 
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import ArchivedMemory, Memory
-
-
-@contextlib.asynccontextmanager
-async def _open_archive(service: MemoryService) -> AsyncIterator[Archive]:
-    archive = Archive(service)
-    try:
-        yield archive
-    finally:
-        await archive.close()
 
 
 async def archive_expired(
@@ -46,7 +36,7 @@ async def archive_expired(
     expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
     if not expired:
         return []
-    async with _open_archive(service) as archive:
+    async with open_archive(service) as archive:
         return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
 
 
@@ -65,7 +55,7 @@ class ArchiveWithdrawal:
         forgotten = {memory.id for memory, _ in await self._service.storage.forgotten()}.intersection(memory_ids)
         if not forgotten:
             return
-        async with _open_archive(self._service) as archive:
+        async with open_archive(self._service) as archive:
             merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
             await archive.delete(merged)  # and what was forgotten itself
 
@@ -79,7 +69,7 @@ async def load_chains(service: MemoryService, memory_ids: Collection[str]) -> li
     Raises:
         StorageError: The archive cannot be read.
     """
-    async with _open_archive(service) as archive:
+    async with open_archive(service) as archive:
         return await archive.load_chains(memory_ids)
 
 
@@ -97,7 +87,7 @@ async def recall_archived(
     Raises:
         StorageError: Memories that were restored before it stay restored; none is lost.
     """
-    async with _open_archive(service) as archive:
+    async with open_archive(service) as archive:
         wanted = [
             memory.id
             for memory in await archive.everything()

@@ -84,6 +84,16 @@ def archive_exists(agent_id: str, settings: ServiceSettings) -> bool:
     return (folder_of(agent_id, settings.storage_root).path / ARCHIVED.journal).exists()
 
 
+@contextlib.asynccontextmanager
+async def open_archive(service: MemoryService) -> AsyncIterator[Archive]:
+    """Open the archive of an agent for the block."""
+    archive = Archive(service)
+    try:
+        yield archive
+    finally:
+        await archive.close()
+
+
 class MemoryChains:
     """Memories and the older ones that they replaced, which move together.
 
