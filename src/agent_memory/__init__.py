@@ -17,41 +17,24 @@ from agent_memory.earlier_paths import install as _install
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.embeddings import EmbeddingGenerator
-    from agent_memory.engines.vector_storage import VectorStorage
-    from agent_memory.errors import AgentMemoryError
-    from agent_memory.memory import MemoryService
-    from agent_memory.memory.scratchpad_manager import ScratchpadManager
-    from agent_memory.models import (
-        Memory,
-        MemorySearchResult,
-        Observation,
-        Scratchpad,
-        SearchFilters,
-        SearchResults,
-    )
-    from agent_memory.settings import ServiceSettings
-    from agent_memory.store.memory_storage import FileStorage, MemoryStorage, detect_storage
+    from agent_memory.embeddings import EmbeddingGenerator as EmbeddingGenerator
+    from agent_memory.engines.vector_storage import VectorStorage as VectorStorage
+    from agent_memory.errors import AgentMemoryError as AgentMemoryError
+    from agent_memory.memory import MemoryService as MemoryService
+    from agent_memory.memory.scratchpad_manager import ScratchpadManager as ScratchpadManager
+    from agent_memory.models import Memory as Memory
+    from agent_memory.models import MemorySearchResult as MemorySearchResult
+    from agent_memory.models import Observation as Observation
+    from agent_memory.models import Scratchpad as Scratchpad
+    from agent_memory.models import SearchFilters as SearchFilters
+    from agent_memory.models import SearchResults as SearchResults
+    from agent_memory.settings import ServiceSettings as ServiceSettings
+    from agent_memory.store.memory_storage import FileStorage as FileStorage
+    from agent_memory.store.memory_storage import MemoryStorage as MemoryStorage
+    from agent_memory.store.memory_storage import detect_storage as detect_storage
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AgentMemoryError",
-    "EmbeddingGenerator",
-    "FileStorage",
-    "Memory",
-    "MemorySearchResult",
-    "MemoryService",
-    "MemoryStorage",
-    "Observation",
-    "Scratchpad",
-    "ScratchpadManager",
-    "SearchFilters",
-    "SearchResults",
-    "ServiceSettings",
-    "VectorStorage",
-    "detect_storage",
-]
 
 _install()
 if not TYPE_CHECKING:  # a type checker would take it for every name there is

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any, AnyStr, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_IMPORT: Final = re.compile(r"^    from (agent_memory\.[\w.]+) import (?:\(([^()]*)\)|(.+))$", re.MULTILINE)
-_NAME: Final = re.compile(r"\w+")
+_IMPORT: Final = re.compile(r"^    from (agent_memory\.[\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a package.
+    """Return `__getattr__` and `__dir__` for a package, `__all__` included.
 
-    The package imports the names for type checkers alone, indented by one level; their modules are read there.
+    The package imports each name for type checkers alone, as `import Name as Name` on a line of its own. The modules
+    are read from these lines.
 
     Args:
         package: Dotted name of the package.
     """
 
     def load(name: str) -> object:
-        home = _find_homes(package).get(name)
-        if home is None:
+        homes = _find_homes(package)
+        if name != "__all__" and name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(home), name)
+        value: object = sorted(homes) if name == "__all__" else getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -40,8 +40,7 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
 def _find_homes(package: str) -> Mapping[str, str]:
     """Return the module of each offered name."""
     source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
-    imports = ((home, _NAME.findall(block or line)) for home, block, line in _IMPORT.findall(source))
-    return {name: home for home, names in imports for name in names}
+    return {name: home for home, name in _IMPORT.findall(source)}
 
 
 class LatePattern:

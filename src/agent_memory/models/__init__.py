@@ -8,302 +8,148 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.care.archive_records import ARCHIVED, TIDY_RUN, ArchivedMemory, TidyAction, TidyEntry, TidyRun
-    from agent_memory.models.clock import (
-        Clock,
-        as_utc,
-        build_offset,
-        from_seconds,
-        parse_bound,
-        to_own_zone,
-        to_text,
-        utc_now,
-    )
-    from agent_memory.models.identifiers import (
-        MAX_PROJECT_CHARS,
-        check_agent_id,
-        check_id,
-        check_texts,
-        derived_id,
-        get_exact_import_id,
-        get_import_id,
-        is_memory_id,
-        new_memory_id,
-    )
-    from agent_memory.models.kind import Kind
-    from agent_memory.models.knowledge import (
-        COVERS,
-        ENTITY,
-        ENTITY_KINDS,
-        EPISODE,
-        MARK,
-        MAX_LINE_CHARS,
-        MAX_TEXT_CHARS,
-        MENTIONS,
-        MERGED_INTO,
-        NAMES,
-        OBJECT,
-        PART_OF,
-        RELATION,
-        RESOURCE,
-        SUBJECT,
-        SUMMARY,
-        TOPIC,
-        Entity,
-        EntityMentions,
-        EntityType,
-        Episode,
-        Relation,
-        Resource,
-        StageCheckpoint,
-        StageFailure,
-        Summary,
-        Topic,
-    )
-    from agent_memory.models.memory import (
-        CANDIDATE,
-        CATEGORIES,
-        CHOSEN_NAMES,
-        DIGEST,
-        MAX_CONTENT_CHARS,
-        MEMORY,
-        PROJECT,
-        Candidate,
-        Memory,
-        Observation,
-        PlacedItem,
-        Scratchpad,
-        get_statement_id,
-        get_turn_id,
-        is_as_stated,
-        is_stated,
-        is_typed_rule,
-        is_untouched_statement,
-        may_conflict,
-        of_another_project,
-    )
-    from agent_memory.models.record import (
-        ACCESS,
-        BESIDE,
-        DISTINCT,
-        ESTIMATES,
-        GROUP,
-        GROUPED,
-        IDENTITY,
-        ITEM,
-        LISTED_BY,
-        MAX_TAG_CHARS,
-        MAX_TAGS,
-        PLACE,
-        REPLACES,
-        SUSPECT,
-        TRUST_ORDER,
-        Document,
-        Facet,
-        Link,
-        LinkedRecord,
-        Record,
-        Source,
-        SourceKind,
-        Surroundings,
-        Trust,
-        encode_datetimes,
-        group_facets,
-        is_told,
-        listed_as,
-        may_stand_for,
-        offered_fields,
-        offered_values,
-        rests_on,
-    )
-    from agent_memory.models.record_lists import (
-        ANY_STATE,
-        MAX_REASON_CHARS,
-        Listing,
-        ListOrder,
-        ListPage,
-        RecordCounts,
-        RecordState,
-        RecordVersion,
-        Trace,
-    )
-    from agent_memory.models.search import (
-        EVERYTHING,
-        HIT_KINDS,
-        NOTES,
-        DateRange,
-        FoundText,
-        HitKind,
-        HitOrigin,
-        Match,
-        MatchType,
-        MemorySearchResult,
-        SearchFilters,
-        SearchMode,
-        SearchRequest,
-        SearchResults,
-        check_limit,
-        filters_of,
-        sees,
-    )
-    from agent_memory.models.text import (
-        STEERING,
-        as_cell,
-        check_metadata,
-        check_text,
-        content_hash,
-        content_mark,
-        flatten,
-        get_duplicate_key,
-        is_only_folded_equal,
-        visible,
-        visible_values,
-    )
-    from agent_memory.models.validation import describe
+    from agent_memory.care.archive_records import ARCHIVED as ARCHIVED
+    from agent_memory.care.archive_records import TIDY_RUN as TIDY_RUN
+    from agent_memory.care.archive_records import ArchivedMemory as ArchivedMemory
+    from agent_memory.care.archive_records import TidyAction as TidyAction
+    from agent_memory.care.archive_records import TidyEntry as TidyEntry
+    from agent_memory.care.archive_records import TidyRun as TidyRun
+    from agent_memory.models.clock import Clock as Clock
+    from agent_memory.models.clock import as_utc as as_utc
+    from agent_memory.models.clock import build_offset as build_offset
+    from agent_memory.models.clock import from_seconds as from_seconds
+    from agent_memory.models.clock import parse_bound as parse_bound
+    from agent_memory.models.clock import to_own_zone as to_own_zone
+    from agent_memory.models.clock import to_text as to_text
+    from agent_memory.models.clock import utc_now as utc_now
+    from agent_memory.models.identifiers import MAX_PROJECT_CHARS as MAX_PROJECT_CHARS
+    from agent_memory.models.identifiers import check_agent_id as check_agent_id
+    from agent_memory.models.identifiers import check_id as check_id
+    from agent_memory.models.identifiers import check_texts as check_texts
+    from agent_memory.models.identifiers import derived_id as derived_id
+    from agent_memory.models.identifiers import get_exact_import_id as get_exact_import_id
+    from agent_memory.models.identifiers import get_import_id as get_import_id
+    from agent_memory.models.identifiers import is_memory_id as is_memory_id
+    from agent_memory.models.identifiers import new_memory_id as new_memory_id
+    from agent_memory.models.kind import Kind as Kind
+    from agent_memory.models.knowledge import COVERS as COVERS
+    from agent_memory.models.knowledge import ENTITY as ENTITY
+    from agent_memory.models.knowledge import ENTITY_KINDS as ENTITY_KINDS
+    from agent_memory.models.knowledge import EPISODE as EPISODE
+    from agent_memory.models.knowledge import MARK as MARK
+    from agent_memory.models.knowledge import MAX_LINE_CHARS as MAX_LINE_CHARS
+    from agent_memory.models.knowledge import MAX_TEXT_CHARS as MAX_TEXT_CHARS
+    from agent_memory.models.knowledge import MENTIONS as MENTIONS
+    from agent_memory.models.knowledge import MERGED_INTO as MERGED_INTO
+    from agent_memory.models.knowledge import NAMES as NAMES
+    from agent_memory.models.knowledge import OBJECT as OBJECT
+    from agent_memory.models.knowledge import PART_OF as PART_OF
+    from agent_memory.models.knowledge import RELATION as RELATION
+    from agent_memory.models.knowledge import RESOURCE as RESOURCE
+    from agent_memory.models.knowledge import SUBJECT as SUBJECT
+    from agent_memory.models.knowledge import SUMMARY as SUMMARY
+    from agent_memory.models.knowledge import TOPIC as TOPIC
+    from agent_memory.models.knowledge import Entity as Entity
+    from agent_memory.models.knowledge import EntityMentions as EntityMentions
+    from agent_memory.models.knowledge import EntityType as EntityType
+    from agent_memory.models.knowledge import Episode as Episode
+    from agent_memory.models.knowledge import Relation as Relation
+    from agent_memory.models.knowledge import Resource as Resource
+    from agent_memory.models.knowledge import StageCheckpoint as StageCheckpoint
+    from agent_memory.models.knowledge import StageFailure as StageFailure
+    from agent_memory.models.knowledge import Summary as Summary
+    from agent_memory.models.knowledge import Topic as Topic
+    from agent_memory.models.memory import CANDIDATE as CANDIDATE
+    from agent_memory.models.memory import CATEGORIES as CATEGORIES
+    from agent_memory.models.memory import CHOSEN_NAMES as CHOSEN_NAMES
+    from agent_memory.models.memory import DIGEST as DIGEST
+    from agent_memory.models.memory import MAX_CONTENT_CHARS as MAX_CONTENT_CHARS
+    from agent_memory.models.memory import MEMORY as MEMORY
+    from agent_memory.models.memory import PROJECT as PROJECT
+    from agent_memory.models.memory import Candidate as Candidate
+    from agent_memory.models.memory import Memory as Memory
+    from agent_memory.models.memory import Observation as Observation
+    from agent_memory.models.memory import PlacedItem as PlacedItem
+    from agent_memory.models.memory import Scratchpad as Scratchpad
+    from agent_memory.models.memory import get_statement_id as get_statement_id
+    from agent_memory.models.memory import get_turn_id as get_turn_id
+    from agent_memory.models.memory import is_as_stated as is_as_stated
+    from agent_memory.models.memory import is_stated as is_stated
+    from agent_memory.models.memory import is_typed_rule as is_typed_rule
+    from agent_memory.models.memory import is_untouched_statement as is_untouched_statement
+    from agent_memory.models.memory import may_conflict as may_conflict
+    from agent_memory.models.memory import of_another_project as of_another_project
+    from agent_memory.models.record import ACCESS as ACCESS
+    from agent_memory.models.record import BESIDE as BESIDE
+    from agent_memory.models.record import DISTINCT as DISTINCT
+    from agent_memory.models.record import ESTIMATES as ESTIMATES
+    from agent_memory.models.record import GROUP as GROUP
+    from agent_memory.models.record import GROUPED as GROUPED
+    from agent_memory.models.record import IDENTITY as IDENTITY
+    from agent_memory.models.record import ITEM as ITEM
+    from agent_memory.models.record import LISTED_BY as LISTED_BY
+    from agent_memory.models.record import MAX_TAG_CHARS as MAX_TAG_CHARS
+    from agent_memory.models.record import MAX_TAGS as MAX_TAGS
+    from agent_memory.models.record import PLACE as PLACE
+    from agent_memory.models.record import REPLACES as REPLACES
+    from agent_memory.models.record import SUSPECT as SUSPECT
+    from agent_memory.models.record import TRUST_ORDER as TRUST_ORDER
+    from agent_memory.models.record import Document as Document
+    from agent_memory.models.record import Facet as Facet
+    from agent_memory.models.record import Link as Link
+    from agent_memory.models.record import LinkedRecord as LinkedRecord
+    from agent_memory.models.record import Record as Record
+    from agent_memory.models.record import Source as Source
+    from agent_memory.models.record import SourceKind as SourceKind
+    from agent_memory.models.record import Surroundings as Surroundings
+    from agent_memory.models.record import Trust as Trust
+    from agent_memory.models.record import encode_datetimes as encode_datetimes
+    from agent_memory.models.record import group_facets as group_facets
+    from agent_memory.models.record import is_told as is_told
+    from agent_memory.models.record import listed_as as listed_as
+    from agent_memory.models.record import may_stand_for as may_stand_for
+    from agent_memory.models.record import offered_fields as offered_fields
+    from agent_memory.models.record import offered_values as offered_values
+    from agent_memory.models.record import rests_on as rests_on
+    from agent_memory.models.record_lists import ANY_STATE as ANY_STATE
+    from agent_memory.models.record_lists import MAX_REASON_CHARS as MAX_REASON_CHARS
+    from agent_memory.models.record_lists import Listing as Listing
+    from agent_memory.models.record_lists import ListOrder as ListOrder
+    from agent_memory.models.record_lists import ListPage as ListPage
+    from agent_memory.models.record_lists import RecordCounts as RecordCounts
+    from agent_memory.models.record_lists import RecordState as RecordState
+    from agent_memory.models.record_lists import RecordVersion as RecordVersion
+    from agent_memory.models.record_lists import Trace as Trace
+    from agent_memory.models.search import EVERYTHING as EVERYTHING
+    from agent_memory.models.search import HIT_KINDS as HIT_KINDS
+    from agent_memory.models.search import NOTES as NOTES
+    from agent_memory.models.search import DateRange as DateRange
+    from agent_memory.models.search import FoundText as FoundText
+    from agent_memory.models.search import HitKind as HitKind
+    from agent_memory.models.search import HitOrigin as HitOrigin
+    from agent_memory.models.search import Match as Match
+    from agent_memory.models.search import MatchType as MatchType
+    from agent_memory.models.search import MemorySearchResult as MemorySearchResult
+    from agent_memory.models.search import SearchFilters as SearchFilters
+    from agent_memory.models.search import SearchMode as SearchMode
+    from agent_memory.models.search import SearchRequest as SearchRequest
+    from agent_memory.models.search import SearchResults as SearchResults
+    from agent_memory.models.search import check_limit as check_limit
+    from agent_memory.models.search import filters_of as filters_of
+    from agent_memory.models.search import sees as sees
+    from agent_memory.models.text import STEERING as STEERING
+    from agent_memory.models.text import as_cell as as_cell
+    from agent_memory.models.text import check_metadata as check_metadata
+    from agent_memory.models.text import check_text as check_text
+    from agent_memory.models.text import content_hash as content_hash
+    from agent_memory.models.text import content_mark as content_mark
+    from agent_memory.models.text import flatten as flatten
+    from agent_memory.models.text import get_duplicate_key as get_duplicate_key
+    from agent_memory.models.text import is_only_folded_equal as is_only_folded_equal
+    from agent_memory.models.text import visible as visible
+    from agent_memory.models.text import visible_values as visible_values
+    from agent_memory.models.validation import describe as describe
 
-__all__ = [
-    "ACCESS",
-    "ANY_STATE",
-    "ARCHIVED",
-    "BESIDE",
-    "CANDIDATE",
-    "CATEGORIES",
-    "CHOSEN_NAMES",
-    "COVERS",
-    "DIGEST",
-    "DISTINCT",
-    "ENTITY",
-    "ENTITY_KINDS",
-    "EPISODE",
-    "ESTIMATES",
-    "EVERYTHING",
-    "GROUP",
-    "GROUPED",
-    "HIT_KINDS",
-    "IDENTITY",
-    "ITEM",
-    "LISTED_BY",
-    "MARK",
-    "MAX_CONTENT_CHARS",
-    "MAX_LINE_CHARS",
-    "MAX_PROJECT_CHARS",
-    "MAX_REASON_CHARS",
-    "MAX_TAGS",
-    "MAX_TAG_CHARS",
-    "MAX_TEXT_CHARS",
-    "MEMORY",
-    "MENTIONS",
-    "MERGED_INTO",
-    "NAMES",
-    "NOTES",
-    "OBJECT",
-    "PART_OF",
-    "PLACE",
-    "PROJECT",
-    "RELATION",
-    "REPLACES",
-    "RESOURCE",
-    "STEERING",
-    "SUBJECT",
-    "SUMMARY",
-    "SUSPECT",
-    "TIDY_RUN",
-    "TOPIC",
-    "TRUST_ORDER",
-    "ArchivedMemory",
-    "Candidate",
-    "Clock",
-    "DateRange",
-    "Document",
-    "Entity",
-    "EntityMentions",
-    "EntityType",
-    "Episode",
-    "Facet",
-    "FoundText",
-    "HitKind",
-    "HitOrigin",
-    "Kind",
-    "Link",
-    "LinkedRecord",
-    "ListOrder",
-    "ListPage",
-    "Listing",
-    "Match",
-    "MatchType",
-    "Memory",
-    "MemorySearchResult",
-    "Observation",
-    "PlacedItem",
-    "Record",
-    "RecordCounts",
-    "RecordState",
-    "RecordVersion",
-    "Relation",
-    "Resource",
-    "Scratchpad",
-    "SearchFilters",
-    "SearchMode",
-    "SearchRequest",
-    "SearchResults",
-    "Source",
-    "SourceKind",
-    "StageCheckpoint",
-    "StageFailure",
-    "Summary",
-    "Surroundings",
-    "TidyAction",
-    "TidyEntry",
-    "TidyRun",
-    "Topic",
-    "Trace",
-    "Trust",
-    "as_cell",
-    "as_utc",
-    "build_offset",
-    "check_agent_id",
-    "check_id",
-    "check_limit",
-    "check_metadata",
-    "check_text",
-    "check_texts",
-    "content_hash",
-    "content_mark",
-    "derived_id",
-    "describe",
-    "encode_datetimes",
-    "filters_of",
-    "flatten",
-    "from_seconds",
-    "get_duplicate_key",
-    "get_exact_import_id",
-    "get_import_id",
-    "get_statement_id",
-    "get_turn_id",
-    "group_facets",
-    "is_as_stated",
-    "is_memory_id",
-    "is_only_folded_equal",
-    "is_stated",
-    "is_told",
-    "is_typed_rule",
-    "is_untouched_statement",
-    "listed_as",
-    "may_conflict",
-    "may_stand_for",
-    "new_memory_id",
-    "of_another_project",
-    "offered_fields",
-    "offered_values",
-    "parse_bound",
-    "rests_on",
-    "sees",
-    "to_own_zone",
-    "to_text",
-    "utc_now",
-    "visible",
-    "visible_values",
-]
 
 if not TYPE_CHECKING:  # a type checker would accept every name
     __getattr__, __dir__ = _offer(__name__)

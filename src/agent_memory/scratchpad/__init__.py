@@ -10,9 +10,9 @@ from agent_memory.late import offer as _offer
 from agent_memory.memory.scratchpad_entries import MARKER, RenderedPad, render
 
 if TYPE_CHECKING:
-    from agent_memory.memory.scratchpad_entries import Selection
-    from agent_memory.memory.scratchpad_file import PadEdits
-    from agent_memory.memory.scratchpad_manager import ScratchpadManager
+    from agent_memory.memory.scratchpad_entries import Selection as Selection
+    from agent_memory.memory.scratchpad_file import PadEdits as PadEdits
+    from agent_memory.memory.scratchpad_manager import ScratchpadManager as ScratchpadManager
 
 __all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "Selection", "estimate_tokens", "render"]
 
