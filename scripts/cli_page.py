@@ -62,7 +62,7 @@ and `--url URL`, its PostgreSQL database. `AGENT_MEMORY_WORKSPACE_URL` is safer:
 DOCUMENTS: Final = {
     "search": "agent_id, match, results, total_found, search_latency_ms, mode, answer_confidence",
     "list": "agent_id, count, total, memories",
-    "history": "memory_id, versions",
+    "show --history": "memory_id, versions",
     "briefing": "agent_id, text, tokens, sources",
     "projects": "agent_id, count, without, projects",
     "undo": "agent_id, changes",

@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "entity": "knowledge entity",
     "episodes": "knowledge episodes",
     "health": "agents health",
+    "history": "show --history",
     "migrate": "index migrate",
     "promote": "pin --once",
     "pull": "index pull",

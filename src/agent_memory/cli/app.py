@@ -54,8 +54,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Search": {
         "search": CommandEntry("search", "Search memories, documents, pages and conversations."),
         "list": CommandEntry("memory_lists", "List memories, the newest first."),
-        "show": CommandEntry("memory_lists", "Show all fields of memories."),
-        "history": CommandEntry("history", "Show the earlier versions of a memory, oldest first."),
+        "show": CommandEntry("memory_lists", "Show all fields of memories, or the earlier versions of one."),
         "why": CommandEntry("why", "Show who wrote something, its sources, its trust and why."),
         "briefing": CommandEntry("briefing", "Show the context that a session gets before its first answer."),
     },

@@ -7,14 +7,16 @@ import typer
 
 from agent_memory.cli.filters import build_filters
 from agent_memory.cli.options import FilterOptions, MemoryIds, OfferedFilters, resolve_ids
-from agent_memory.cli.render import show_memories, show_memory
+from agent_memory.cli.render import show_memories, show_memory, show_versions
 from agent_memory.cli.runtime import AgentContext, command
+from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
-from agent_memory.memory.views import view_links, view_whole_memory
+from agent_memory.memory.views import view_links, view_versions, view_whole_memory
 from agent_memory.models import Listing, ListOrder, ListPage, Memory, RecordState, utc_now
 from agent_memory.store.lookups import find_current
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
+_VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
 _LIMIT: Final = 10
 
 
@@ -110,8 +112,19 @@ async def _list_scratchpad(run: AgentContext, listing: Listing) -> ListPage[Memo
 
 
 @command(rows=True)
-async def show(run: AgentContext, memory_id: MemoryIds) -> None:
-    """Show all fields of memories."""
+async def show(
+    run: AgentContext,
+    memory_id: MemoryIds,
+    *,
+    history: Annotated[bool, typer.Option("--history", help="Show the versions of one memory, oldest first.")] = False,
+) -> None:
+    """Show all fields of memories, or the earlier versions of one.
+
+    The versions cover at least the last 30 days, also of a forgotten memory.
+    """
+    if history:
+        await _show_history(run, memory_id)
+        return
     ids = await resolve_ids(run.service, memory_id, read_only=True)
     memories = [await run.service.open(memory_id, run.caller) for memory_id in ids]
     replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])
@@ -129,6 +142,19 @@ async def show(run: AgentContext, memory_id: MemoryIds) -> None:
             run.screen.show()
         disputes = [conflict.older.id for conflict in conflicts if conflict.newer.id == memory.id]
         show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id], disputes)
+
+
+async def _show_history(run: AgentContext, words: list[str]) -> None:
+    """Show the versions of the only memory that is named."""
+    if len(words) > 1:
+        raise typer.BadParameter("it takes one ID", param_hint="--history")
+    (memory_id,) = await resolve_ids(run.service, words, forgotten=True, read_only=True)
+    versions = await run.service.history.history(memory_id)
+    if not versions:
+        raise UnknownIdError(f"Nothing is known about {memory_id}.")
+    rows = view_versions(versions)
+    run.screen.rows({"memory_id": memory_id, "versions": rows}, "versions", _VERSION_COLUMNS)
+    show_versions(run.screen, memory_id, rows)
 
 
 def _note_rest(run: AgentContext, total: int, offset: int, shown: int) -> None:

@@ -33,7 +33,7 @@ async def restore(
     ] = None,
     *,
     version: Annotated[
-        int | None, typer.Option("--version", metavar="SEQ", help="Restore this version; `history` lists them.")
+        int | None, typer.Option("--version", metavar="SEQ", help="Restore this version; `show --history` lists them.")
     ] = None,
     yes: Yes = False,
 ) -> None:

@@ -139,7 +139,7 @@ async def _find_changes(
     Raises:
         UnknownIdError: There are none.
     """
-    hint = "Run agent-memory undo to list the last changes; older ones are in agent-memory history ID."
+    hint = "Run agent-memory undo to list the last changes; older ones are in agent-memory show --history ID."
     if change is not None:
         number = int(change.lstrip("#"))
         if (single := await recent.find_change(number)) is None:

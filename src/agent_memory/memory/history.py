@@ -342,7 +342,7 @@ class History:
             raise ValidationError(
                 why,
                 code="nothing_to_restore",
-                recovery=f"`agent-memory history {memory.id}` shows what is known of it.",
+                recovery=f"`agent-memory show --history {memory.id}` shows what is known of it.",
             )
         changes = get_differing_fields(version.record, memory)
         if (target := changes.get("supersedes")) and await self._storage.get(target) is None:

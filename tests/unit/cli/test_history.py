@@ -1,4 +1,4 @@
-"""`history`, `restore` and ending what they live on: `forget --now`, `compact --now`."""
+"""`show --history`, `restore` and ending what they live on: `forget --now`, `compact --now`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def test_history_tells_what_became_of_a_memory(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.", "--untag", "drinks")
     bob("forget", B, "--yes")
-    versions = json.loads(bob("history", B, "--json").stdout)["versions"]
+    versions = json.loads(bob("show", "--history", B, "--json").stdout)["versions"]
     assert [(each["what"], each["fields"]) for each in versions] == [
         ("stored", []),
         ("changed", ["content", "tags", "origin"]),
         ("forgotten", []),
     ]
     assert versions[0]["memory"]["tags"] == ["drinks", "maria"]
-    shown = bob("history", B).stdout
+    shown = bob("show", "--history", B).stdout
     assert shown.index("likes tea") < shown.index("changed: content, tags") < shown.index("likes coffee")
-    bob("history", "mem-ffffffffffff", code=3)
+    bob("show", "--history", "mem-ffffffffffff", code=3)
 
 
 def test_what_was_forgotten_is_listed_and_comes_back(bob: Run) -> None:
@@ -55,7 +55,7 @@ def test_a_change_is_taken_back(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     assert "content" in bob("restore", B).stdout
     assert "likes tea" in bob("show", B).stdout
-    seq = json.loads(bob("history", B, "--json").stdout)["versions"][1]["seq"]
+    seq = json.loads(bob("show", "--history", B, "--json").stdout)["versions"][1]["seq"]
     bob("restore", B, "--version", str(seq))
     assert "likes coffee" in bob("show", B).stdout
     assert "[nothing_to_restore]" in bob("restore", C, code=1).stderr

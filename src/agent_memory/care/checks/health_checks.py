@@ -56,7 +56,7 @@ ACTIVITIES: Final[Mapping[str, str]] = {
 """Activity of each event in the audit log."""
 _ADVICE: Final[Mapping[str, str]] = {
     _FORGOTTEN: "If nobody meant it: `agent-memory restore` lists what was forgotten and brings it back, for 30 days.",
-    "changed": "If nobody meant it: `agent-memory history ID` shows what a memory was, `undo ID` brings that back.",
+    "changed": "If nobody meant it: `agent-memory show --history ID` shows what it was, `undo ID` brings that back.",
     _STORED: "If nobody meant it: `agent-memory list --since` shows what came in, `forget` takes it away.",
 }
 

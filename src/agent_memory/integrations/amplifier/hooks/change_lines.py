@@ -344,7 +344,7 @@ class ChangeLines:
         if to_text(change.at) <= event_at:
             return await recent.take_back(change, self._session.caller)
         memory_id = change.parts[0].record_id
-        reason = f"another session changed it since; run agent-memory history {memory_id}"
+        reason = f"another session changed it since; run agent-memory show --history {memory_id}"
         from agent_memory.memory.history import UndoneChange  # for those who undo
 
         return UndoneChange(change, (), {memory_id: reason})
