@@ -201,9 +201,12 @@ async def test_resources_and_prompts_are_offered(root: Path) -> None:
         assert "The ledger is in MySQL." in pad
         assert "memory_search" not in pad
         assert "MySQL" in (await client.read_resource(f"memory://{memory_id}")).contents[0].text
-        assert {prompt.name for prompt in (await client.list_prompts()).prompts} == {
-            "remember", "briefing", "review", "digest",
-        }  # fmt: skip
+        prompts = (await client.list_prompts()).prompts
+        assert {prompt.name for prompt in prompts} == {"remember", "briefing", "review", "digest"}
+        assert all(prompt.description and prompt.arguments[0].description for prompt in prompts)
+        resources = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+        assert all(resource.description for resource in (*resources, *templates))
 
 
 async def test_client_of_one_project_sees_and_writes_it_alone(root: Path, tmp_path: Path) -> None:
@@ -243,6 +246,21 @@ async def test_client_of_one_project_sees_and_writes_it_alone(root: Path, tmp_pa
                 await client.read_resource(f"memory://{ids[name]}")
         with pytest.raises(MCPError):
             await client.read_resource("memory://topic/ledger")
+    await session.close()
+
+
+async def test_store_of_a_text_of_another_project_is_new_for_a_limited_client(root: Path, tmp_path: Path) -> None:
+    service = open_service("bob", settings_of(root))
+    foreign = (await service.store({"content": "The ledger is in MySQL.", "project": "osprey"})).memory.id
+    await service.close()
+    folder = tmp_path / "kestrel"
+    (folder / ".git").mkdir(parents=True)
+    session = ServerSession("bob", settings_of(root), folder, is_project_only=True)
+    async with Client(build_server(session)) as client:
+        own = await call(client, "store", content="The ledger is in MySQL.")
+        again = await call(client, "store", content="The ledger is in MySQL.")
+        assert foreign not in json.dumps([own, again])
+        assert again["memory_id"] == own["memory_id"]
     await session.close()
 
 
@@ -370,6 +388,17 @@ async def test_http_server_needs_the_token_and_a_local_host_and_origin(root: Pat
             await call(client, "store", content="The team prefers green tea.")
             answers = await asyncio.gather(*[call(client, "search", query="tea") for _ in range(64)])
             assert all(len(answer["results"]) == 1 for answer in answers)
+            # the newer protocol has no session over HTTP, so nothing counts as this client's
+            own = (await call(client, "store", content="The parser is in Rust."))["memory_id"]
+            assert "agent-memory undo" in await refuse(client, "decide", id=own, verdict="undo")
+        async with (
+            httpx2.AsyncClient(headers=right) as http,
+            Client(streamable_http_client(address, http_client=http), mode="legacy") as first,
+            Client(streamable_http_client(address, http_client=http), mode="legacy") as second,
+        ):
+            own = (await call(first, "store", content="The compiler is in C."))["memory_id"]
+            assert "agent-memory undo" in await refuse(second, "decide", id=own, verdict="undo")
+            await call(first, "decide", id=own, verdict="undo")
         slow.close()
         assert (root / "_mcp" / f"{port}.token").stat().st_mode & 0o777 == 0o600
     finally:

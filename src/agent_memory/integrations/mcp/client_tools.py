@@ -353,7 +353,7 @@ class ClientDecide(ClientTool[DecideArguments]):
             ValidationError: Another session or a person made it (`needs_user`).
         """
         last = await service.history.find_last(memory_id)
-        own_changes = await service.history.list_session(self.session.session_id)
+        own_changes = [] if self.session.is_shared else await service.history.list_session(self.session.session_id)
         change = next((own for own in own_changes if last is not None and own.seq == last.seq), None)
         if change is None:
             raise ValidationError(

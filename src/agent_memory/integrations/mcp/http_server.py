@@ -15,6 +15,7 @@ from pydantic import AnyHttpUrl
 
 from agent_memory.files.atomic import make_private_folder, opened, translated, write_all
 from agent_memory.integrations.mcp.server import build_server
+from agent_memory.integrations.mcp.server_session import MAX_CLIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _HOST: Final = "127.0.0.1"
 _MAX_BODY: Final = 1024 * 1024
-_MAX_SESSIONS: Final = 64
 TOKENS: Final = "_mcp"
 """Folder of the token files, below that of all agents."""
 
@@ -63,7 +63,7 @@ async def serve_http(session: ServerSession, root: Path, port: int, announce: Ca
     app = server.streamable_http_app(
         host=_HOST,
         max_request_body_size=_MAX_BODY,
-        max_sessions=_MAX_SESSIONS,
+        max_sessions=MAX_CLIENTS,
         transport_security=TransportSecuritySettings(
             allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
         ),

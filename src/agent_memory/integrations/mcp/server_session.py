@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Record
     from agent_memory.settings import ServiceSettings
 
+MAX_CLIENTS: Final = 64
+"""Most sessions of HTTP clients at a time."""
 _NO_TURN: Final = "an MCP client without our hooks"
 
 
@@ -93,6 +95,21 @@ class ApprovedProposals(ProposalBook):
         return True
 
 
+@dataclass(slots=True)
+class ClientState:
+    """State of one client of a server, kept between its calls.
+
+    Attributes:
+        session_id: ID of the session that its changes are recorded with.
+        proposals: Proposals and limits of its turn.
+        turns_seen: Number of the last reported turn, by host.
+    """
+
+    session_id: str = field(default_factory=lambda: f"mcp-{secrets.token_hex(4)}")
+    proposals: ProposalBook = field(default_factory=ProposalBook)
+    turns_seen: dict[str, int] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
     """Agent of a server and its consent."""
@@ -116,6 +133,7 @@ class ServerSession:
         is_project_only: True if the client sees and writes its project alone.
 
     Attributes:
+        is_shared: True if clients without a session ID may share it; then no change counts as this session's.
         is_stopped: True if the user asked to store nothing of the conversation.
         hooks: `active`, or `missing` if no hook reports the client's turns.
     """
@@ -124,19 +142,19 @@ class ServerSession:
         self, agent_id: str, settings: ServiceSettings, folder: Path, *, is_project_only: bool = False
     ) -> None:
         self.is_project_only = is_project_only
-        self.session_id = f"mcp-{secrets.token_hex(4)}"
+        self.is_shared = False
         self.warnings: list[str] = []
         self.counters: dict[str, Callable[[], dict[str, Any]]] = {}
-        self.proposals = ProposalBook()
+        self._clients: dict[str, ClientState] = {}
+        self._use_client("")
         self._agent_id, self._settings = agent_id, settings
         self._folder, self._host = folder, ""
-        self._turns_seen: dict[str, int] = {}
         self._served: set[str] = set()
         self._opening = asyncio.Lock()
         self._open: dict[str, MemoryService] = {}
         self.apply_turn(None)
 
-    def for_call(self, client: str = "", *, is_approved: bool = False) -> ServerSession:
+    def for_call(self, client: str = "", key: str | None = "", *, is_approved: bool = False) -> ServerSession:
         """Return this session for one call.
 
         It has the present state of the turn. An approved call is the user's act, so it counts as another session's:
@@ -144,14 +162,25 @@ class ServerSession:
 
         Args:
             client: Name that the client gives itself.
+            key: ID of the client's MCP session; empty for the one client of stdio, None if HTTP gave none.
             is_approved: True if the user agreed to the call in the host's form.
         """
         session = copy.copy(self)
+        session.is_shared = key is None
+        session._use_client(key or "")  # noqa: SLF001 - its own
         session._host = normalize_host(client)  # noqa: SLF001 - its own
         session.apply_turn(session._find_turn())  # noqa: SLF001 - its own
         if is_approved:
-            session.session_id, session.proposals = f"{self.session_id}-approved", ApprovedProposals()
+            session.session_id, session.proposals = f"{session.session_id}-approved", ApprovedProposals()
         return session
+
+    def _use_client(self, key: str) -> None:
+        """Use the state of the client with a key; the one that called longest ago is dropped."""
+        state = self._clients.pop(key, None) or ClientState()
+        while len(self._clients) >= MAX_CLIENTS:
+            self._clients.pop(next(iter(self._clients)))
+        self._clients[key] = state
+        self.session_id, self.proposals, self._turns_seen = state.session_id, state.proposals, state.turns_seen
 
     def apply_turn(self, turn: HookTurn | None) -> None:
         """Use the state of a turn, None for an unknown one."""
