@@ -206,7 +206,7 @@ class Writer:
             return "forgotten"
         if self._purged is not None and self._purged.has_rejected(content):
             return "rejected"
-        if await self._is_known(draft.value):
+        if await self._is_known(draft.value, caller):
             return "duplicate"
         if not is_callers:
             return draft
@@ -535,12 +535,13 @@ class Writer:
         )
         return None
 
-    async def _is_known(self, memory: Memory) -> bool:
-        """Return True if a memory says this in nearly the same words.
+    async def _is_known(self, memory: Memory, caller: Caller) -> bool:
+        """Return True if a memory that the caller sees says this in nearly the same words.
 
         One of low trust does not count against others.
         """
-        nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
+        filters = filters_of(None).within(caller.group)
+        nearest = await self._storage.search(memory.content, _NEIGHBOURS, filters, patience=0)
         return any(
             may_stand_for(hit.memory.trust, memory.trust) and is_near_duplicate(hit.memory.content, memory.content)
             for hit in nearest

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import ConflictError, UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, Trace, encode_datetimes
+from agent_memory.models.search import EVERYTHING
 from agent_memory.redaction import quoted, shortened
 from agent_memory.store.lookups import find_circle
 from agent_memory.store.record_redaction import validate_record
@@ -21,14 +22,17 @@ from agent_memory.store.state import MOVED, RELEASED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from agent_memory.models import SearchFilters
     from agent_memory.models.kind import R
     from agent_memory.store.state import State
 
 
-def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tuple[list[Change], str]:
+def to_store(
+    state: State[R], record: R, now: datetime, *, unique: bool, among: SearchFilters = EVERYTHING
+) -> tuple[list[Change], str]:
     """Return the changes that store a record, and its ID.
 
-    With `unique`, the ID may be that of a record with the same text.
+    With `unique`, the ID may be that of a record with the same text that meets the conditions of `among`.
 
     Raises:
         UnknownIdError: It supersedes an unknown record.
@@ -37,7 +41,8 @@ def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tupl
     kind = state.kind
     _check_owner(state, record)
     text, group = kind.text_of(record), record.belongs_to
-    if unique and (same := state.find_same_text(text, now, items=record.is_item, group=group)) is not None:
+    same = state.find_same_text(text, now, items=record.is_item, group=group, among=among) if unique else None
+    if same is not None:
         return [], same.id
     existing = state.records.get(record.id)
     if existing == record:

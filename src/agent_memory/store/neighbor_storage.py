@@ -106,7 +106,7 @@ class NeighborStorage(RecordStorage[R], Generic[R]):
 
         Args:
             draft: Memory to store, as of `store`.
-            filters: Conditions that all neighbors meet.
+            filters: Conditions that all neighbors meet, and a record whose text is not stored again.
             compare: Returns the memory to store; called before the lock is taken, with None if comparing takes long.
             order: Rule of the scratchpad, as of `recent`.
             unique: As of `store`.
@@ -135,7 +135,7 @@ class NeighborStorage(RecordStorage[R], Generic[R]):
             compared = compare(neighbors)
 
         def decide(state: State[R], _: object) -> tuple[list[Change], str]:
-            return to_store(state, compared.value, self._clock(), unique=unique)
+            return to_store(state, compared.value, self._clock(), unique=unique, among=filters.with_items)
 
         known_as = await self._write(decide, look=look, reread=reread)
         return known_as, recent

@@ -19,6 +19,7 @@ from agent_memory.journal import Records, apply_change
 from agent_memory.models import Trace, content_hash, describe, get_duplicate_key
 from agent_memory.models.kind import R
 from agent_memory.models.record_lists import salted_hash
+from agent_memory.models.search import EVERYTHING
 from agent_memory.store.lookups import LinkIndex, RecencyIndex, RecordCounter, ReplacementIndex
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.journal import Change, Entry, JournalUpdate
-    from agent_memory.models import Document, Kind
+    from agent_memory.models import Document, Kind, SearchFilters
     from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.sealed_records import SealedRecords
 
@@ -237,7 +238,9 @@ class State(Generic[R]):
                 return [records[record_id] for record_id in chosen]
             recency, reach = None, reach * _REACH  # too many of the latest may no longer be shown
 
-    def find_same_text(self, text: str, now: datetime, *, items: bool = False, group: str = "") -> R | None:
+    def find_same_text(
+        self, text: str, now: datetime, *, items: bool = False, group: str = "", among: SearchFilters = EVERYTHING
+    ) -> R | None:
         """Return the valid record with the same text, or None.
 
         Args:
@@ -245,12 +248,13 @@ class State(Generic[R]):
             now: Present moment, which decides what has expired.
             items: True to look among items, False among all other records.
             group: Group that the record belongs to, "" for none.
+            among: Conditions that the record meets.
         """
         key = get_duplicate_key(text)
         for record in self._find_by_text(text):
             is_same = get_duplicate_key(self.kind.text_of(record)) == key
             is_here = record.belongs_to == group and record.is_item is items
-            if is_same and is_here and self.is_valid(record, now):
+            if is_same and is_here and among.admits(record) and self.is_valid(record, now):
                 return record
         return None
 
