@@ -14,6 +14,7 @@ import uuid
 import zlib
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
@@ -21,7 +22,7 @@ from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 FORMAT: Final = 2
 """Format of new journals. Format 1 has no checksums; a compaction converts it."""
@@ -36,6 +37,9 @@ KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
 """Greatest number that every JSON reader reads exactly; a mistyped one must not number later entries."""
 _ID: Final = compile_late(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
+_PREFIX_BYTES: Final = 4
+_FEW_IDS: Final = 4
+"""IDs that are searched one after the other; with more, finding all IDs of the lines is faster."""
 _SEAL: Final = compile_late(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
 """End of a line with a checksum, which covers all bytes before it, including `---`."""
 _SEAL_BYTES: Final = 64
@@ -312,6 +316,18 @@ def decode_header(line: bytes) -> Header:
 def mentions(line: bytes, ids: Iterable[bytes]) -> bool:
     """Return True if a line has one of these IDs."""
     return any(record_id in line for record_id in ids)
+
+
+def compile_mentions(ids: Collection[bytes]) -> Callable[[bytes], bool]:
+    """Return a function that finds any of these IDs in lines.
+
+    Its cost grows with the lines alone if there are many IDs of the usual form.
+    """
+    if len(ids) <= _FEW_IDS or not all(map(_ID.fullmatch, ids)):
+        return partial(mentions, ids=ids)
+    wanted, prefixes = frozenset(ids), sorted({record_id[:_PREFIX_BYTES] for record_id in ids})
+    find = compile_late(rb"(?:%s)[0-9a-f]{12}" % b"|".join(prefixes)).findall
+    return lambda lines: not wanted.isdisjoint(find(lines))
 
 
 def find_ids(lines: bytes) -> set[bytes]:

@@ -24,9 +24,9 @@ from agent_memory.journal.format import (
     Entry,
     Header,
     MalformedLineError,
+    compile_mentions,
     decode_entry,
     decode_header,
-    mentions,
     read_seq,
 )
 from agent_memory.journal.place import LAST_LINES, ReadPosition, continues_from, find_position
@@ -34,14 +34,14 @@ from agent_memory.journal.purge_filter import filter_for
 from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
     from agent_memory.journal.place import ChangeSign
     from agent_memory.journal.purge_filter import PurgeFilter
 
-BLOCKS: Final = 1 << 24
+BLOCKS: Final = 1 << 20
 """Bytes per read."""
 BLOCK: Final = 1 << 14
 """Bytes per checksum."""
@@ -115,7 +115,7 @@ class JournalReader:
         self.withheld = 0
         self.codec: Codec = IDENTITY if codec is None else codec
         self.finds_codec = codec is None
-        self._naming = tuple(naming)
+        self._names_wanted = compile_mentions(tuple(naming)) if naming else None
         self.header: Header | None = None
         self.last_seq = self.read_seq = 0
         self.problems: list[LineProblem] = []
@@ -279,7 +279,7 @@ class JournalReader:
         """Read whole lines that begin at `offset`; append their entries."""
         number, first, start = self.lines, self.offset == 0, self.offset
         self._last.extend(block[:-1].rsplit(b"\n", LAST_LINES)[-LAST_LINES:])
-        if _can_skip(block, self._naming, self._known):
+        if _can_skip(block, self._names_wanted, self._known):
             if first:
                 self._take_header(block[: block.index(b"\n")])
             self._consume(block, block.count(b"\n"))
@@ -291,7 +291,7 @@ class JournalReader:
             number += 1
             start, begin = begin, begin + len(line) + 1
             is_header = first and number == 1 and self._take_header(line)
-            if is_header or not line.strip() or (self._naming and not mentions(line, self._naming)):
+            if is_header or not line.strip() or (self._names_wanted and not self._names_wanted(line)):
                 continue
             raw = line + b"\n"
             if self._known and (read_seq(raw) or self._known + 1) <= self._known:
@@ -398,10 +398,10 @@ def _read_entry(reader: JournalReader, raw: bytes, number: int) -> Entry | None:
     return entry
 
 
-def _can_skip(lines: bytes, naming: Collection[bytes], known_seq: int) -> bool:
+def _can_skip(lines: bytes, names_wanted: Callable[[bytes], bool] | None, known_seq: int) -> bool:
     """Return True if all lines are known or irrelevant."""
-    if naming:
-        return not mentions(lines, naming)
+    if names_wanted:
+        return not names_wanted(lines)
     last = read_seq(lines[lines.rfind(b"\n", 0, -1) + 1 :]) if known_seq else None
     return last is not None and last <= known_seq
 

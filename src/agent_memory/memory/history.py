@@ -231,15 +231,21 @@ class History:
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
-    async def list_changes(self, limit: int = 20) -> list[MemoryChange]:
+    async def list_changes(self, limit: int = 20, since: datetime | None = None) -> list[MemoryChange]:
         """Return the last changes, newest first.
+
+        Args:
+            limit: Most changes to return.
+            since: Moment of the earliest change to return; None for all.
 
         Raises:
             UnsupportedError: The storage keeps no versions.
             StorageError: The journal cannot be read.
         """
-        events = await asyncio.to_thread(lambda: list(islice(self._read_latest(), limit * _EVENTS_PER_CHANGE)))
-        return (await self._load_changes(events))[:limit]
+        latest = self._read_latest("" if since is None else to_text(since))
+        events = await asyncio.to_thread(lambda: list(islice(latest, limit * _EVENTS_PER_CHANGE)))
+        changes = (await self._load_changes(events))[:limit]
+        return [change for change in changes if since is None or change.at >= since]
 
     async def list_session(self, session_id: str) -> list[MemoryChange]:
         """Return all logged changes of a session, newest first.
@@ -310,8 +316,8 @@ class History:
     def _is_purged(self, memory_id: str) -> bool:
         return isinstance(memory_id, str) and self._writer.is_purged_id(memory_id)
 
-    def _read_latest(self) -> Iterator[dict[str, Any]]:
-        return iter(()) if self._audit_file is None else _filter_named(read_latest_audit(self._audit_file, ""))
+    def _read_latest(self, since: str) -> Iterator[dict[str, Any]]:
+        return iter(()) if self._audit_file is None else _filter_named(read_latest_audit(self._audit_file, since))
 
     def _read_all(self) -> list[dict[str, Any]]:
         return [] if self._audit_file is None else list(_filter_named(read_audit(self._audit_file)))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
-from agent_memory.errors import ConfigurationError
+from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.web.application import build_application
 from agent_memory.web.guard import ENTER
+from agent_memory.web.page_view import load_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,11 +58,13 @@ async def serve_page(
     config = uvicorn.Config(application, log_level="warning", access_log=False, server_header=False, lifespan="off")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
+    warming: asyncio.Task[None] | None = None
     try:
         while not server.started and not serving.done():
             await asyncio.wait([serving], timeout=_CHECK_SECONDS / 10)
         address = f"http://{HOST}:{port}{ENTER}?token={session.token}"
         announce(address)
+        warming = asyncio.create_task(_warm(session))
         if opens_browser:
             await asyncio.to_thread(webbrowser.open, address)
         while not serving.done():
@@ -71,11 +74,21 @@ async def serve_page(
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
             await serving
+        if warming is not None:
+            await asyncio.wait([warming])
         await session.close()
 
 
+async def _warm(session: PageSession) -> None:
+    """Load what the first views need, while the browser starts."""
+    with contextlib.suppress(AgentMemoryError):  # each view reports it
+        await asyncio.to_thread(load_templates)
+        await session.warm()
+
+
 def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio sends small packets without delay only if the protocol is named: 40 ms for each answer.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.privacy.unfinished_purges import go_on_with_purges
 from agent_memory.encryption import is_encrypted
-from agent_memory.errors import StorageError
+from agent_memory.errors import StorageError, UnsupportedError
 from agent_memory.files.layout import folder_of, resolve_root
 from agent_memory.files.names import CONSENT
 from agent_memory.memory.caller import Caller
@@ -73,6 +75,7 @@ class PageSession:
     caller: Caller = field(default_factory=lambda: Caller(SESSION_ID, origin="typed"))
     _service: MemoryService | None = None
     _notices: dict[str, PageNotice] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def root(self) -> Path:
@@ -98,12 +101,22 @@ class PageSession:
         Raises:
             StorageError: The key of an encrypted memory is missing or wrong, or a file cannot be read.
         """
-        if self._service is None:
-            service = attach_features(open_service(self.agent_id, self.settings))
-            await go_on_with_purges(service)
-            self._service = service
-        await self._service.pad.notice(self.caller)
-        return self._service
+        async with self._opening:
+            if self._service is None:
+                service = attach_features(open_service(self.agent_id, self.settings))
+                await go_on_with_purges(service)
+                self._service = service
+            service = self._service
+        await service.pad.notice(self.caller)
+        return service
+
+    async def warm(self) -> None:
+        """Load what the first views and the first search need."""
+        service = await self.open()
+        await service.status(self.caller)
+        await service.searcher.find_candidates(self.agent_id, self.caller)
+        with suppress(UnsupportedError):  # a server keeps no versions
+            await service.history.list_changes(1)
 
     async def take_key(self, key: str) -> None:
         """Open an encrypted memory with a key, kept in this process.

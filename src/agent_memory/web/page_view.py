@@ -74,6 +74,13 @@ def _load_templates() -> Environment:
     return environment
 
 
+def load_templates() -> None:
+    """Compile every template, so that no first view waits for it."""
+    environment = _load_templates()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def _show_value(value: Any) -> Any:
     """Return a template value with invisible characters shown as codes."""
     if isinstance(value, Markup):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from agent_memory.web.page_session import PageSession
 
 _MAX_CHANGES: Final = 200
+_DAYS: Final = 1
+"""Days before today whose changes are shown."""
 _SHOWN_PARTS: Final = 3
 _SHOWN: Final = 3
 _GROUPS: Final = {"stored": "kept", "changed": "changed", "forgotten": "forgotten", "archived": "forgotten"}
@@ -82,10 +84,9 @@ async def _list_changes(service: MemoryService) -> list[dict[str, Any]]:
     """Return the changes since the beginning of yesterday, newest first."""
     today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        changes = await service.history.list_changes(_MAX_CHANGES)
+        recent = await service.history.list_changes(_MAX_CHANGES, today - timedelta(days=_DAYS))
     except UnsupportedError:  # a server keeps no versions
         return []
-    recent = [change for change in changes if change.at >= today - timedelta(days=1)]
     versions, withdrawn = await ChangeUndo(service).name_documents(recent)
     return [
         {

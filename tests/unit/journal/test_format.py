@@ -16,6 +16,7 @@ from agent_memory.journal import Change
 from agent_memory.journal.format import (
     Header,
     MalformedLineError,
+    compile_mentions,
     decode_entry,
     decode_header,
     decode_line,
@@ -210,3 +211,19 @@ def test_another_files_header_is_refused(line: dict[str, Any]) -> None:
 
 def test_a_line_is_read_with_and_without_its_newline() -> None:
     assert decode_line(b'--- {"a": 1}') == decode_line(b'--- {"a": 1}\n') == {"a": 1}
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 800])
+@pytest.mark.parametrize("form", ["mem-{:012x}", "itm-{:012x}", "own name {}"])
+def test_compile_mentions_any_number_of_ids_finds_each(count: int, form: str) -> None:
+    ids = [form.format(number).encode() for number in range(count)]
+    names = compile_mentions(ids)
+    assert all(names(b'--- {"id": "%s"}\n' % record_id) for record_id in ids)
+    assert not names(b'--- {"id": "mem-ffffffffffff", "data": "itm-ffffffffffff"}\n')
+
+
+def test_compile_mentions_several_kinds_finds_each() -> None:
+    ids = [*(f"mem-{number:012x}".encode() for number in range(5)), b"itm-00000000000a"]
+    names = compile_mentions(ids)
+    assert names(b"x itm-00000000000a y")
+    assert not names(b"x itm-00000000000b y")

@@ -60,3 +60,30 @@ async def test_stamp_is_read_without_opening_the_memory(settings: ServiceSetting
     await (await session.open()).store("The heron nests in May.")
     assert await asyncio.to_thread(session.read_stamp) != first
     await session.close()
+
+
+async def test_open_two_views_at_once_share_one_memory(settings: ServiceSettings) -> None:
+    session = PageSession("ada", settings)
+    first, second = await asyncio.gather(session.open(), session.open())
+    assert first is second
+    await session.close()
+
+
+async def test_warm_changes_nothing(settings: ServiceSettings) -> None:
+    session = PageSession("ada", settings)
+    await session.warm()
+    assert await (await session.open()).history.list_changes() == []
+    await session.close()
+
+
+async def test_server_socket_names_its_protocol(settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, asyncio leaves small packets to wait for each other."""
+    session, protocols, listen = PageSession("ada", settings), list[int](), socket.socket.listen
+
+    def note(listening: socket.socket, *backlog: int) -> None:
+        protocols.append(listening.proto)
+        listen(listening, *backlog)
+
+    monkeypatch.setattr(socket.socket, "listen", note)
+    await page_server.serve_page(session, 0, str, opens_browser=False, idle_seconds=0)
+    assert protocols == [socket.IPPROTO_TCP]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.memory.inbox_access import opened_inbox
+from agent_memory.web import today
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.unit.web.conftest import PageClient
 
 
@@ -64,3 +67,9 @@ async def test_today_of_a_damaged_journal_says_what_to_do(page: PageClient) -> N
     html = await page.get("/", (await page.http.get("/")).status_code)
     assert "Traceback" not in html
     assert "alert" in html
+
+
+async def test_today_leaves_out_changes_before_yesterday(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    await page.store("Deploy on Tuesdays.")
+    monkeypatch.setattr(today, "_DAYS", -1)  # from tomorrow on
+    assert (await page.read("/today"))["changes"]["kept"] == []
