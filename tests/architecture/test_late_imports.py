@@ -53,6 +53,7 @@ OWN: Final = {
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.files.processes": "loads asyncio, 15 ms; most hooks of hosts start no process",
     "agent_memory.files.trusted_tools": "for those who trust a tool by command",
+    "agent_memory.cli.progress_columns": "loads rich",
     "agent_memory.files.yaml_loader": "loads yaml",
     "agent_memory.integrations.outputs": "its patterns are for sessions that call the host's tools",
     "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use",

@@ -86,6 +86,7 @@ _PANELS: Final[dict[str, dict[str, CommandEntry]]] = {
     "Import & export": {
         "export": CommandEntry("export", "Write memories, documents and conversations to a file."),
         "import": CommandEntry("imports", "Import an export, or memories and chats of other programs."),
+        "backfill": CommandEntry("backfill", "Import the past sessions of a program; propose memories."),
         "backup": CommandEntry("backup", "List, create, check, restore or delete backups.", None),
     },
     "Privacy": {

@@ -15,7 +15,7 @@ from agent_memory.cli.inbox import import_waiting
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
-from agent_memory.cli.source_import import import_source
+from agent_memory.cli.source_import import ImportChoices, import_source
 from agent_memory.cli.transfer_tally import TransferTally
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import translated
@@ -70,7 +70,8 @@ async def import_(  # noqa: PLR0913 - the options of a command
         )
     else:
         tree.me, tree.date_order = me, dates
-        await import_source(run, tree, form, dry_run=dry_run, yes=yes, review=review)
+        source = Path(file) if pasted is None else pasted
+        await import_source(run, tree, ImportChoices(source, form, dry_run=dry_run, yes=yes, review=review))
 
 
 def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceTree | None":

@@ -170,9 +170,13 @@ class AgentContext(CommandContext):
         """
         return None if name is None else await self.service.searcher.find_category(name)
 
-    def begin_import(self) -> None:
-        """Start a session for this import, which `undo --import` finds."""
-        self.caller = replace(self.caller, session_id=f"{IMPORT_PREFIX}{secrets.token_hex(4)}")
+    def begin_import(self, import_id: str = "") -> None:
+        """Start a session for this import, which `undo --import` finds.
+
+        Args:
+            import_id: ID of an interrupted import that this one continues, or empty.
+        """
+        self.caller = replace(self.caller, session_id=import_id or f"{IMPORT_PREFIX}{secrets.token_hex(4)}")
 
     def hint_undo(self, what: str = "") -> None:
         """Print the command that takes the change back.

@@ -13,8 +13,9 @@ import re
 import signal
 import sys
 import threading
+import time
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TextIO, cast
 
 from agent_memory.cli.pager import find_pager, show_in_pager
@@ -228,7 +229,9 @@ class OutputScreen:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
+        from agent_memory.cli.progress_columns import RateColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), RateColumn(), Remaining())
         bar: Any = Progress(*columns, console=self.err, transient=True)
         return cast("ProgressBar", bar)
 
@@ -240,14 +243,16 @@ class OutputScreen:
             label: Name of the work next to the bar.
             total: Number of known steps, 0 if unknown. It grows: steps make work for later ones.
         """
-        noted = {0}
+        noted, began = {0}, time.monotonic()
 
         def show(completed: int, due: int = total) -> None:
             due = max(due, completed)
             bar.update(task, completed=completed, total=due)
             if completed // NOTED_EVERY not in noted and self.err is None:
                 noted.add(completed // NOTED_EVERY)
-                self.note(f"{completed:,} of {due:,} steps are done.", style="dim")
+                rate = completed / max(time.monotonic() - began, 0.001)
+                remaining = timedelta(seconds=round((due - completed) / rate))
+                self.note(f"{completed:,} of {due:,} steps are done. {rate:,.0f}/s, {remaining} left.", style="dim")
 
         with self.progress() as bar:
             task = bar.add_task(label, total=total or None)

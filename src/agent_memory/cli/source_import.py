@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.knowledge import open_knowledge, process_due_texts
+from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinished
+from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.withdrawal import list_session, undo, undo_turns
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
@@ -16,15 +20,19 @@ from agent_memory.models.escaped_text import one_line
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from agent_memory.cli.runtime import AgentContext
-    from agent_memory.knowledge.bulk_import import ImportPlan, PlanRow
+    from agent_memory.knowledge.bulk_import import BulkImport, ImportPlan, PlanRow
+    from agent_memory.knowledge.session_backfill import BackfillScope
     from agent_memory.knowledge.sources.source_files import SourceTree
 
 _COLUMNS: Final = ("format", "what", "new", "known", "similar", "untrusted", "earliest", "latest")
 _MAX_PROBLEMS: Final = 20
 _MAX_NAMED: Final = 5
+_MAX_SESSIONS: Final = 20
 _NOTHING: Final = "Nothing was stored."
 _WHY: Final = {
     "ambiguous_dates": "has dates that may be day/month or month/day: add --dates dmy or --dates mdy",
@@ -42,51 +50,97 @@ _WHY: Final = {
 """Reasons by error code."""
 
 
-async def import_source(
-    run: AgentContext, tree: SourceTree, form: str | None, *, dry_run: bool, yes: bool, review: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """Options of an import.
+
+    Attributes:
+        source: Path of the source, or its content.
+        form: Name of a format that overrides detection, or None.
+        dry_run: True to stop after the table.
+        yes: True to store without a question.
+        review: True to send memories to the inbox.
+        scope: Limits of a backfill, or None for another import.
+    """
+
+    source: Path | bytes
+    form: str | None
+    dry_run: bool
+    yes: bool
+    review: bool = False
+    scope: BackfillScope | None = None
+
+
+async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoices) -> None:
     """Show what a source has, ask, and store it.
 
     Args:
         run: Context of the command.
         tree: Files of the source.
-        form: Name of a format that overrides detection, or None.
-        dry_run: True to stop after the table.
-        yes: True to store without a question.
-        review: True to send memories to the inbox.
+        choices: Options of the command.
 
     Raises:
         typer.Exit: Something could not be imported, or was declined.
     """
     from agent_memory.knowledge.bulk_import import BulkImport
 
-    run.begin_import()
+    unfinished = UnfinishedImport(folder_of(run.service.agent_id, run.root).path, choices.source)
+    interrupted = await asyncio.to_thread(unfinished.read_id)
+    run.begin_import(interrupted)
     async with open_knowledge(run) as knowledge:
         bulk = BulkImport(knowledge, run.service, run.caller)
-        size = sum(file.size for file in tree.files.values())
-        with run.screen.show_steps("Reading MB", size >> 20) as show:
-            plan = await bulk.plan(tree, form, lambda size_read: show(size_read >> 20))
+        plan = await _read_plan(run, bulk, tree, choices)
         document = _build_document(plan)
         run.screen.document(document)
         _show_plan(run, plan)
-        if plan.new and not dry_run:
-            if not yes:
+        if choices.scope is not None:
+            document |= _build_sessions(plan)
+            _show_sessions(run, plan)
+        if (plan.new or interrupted) and not choices.dry_run:
+            if plan.new and not choices.yes:
                 question = f"Store {counted(plan.new, 'record')}?"
                 run.confirm(question, _NOTHING, "An import", "Add --yes to store it, or --dry-run for the table alone.")
-            with run.screen.show_steps("Storing", plan.new) as show:
-                stored = await bulk.store(tree, plan, show, holds_facts=review)
-            document |= {"stored": dict(stored), "import": run.caller.session_id}
-            run.screen.note(f"Stored {_describe_counts(stored)}.", style="")
-            if stored["waiting"]:
-                word = run.caller.session_id
-                run.screen.hint(f"Run `agent-memory inbox --accept {word}` or --reject {word}, or `review`.")
-            if stored.total() > stored["waiting"]:
-                run.hint_undo(f"--import {run.caller.session_id}")
+            await asyncio.to_thread(unfinished.begin, run.caller.session_id)
+            document |= await _store(run, bulk, tree, plan, choices)
             await process_due_texts(run, knowledge, is_shown=False)
+            await asyncio.to_thread(unfinished.end)
         document["problems"] = _list_problems(plan)
     _note_problems(run, plan)
+    if plan.later:
+        turns = sum(talk.turns.new for talk in plan.later)
+        sessions = counted(len(plan.later), "session is", "sessions are")
+        run.screen.note(f"{sessions} left, with {counted(turns, 'message')}. Run the same command again.")
     if plan.problems:
         raise typer.Exit(FAILED)
+
+
+async def _read_plan(run: AgentContext, bulk: BulkImport, tree: SourceTree, choices: ImportChoices) -> ImportPlan:
+    size = sum(file.size for file in tree.files.values())
+    with run.screen.show_steps("Reading MB", size >> 20) as show:
+        plan = await bulk.plan(tree, choices.form, lambda size_read: show(size_read >> 20))
+    if choices.scope is not None:
+        plan.limit_talks(choices.scope.since, choices.scope.limit)
+    return plan
+
+
+async def _store(
+    run: AgentContext, bulk: BulkImport, tree: SourceTree, plan: ImportPlan, choices: ImportChoices
+) -> dict[str, Any]:
+    """Store a plan, print the counts, and return them."""
+    propose = None
+    if choices.scope is not None:
+        from agent_memory.knowledge.session_backfill import TalkProposals
+
+        propose = TalkProposals(run.service, run.caller).propose
+    with run.screen.show_steps("Storing", plan.new) as show:
+        stored = await bulk.store(tree, plan, show, holds_facts=choices.review, propose=propose)
+    run.screen.note(f"Stored {_describe_counts(stored)}.", style="")
+    if stored["waiting"]:
+        word = run.caller.session_id
+        run.screen.hint(f"Run `agent-memory inbox --accept {word}` or --reject {word}, or `review`.")
+    if stored.total() > stored["waiting"] or choices.scope is not None:
+        run.hint_undo(f"--import {run.caller.session_id}")
+    return {"stored": dict(stored), "import": run.caller.session_id}
 
 
 async def count_imported(run: AgentContext, import_id: str) -> str:
@@ -107,14 +161,17 @@ async def count_imported(run: AgentContext, import_id: str) -> str:
 
 async def withdraw_imported(run: AgentContext, import_id: str) -> None:
     """Forget the documents, conversations and turns of an import."""
+    waiting = {}
+    if inbox_exists(run.service.agent_id, run.service.settings):
+        async with opened_inbox(run.service) as inbox:  # first: forgetting a turn also drops notes that repeat it
+            waiting = {"waiting": await inbox.drop_batch(import_id, run.caller)}
     async with open_knowledge(run) as knowledge:
         resources, turns = await list_session(knowledge, import_id)
         done = await undo(knowledge, run.service, resources, run.caller)
         rest = await undo_turns(knowledge, run.service, turns, run.caller)
     counts = {"resources": done.resources, "turns": done.episodes + rest.episodes, "items": done.items + rest.items}
-    if inbox_exists(run.service.agent_id, run.service.settings):
-        async with opened_inbox(run.service) as inbox:
-            counts["waiting"] = await inbox.drop_batch(import_id, run.caller)
+    counts |= waiting
+    await asyncio.to_thread(drop_unfinished, knowledge.folder.path, import_id)
     run.screen.document({"undone": [], "memories": [], "conflicts": {}, "withdrawn": counts})
     named = [
         counted(counts["resources"], "document or conversation", "documents and conversations"),
@@ -160,10 +217,7 @@ def _show_plan(run: AgentContext, plan: ImportPlan) -> None:
     for name, files in by_format.items():
         more = f" and {len(files) - _MAX_NAMED:,} more" if len(files) > _MAX_NAMED else ""
         run.screen.show(f"Format {name}: {', '.join(map(one_line, files[:_MAX_NAMED]))}{more}")
-    rows = [_COLUMNS, *(_list_cells(*key, row) for key, row in plan.rows.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    for row in rows:
-        run.screen.show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    _show_table(run, [_COLUMNS, *(_list_cells(*key, row) for key, row in plan.rows.items())])
     forgotten = sum(row.forgotten for row in plan.rows.values())
     if forgotten:
         run.screen.show(f"{counted(forgotten, 'memory', 'memories')} forgotten before, left out.")
@@ -176,10 +230,49 @@ def _show_plan(run: AgentContext, plan: ImportPlan) -> None:
         run.screen.show(f"Refused: {len(plan.problems):,}, listed below.")
 
 
+def _build_sessions(plan: ImportPlan) -> dict[str, Any]:
+    """Return the sessions of a backfill, and what is left."""
+    sessions = [
+        {
+            "project": talk.project,
+            "file": talk.file,
+            **{name: to_text(moment) if moment else None for name, moment in _list_times(talk.turns)},
+            **{name: getattr(talk.turns, name) for name in ("new", "known")},
+        }
+        for talk in plan.talks
+    ]
+    turns = sum(talk.turns.new for talk in plan.later)
+    return {"sessions": sessions, "later": {"sessions": len(plan.later), "turns": turns}}
+
+
+def _show_sessions(run: AgentContext, plan: ImportPlan) -> None:
+    """Print the newest sessions of a backfill as a table."""
+    if run.screen.form != "text":
+        return
+    talks = plan.talks[:_MAX_SESSIONS]
+    rows: list[tuple[str, ...]] = [("project", "new", "known", "earliest", "latest")]
+    for talk in talks:
+        counts = (f"{talk.turns.new:,}", f"{talk.turns.known:,}")
+        rows.append((one_line(talk.project) or "-", *counts, *_list_days(talk.turns)))
+    _show_table(run, rows)
+    if len(plan.talks) > len(talks):
+        run.screen.show(f"… and {len(plan.talks) - len(talks):,} more sessions; --json lists them all.", style="dim")
+
+
+def _show_table(run: AgentContext, rows: Sequence[tuple[str, ...]]) -> None:
+    """Print rows in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        run.screen.show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _list_days(row: PlanRow) -> list[str]:
+    return [f"{moment:%Y-%m-%d}" if moment else "-" for _, moment in _list_times(row)]
+
+
 def _list_cells(form: str, kind: str, row: PlanRow) -> tuple[str, ...]:
     counts = (row.new, row.known, row.similar, row.untrusted)
-    days = [f"{moment:%Y-%m-%d}" if moment else "-" for _, moment in _list_times(row)]
-    return form, kind, *(f"{count:,}" for count in counts), *days
+    return form, kind, *(f"{count:,}" for count in counts), *_list_days(row)
 
 
 def _describe_counts(stored: Counter[str]) -> str:

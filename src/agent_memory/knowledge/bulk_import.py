@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -35,7 +37,7 @@ from agent_memory.knowledge.intake.drafts import (
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.turns import FileConversation
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact
-from agent_memory.knowledge.sources.source_files import UNREADABLE
+from agent_memory.knowledge.sources.source_files import UNREADABLE, StreamPosition
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.memory.similarity import find_similar
 from agent_memory.models import CANDIDATE, RESOURCE, Candidate, Memory, Source, as_utc, derived_id, get_import_id
@@ -44,8 +46,7 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.store.record_redaction import redact_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
+    from collections.abc import Awaitable, Callable, Collection, Iterator
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.sources.import_parts import ImportPart
@@ -55,6 +56,10 @@ if TYPE_CHECKING:
 
 _MAX_COMPARED: Final = 300
 """New facts that are compared with existing memories."""
+_TURNS: Final = "turns"
+"""Kind of record in the rows of conversations."""
+_NOTED_TURNS: Final = 500
+"""Turns between two reports of progress."""
 _LOW_ROLES: Final = frozenset({"tool", "system", UNKNOWN})
 _REDACTOR: Final = SecretRedactor()
 
@@ -86,6 +91,13 @@ class PlanRow:
             self.earliest = min(self.earliest or utc, utc)
             self.latest = max(self.latest or utc, utc)
 
+    def add(self, turns: PlanRow) -> None:
+        """Add the counts of a conversation's turns."""
+        self.new, self.known = self.new + turns.new, self.known + turns.known
+        self.untrusted += turns.untrusted
+        self.note_time(turns.earliest)
+        self.note_time(turns.latest)
+
 
 class PlannedFact(NamedTuple):
     """A fact to store, with its format and its place."""
@@ -93,6 +105,47 @@ class PlannedFact(NamedTuple):
     form: str
     memory: Memory
     place: str
+
+
+class PlannedTalk(NamedTuple):
+    """A conversation to store.
+
+    Attributes:
+        form: Name of its format.
+        file: Name of its file.
+        key: Key of the conversation.
+        project: Name of its project, or empty.
+        turns: Counts of its turns.
+    """
+
+    form: str
+    file: str
+    key: str
+    project: str
+    turns: PlanRow
+
+
+class ImportedTalk(NamedTuple):
+    """A conversation that is stored now.
+
+    Attributes:
+        form: Name of its format.
+        file: File that has it.
+        part: Conversation with all turns.
+        stored_count: Number of its first turns that were stored before.
+    """
+
+    form: str
+    file: SourceFile
+    part: FileConversation
+    stored_count: int
+
+
+class _PlanContext(NamedTuple):
+    """Index of stored documents, and the report of progress."""
+
+    documents: DocumentIndex
+    show: Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -103,6 +156,9 @@ class ImportPlan:
         files: Files to read with their formats.
         rows: Counts by format and kind of record.
         facts: Memories to store.
+        talks: Conversations to store.
+        later: New conversations that are left for a later import.
+        skipped: Keys of conversations that are not stored.
         problems: Places that cannot be imported, and why, by code.
         left_out: Names of files and places that are not content.
         similar: IDs of similar memories by the text of a new one.
@@ -111,6 +167,9 @@ class ImportPlan:
     files: list[tuple[ImportFormat, SourceFile]] = field(default_factory=list)
     rows: dict[tuple[str, str], PlanRow] = field(default_factory=dict)
     facts: list[PlannedFact] = field(default_factory=list)
+    talks: list[PlannedTalk] = field(default_factory=list)
+    later: list[PlannedTalk] = field(default_factory=list)
+    skipped: set[str] = field(default_factory=set)
     problems: list[tuple[str, str]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     similar: dict[str, list[str]] = field(default_factory=dict)
@@ -118,6 +177,25 @@ class ImportPlan:
     def get_row(self, form: str, kind: str) -> PlanRow:
         """Return the counts of a format and a kind."""
         return self.rows.setdefault((form, kind), PlanRow())
+
+    def limit_talks(self, since: datetime | None, limit: int) -> None:
+        """Leave out old conversations; leave new ones past a limit for later.
+
+        Args:
+            since: Conversations that ended earlier are left out; None for no limit.
+            limit: Number of new turns after which no conversation with new turns begins, the newest first.
+        """
+        oldest = datetime.min.replace(tzinfo=UTC)
+        talks = sorted(self.talks, key=lambda talk: talk.turns.latest or oldest, reverse=True)
+        talks = [talk for talk in talks if since is None or (talk.turns.latest or oldest) >= since]
+        totals = accumulate((talk.turns.new for talk in talks), initial=0)
+        self.later = [talk for talk, before in zip(talks, totals, strict=False) if talk.turns.new and before >= limit]
+        chosen = {talk.key for talk in talks} - {talk.key for talk in self.later}
+        self.skipped = {talk.key for talk in self.talks} - chosen
+        self.talks = [talk for talk in talks if talk.key in chosen]
+        self.rows |= {(form, kind): PlanRow() for form, kind in self.rows if kind == _TURNS}
+        for talk in self.talks:
+            self.get_row(talk.form, _TURNS).add(talk.turns)
 
     @property
     def new(self) -> int:
@@ -152,9 +230,13 @@ class BulkImport:
         """
         plan = ImportPlan(problems=[(part.place, part.code) for part in tree.refused])
         index = DocumentIndex(await self._knowledge.resources.valid())
-        size = 0
+        size, position = 0, StreamPosition()
+
+        def show() -> None:
+            progress(size + position.get())
+
         for file in tree.files.values():
-            await self._plan_file(plan, file, tree, form, index)
+            await self._plan_file(plan, position.watch(file), tree, form, _PlanContext(index, show))
             size += file.size
             progress(size)
         if not plan.files and not plan.problems:
@@ -167,7 +249,7 @@ class BulkImport:
         return plan
 
     async def _plan_file(
-        self, plan: ImportPlan, file: SourceFile, tree: SourceTree, form: str | None, index: DocumentIndex
+        self, plan: ImportPlan, file: SourceFile, tree: SourceTree, form: str | None, context: _PlanContext
     ) -> None:
         try:
             sample = await asyncio.to_thread(take_sample, file, tree)
@@ -179,14 +261,14 @@ class BulkImport:
             plan.files.append((chosen, file))
             parts = read_parts(chosen, file, tree)
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
-                await self._plan_part(plan, chosen.name, file, part, index)
+                await self._plan_part(plan, chosen.name, file, part, context)
         except ValidationError as error:
             plan.problems.append((file.name, error.code))
         except UNREADABLE:
             plan.problems.append((file.name, "damaged_file"))
 
     async def _plan_part(
-        self, plan: ImportPlan, form: str, file: SourceFile, part: ImportPart, index: DocumentIndex
+        self, plan: ImportPlan, form: str, file: SourceFile, part: ImportPart, context: _PlanContext
     ) -> None:
         if isinstance(part, SkippedPart):
             place = f"{part.place} of {file.name}"
@@ -194,9 +276,14 @@ class BulkImport:
         elif isinstance(part, FileConversation) and not part.turns:
             plan.left_out.append(f"{part.title or part.key} of {file.name}")
         elif isinstance(part, FileConversation):
-            await self._plan_talk(plan.get_row(form, "turns"), part)
+            counts = PlanRow()
+            stored_count = await self._count_known(part)
+            await asyncio.to_thread(_count_turns, counts, part, stored_count, context.show)
+            plan.get_row(form, _TURNS).add(counts)
+            project = str(part.metadata.get("project", ""))
+            plan.talks.append(PlannedTalk(form, file.name, part.key, project, counts))
         elif isinstance(part, ReceivedDocument):
-            is_known = await asyncio.to_thread(self._knows, part, file, index)
+            is_known = await asyncio.to_thread(self._knows, part, file, context.documents)
             row = plan.get_row(form, "documents")
             row.new, row.known = row.new + (not is_known), row.known + is_known
             row.untrusted += not is_known and not is_local(part.resource_type)
@@ -229,10 +316,10 @@ class BulkImport:
             metadata=dict(fact.metadata),
         )
 
-    async def _plan_talk(self, row: PlanRow, talk: FileConversation) -> None:
+    async def _count_known(self, talk: FileConversation) -> int:
+        """Return the number of stored turns of a conversation."""
         resource_id = derived_id(RESOURCE.prefix, "conversation", "", talk.key)
-        stored = await self._knowledge.episodes.count_linked(resource_id)
-        await asyncio.to_thread(_count_turns, row, talk, stored)
+        return await self._knowledge.episodes.count_linked(resource_id)
 
     def _knows(self, document: ReceivedDocument, file: SourceFile, index: DocumentIndex) -> bool:
         origin = Origin("medium", self._knowledge.clock(), file=file.base_name[-200:])
@@ -271,7 +358,13 @@ class BulkImport:
                 plan.similar[fact.memory.content] = [record.id for record in similar]
 
     async def store(
-        self, tree: SourceTree, plan: ImportPlan, progress: Callable[[int], object], *, holds_facts: bool = False
+        self,
+        tree: SourceTree,
+        plan: ImportPlan,
+        progress: Callable[[int], object],
+        *,
+        holds_facts: bool = False,
+        propose: Callable[[ImportedTalk], Awaitable[int]] | None = None,
     ) -> Counter[str]:
         """Store what a plan counted; return the numbers by kind.
 
@@ -280,6 +373,7 @@ class BulkImport:
             plan: Plan of the same files.
             progress: Receives the number of stored records.
             holds_facts: True to send memories to the inbox instead.
+            propose: Sends memories of a conversation to the inbox before its turns are stored; returns their number.
 
         Raises:
             StorageError: What was stored before is on disk; the same import again does the rest.
@@ -299,9 +393,13 @@ class BulkImport:
         for form, file in plan.files:
             done, before = FileIngested(file.base_name), stored.total()
             show = partial(_show_stored, progress, before)
-            parts = _read_stored(form, file, tree)
+            parts = _read_stored(form, file, tree, plan.skipped)
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
-                kind, count = "turns" if isinstance(part, FileConversation) else "documents", done.new
+                kind, count = _TURNS if isinstance(part, FileConversation) else "documents", done.new
+                if propose is not None and isinstance(part, FileConversation):
+                    stored["waiting"] += await propose(
+                        ImportedTalk(form.name, file, part, await self._count_known(part))
+                    )
                 origin = str(TextOrigin("import", form.name))
                 await ingest.part(part, done, origin, caller=self._caller, progress=show)
                 stored[kind] += done.new - count
@@ -316,9 +414,11 @@ class BulkImport:
             return await inbox.take_in(candidates)
 
 
-def _count_turns(row: PlanRow, talk: FileConversation, stored: int) -> None:
+def _count_turns(row: PlanRow, talk: FileConversation, stored: int, show: Callable[[], None]) -> None:
     """Count new and stored turns of a conversation."""
     for order, turn in enumerate(talk.turns):
+        if order % _NOTED_TURNS == 0:
+            show()
         is_known = order < stored
         row.new, row.known = row.new + (not is_known), row.known + is_known
         row.untrusted += not is_known and (turn.role in _LOW_ROLES or turn.trust == "low")
@@ -342,12 +442,13 @@ def choose_format(sample: FileSample, form: str | None) -> ImportFormat | None:
 
 
 def _read_stored(
-    form: ImportFormat, file: SourceFile, tree: SourceTree
+    form: ImportFormat, file: SourceFile, tree: SourceTree, skipped: Collection[str]
 ) -> Iterator[ReceivedDocument | FileConversation]:
     """Yield the conversations and documents of a file."""
     try:
         for part in read_parts(form, file, tree):
-            if isinstance(part, ReceivedDocument) or (isinstance(part, FileConversation) and part.turns):
+            is_skipped = isinstance(part, FileConversation) and (not part.turns or part.key in skipped)
+            if isinstance(part, ReceivedDocument | FileConversation) and not is_skipped:
                 yield part
     except (ValidationError, *UNREADABLE):  # the plan names it
         return

@@ -119,14 +119,18 @@ def test_import_killed_and_repeated_equals_one_run(cli: Run, tmp_path: Path, mon
     for _ in range(2):
         cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", code=130)
     monkeypatch.setattr(ingest, "store_new", store)
-    assert document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))["stored"] == {
-        "turns": 250
-    }
+    resumed = document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))
+    assert resumed["stored"] == {"turns": 250}
     cli("import", str(tmp_path / "chat.jsonl"), "-a", "adam", "--yes")
     turns = [
         document(cli("knowledge", "episodes", "-a", name, "--all", "--json"))["episodes"] for name in ("eve", "adam")
     ]
     assert [turn["id"] for turn in turns[0]] == [turn["id"] for turn in turns[1]]
+    assert "350 turns" in cli("undo", "--import", resumed["import"], "--yes", "-a", "eve").stdout
+    assert (
+        document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))["import"]
+        != resumed["import"]
+    )
 
 
 def test_import_format_overrides_detection(cli: Run, tmp_path: Path) -> None:

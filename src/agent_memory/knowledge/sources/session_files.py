@@ -104,6 +104,6 @@ def read_transcript_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPa
     session = file.path.parent.name if file.path is not None else posixpath.basename(file.folder)
     for part in read_session_log(file, tree):
         if isinstance(part, FileConversation) and session:
-            yield replace(part, title=session, metadata={"session": session})
+            yield replace(part, title=session, key=f"{session}/{part.key}", metadata={"session": session})
         else:
             yield part

@@ -11,7 +11,7 @@ import os
 import posixpath
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal
@@ -103,6 +103,26 @@ class SourceFile:
 
 
 @dataclass(slots=True)
+class StreamPosition:
+    """Position in the stream that was opened last."""
+
+    _stream: IO[bytes] | None = None
+
+    def watch(self, file: SourceFile) -> SourceFile:
+        """Return a file whose position this object knows."""
+
+        def open_stream() -> IO[bytes]:
+            self._stream = file.open_stream()
+            return self._stream
+
+        return replace(file, open_stream=open_stream)
+
+    def get(self) -> int:
+        """Return the number of bytes before the position."""
+        return 0 if self._stream is None or self._stream.closed else self._stream.tell()
+
+
+@dataclass(slots=True)
 class SourceTree:
     """All files of an import.
 
@@ -133,7 +153,7 @@ class SourceTree:
             return self.files.get(name)
         path = (self.folder / name).resolve()
         is_inside = path.is_relative_to(self.folder) and not find_memory(path)
-        return _open_path(path, name) if is_inside and path.is_file() else None
+        return open_path(path, name) if is_inside and path.is_file() else None
 
 
 def open_source(word: str, pasted: bytes | None = None) -> SourceTree:
@@ -162,10 +182,11 @@ def open_source(word: str, pasted: bytes | None = None) -> SourceTree:
     with translated(path, "read"):
         if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
             return _open_archive(path)
-        return SourceTree(path.name, {path.name: _open_path(path, path.name)}, path.parent, _is_in_vault(path))
+        return SourceTree(path.name, {path.name: open_path(path, path.name)}, path.parent, _is_in_vault(path))
 
 
-def _open_path(path: Path, name: str) -> SourceFile:
+def open_path(path: Path, name: str) -> SourceFile:
+    """Return a file on disk under a name inside the import."""
     status = path.stat()
     return SourceFile(
         name, status.st_size, lambda: os.fdopen(open_to_read(path), "rb"), from_seconds(status.st_mtime), path
@@ -183,7 +204,7 @@ def _open_folder(folder: Path) -> SourceTree:
         if len(tree.files) == MAX_FILES:
             tree.refused.append(SkippedPart(name, "too_many"))
             break
-        tree.files[name] = _open_path(path, name)
+        tree.files[name] = open_path(path, name)
     return tree
 
 
