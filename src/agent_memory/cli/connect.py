@@ -36,15 +36,17 @@ async def connect(
     if host is None or only_list:
         _list(run)
         return
-    agent, plan = choose_served_agent(run.get_options(AgentOption).agent, run.root), plan_program()
+    plan = plan_program()
     if undo:
+        agent: str = next((row["agent"] or "" for row in _read_connections() if row["host"] == host), "")
         change = load_handler(f"{_PLACE}.host_connection:plan_disconnection")(host)
     else:
+        agent = choose_served_agent(run.get_options(AgentOption).agent, run.root)
         root = "" if run.root == resolve_root(DEFAULT_ROOT) else str(run.root)
         change = load_handler(f"{_PLACE}.host_connection:plan_connection")(
             host, str(plan.program), agent, root, is_project_only=project_only
         )
-    run.screen.document({"host": host, "agent": agent, "file": change.host.path, "diff": change.diff})
+    run.screen.document({"host": host, "agent": agent, "file": change.path, "diff": change.diff})
     plan = ProgramPlan(plan.program) if undo else plan
     if plan.commands:
         run.screen.show(f"This program runs from a temporary folder. To install it: {plan.shown}")
@@ -58,27 +60,29 @@ async def connect(
     _apply(run, plan, change, yes=yes)
     load_handler(_LIMIT)(run.root, host, is_project_only=project_only and not undo)
     if undo:
-        run.screen.show(f"Disconnected {host}. The memory of {agent} stays.")
+        run.screen.show(f"Disconnected {host}. The memory{f' of {agent}' if agent else ''} stays.")
     else:
         create_agent(folder_of(agent, run.root))
         _report(run, host, agent)
+        if change.advice:
+            run.screen.note(change.advice)
 
 
 def _apply(run: CommandContext, plan: ProgramPlan, change: Any, *, yes: bool) -> None:
     """Install the program and write the host's file, after a question."""
     if not yes:
+        paths = [file.host.path for file in change.files] or [change.path]
         install = "Install agent-memory with that command and write" if plan.commands else "Write"
-        run.confirm(f"{install} the change to {change.host.path}?", "Nothing was changed.")
+        run.confirm(f"{install} the change to {' and '.join(paths)}?", "Nothing was changed.")
     if plan.commands:
         plan.install()
-    if (backup := change.apply()) is not None:
+    for backup in change.apply():
         run.screen.note(f"The file before is {backup}.", style="dim")
 
 
 def _report(run: CommandContext, host: str, agent: str) -> None:
     summary = summary_of(agent, run.root)
-    rows: list[dict[str, Any]] = load_handler(f"{_PLACE}.host_connection:list_connections")()
-    sharing = [row["host"] for row in rows if row["agent"] == agent and row["host"] != host]
+    sharing = [row["host"] for row in _read_connections() if row["agent"] == agent and row["host"] != host]
     if run.root == resolve_root(DEFAULT_ROOT):
         sharing.append("amplifier")  # the bundle uses the same folder
     count = "" if summary.memories is None else f"{counted(summary.memories, 'memory', 'memories')}, "
@@ -89,8 +93,13 @@ def _report(run: CommandContext, host: str, agent: str) -> None:
     run.screen.note(f"Restart {host}.")
 
 
-def _list(run: CommandContext) -> None:
+def _read_connections() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = load_handler(f"{_PLACE}.host_connection:list_connections")()
+    return rows
+
+
+def _list(run: CommandContext) -> None:
+    rows = _read_connections()
     run.screen.rows({"hosts": rows}, "hosts", _COLUMNS)
     for row in rows:
         agent = f' to "{row["agent"]}"' if row["agent"] else ""

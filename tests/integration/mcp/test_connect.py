@@ -17,6 +17,7 @@ from agent_memory.cli.app import build
 from agent_memory.cli.permanent_program import ProgramPlan
 from agent_memory.files.layout import agents_under
 from agent_memory.integrations.hosts.host_files import HOSTS
+from agent_memory.integrations.hosts.host_hooks import HOOK_FILES
 from agent_memory.integrations.mcp.hooks.turn_files import is_host_limited
 
 if TYPE_CHECKING:
@@ -124,6 +125,59 @@ def test_hosts_that_share_an_agent_are_named(run: Callable[..., Result]) -> None
     listed = {row["host"]: row for row in json.loads(run("--json").stdout)["hosts"]}
     assert (listed["cursor"]["state"], listed["cursor"]["agent"]) == ("connected", "bob")
     assert listed["windsurf"]["state"] == "no file"
+
+
+@pytest.mark.parametrize("name", HOOK_FILES)
+def test_connected_host_runs_the_hooks_of_the_agent_and_undo_removes_them(
+    run: Callable[..., Result], root: Path, name: str
+) -> None:
+    file = HOOK_FILES[name].file.file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    mine = {"matcher": "x", "hooks": [{"type": "command", "command": "mine"}], "command": "mine"}
+    event = next(iter(HOOK_FILES[name].events))
+    file.write_text(before := json.dumps({"hooks": {event: [mine], "Other": [mine]}, "version": 1}, indent=2))
+    run(name, "--agent", "bob", "--yes")
+    hooks = json.loads(file.read_text())["hooks"]
+    assert hooks[event][0] == mine
+    assert {*hooks} == {*HOOK_FILES[name].events, "Other"}
+    host = f" --host {name}" if name != "claude-code" else ""
+    assert f"{PROGRAM} hook session-start{host} --agent bob --root {root}" in json.dumps(hooks[event][1])
+    run(name, "--agent", "kate", "--yes")
+    assert "bob" not in file.read_text()
+    assert json.loads(file.read_text())["hooks"][event][0] == mine
+    run(name, "--undo", "--yes")
+    after = json.loads(file.read_text())
+    assert {key: after[key] for key in ("hooks", "version")} == json.loads(before)
+
+
+def test_hooks_that_are_no_mapping_leave_both_files_as_they_are(run: Callable[..., Result]) -> None:
+    file = HOOK_FILES["cursor"].file.file
+    file.parent.mkdir(parents=True)
+    file.write_text('{"hooks": []}')
+    assert "~/.cursor/hooks.json" in run("cursor", "--yes", code=1).stderr
+    assert not HOSTS["cursor"].file.exists()
+
+
+def test_active_plugin_of_claude_code_has_the_hooks_alone(run: Callable[..., Result]) -> None:
+    file = HOOK_FILES["claude-code"].file.file
+    file.parent.mkdir(parents=True)
+    file.write_text('{"enabledPlugins": {"agent-memory@here": true}}')
+    run("claude-code", "--yes")
+    assert "hooks" not in json.loads(file.read_text())
+
+
+def test_hooks_without_an_entry_are_listed_and_removed(run: Callable[..., Result]) -> None:
+    run("codex", "--yes")
+    HOSTS["codex"].file.unlink()
+    listed = {row["host"]: row["state"] for row in json.loads(run("--json").stdout)["hosts"]}
+    assert listed["codex"] == "only hooks"
+    run("codex", "--undo", "--yes")
+    assert "hooks" not in json.loads(HOOK_FILES["codex"].file.file.read_text())
+
+
+def test_host_without_hooks_is_named_with_the_consequence(run: Callable[..., Result]) -> None:
+    assert "low trust" in run("goose", "--yes").stderr
+    assert "/hooks" in run("codex", "--yes").stderr
 
 
 UV = """#!/bin/sh

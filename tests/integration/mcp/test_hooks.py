@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.integrations.mcp.hooks import turn_files
+from agent_memory.integrations.mcp.hooks.host_events import parse_event
 from agent_memory.integrations.mcp.hooks.session_hook import SessionHook, run_hook
 from agent_memory.integrations.mcp.hooks.turn_capture import capture_due
 from agent_memory.memory import MemoryService, open_service
@@ -146,6 +147,11 @@ async def test_shown_memory_of_low_trust_taints(root: Path, report: Report) -> N
     async with client_of(root, name=HOST) as client:
         assert (await call(client, "search", query="ledger"))["results"]
         assert (await call(client, "store", content="The team prefers green tea."))["trust"] == "low"
+
+
+def test_hook_of_claude_code_in_vs_code_names_that_host() -> None:
+    event = parse_event({"hookEventName": "UserPromptSubmit", "sessionId": "s1", "prompt": "Hello.", "source": "new"})
+    assert (event.host, event.session_id) == ("visual-studio-code", "s1")
 
 
 async def test_two_open_sessions_of_a_project_get_the_stricter_state(root: Path, report: Report) -> None:

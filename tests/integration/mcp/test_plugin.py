@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agent_memory.integrations.hosts.host_hooks import build_hooks
 from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory import open_service
@@ -64,8 +65,9 @@ def test_each_host_calls_every_hook_that_it_can(name: str) -> None:
     commands = set(re.findall(r"agent-memory hook ([a-z-]+)", text))
     has_end = name != "codex"  # it reports no end of a session, only that of a turn
     assert commands == set(HOOKS) - (set() if has_end else {"session-end"})
-    hosts = set(re.findall(r"--host ([a-z]+)", text))
-    assert hosts == (set() if name == "hooks" else {name})
+    host = "claude-code" if name == "hooks" else name
+    hooks = json.loads(text)["hooks"]
+    assert hooks == {event: [entry] for event, entry in build_hooks(host, ["agent-memory"]).items()}
 
 
 @pytest.mark.parametrize("name", SKILLS)

@@ -18,11 +18,14 @@ from agent_memory.integrations.hosts.host_files import (
     read_host_text,
     write_entry,
 )
+from agent_memory.integrations.hosts.host_hooks import HOOK_FILES, has_hooks, write_hooks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _BACKUP = ".before-agent-memory"
+_NO_HOOKS = "{} gets no hooks: what its model stores has low trust."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +48,24 @@ class HostChange:
         lines = difflib.unified_diff(self.before.splitlines(), self.after.splitlines(), *names, lineterm="", n=2)
         return "\n".join(lines)
 
-    def apply(self) -> Path | None:
-        """Write the file; return its backup, or None.
+    def check(self) -> None:
+        """Check that the file is as it was.
 
         Raises:
-            ConfigurationError: The file was changed meanwhile.
-            StorageError: It cannot be written; it is as it was.
+            ConfigurationError: Another program changed it.
         """
-        path, backup = self.host.file, None
         if read_host_text(self.host) != self.before:
             raise ConfigurationError(
                 f"{self.host.path} was changed by another program.", code="changed", recovery="Try again."
             )
+
+    def write(self) -> Path | None:
+        """Write the file; return its backup, or None.
+
+        Raises:
+            StorageError: It cannot be written; it is as it was.
+        """
+        path, backup = self.host.file, None
         make_private_folder(path.parent)
         target = path.resolve()  # a link to a file of dotfiles stays a link
         with translated(path, "write"):
@@ -69,6 +78,43 @@ class HostChange:
             else:
                 replace_file(target, self.after.encode(), durable=True)
         return backup
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionChange:
+    """Changes of all files of a host that are not made yet.
+
+    Attributes:
+        files: Changes of the files with a difference.
+        path: Path of the file with the entry of our server.
+        advice: What the user does next in the host.
+    """
+
+    files: tuple[HostChange, ...]
+    path: str
+    advice: str = ""
+
+    @classmethod
+    def build(cls, changes: Sequence[HostChange], advice: str = "") -> ConnectionChange:
+        """Return the change with these files, the one with the entry first."""
+        return cls(tuple(change for change in changes if change.diff), changes[0].host.path, advice)
+
+    @property
+    def diff(self) -> str:
+        """Unified diff of the files; empty if nothing changes."""
+        return "\n".join(change.diff for change in self.files)
+
+    def apply(self) -> list[Path]:
+        """Write the files; return their backups.
+
+        Raises:
+            ConfigurationError: A file was changed meanwhile; nothing was written.
+            StorageError: A file cannot be written; it is as it was.
+        """
+        for change in self.files:
+            change.check()
+        backups = [change.write() for change in self.files]
+        return [backup for backup in backups if backup is not None]
 
 
 def get_host(name: str) -> HostFile:
@@ -86,7 +132,9 @@ def get_host(name: str) -> HostFile:
     return HOSTS[name]
 
 
-def plan_connection(name: str, command: str, agent_id: str, root: str, *, is_project_only: bool = False) -> HostChange:
+def plan_connection(
+    name: str, command: str, agent_id: str, root: str, *, is_project_only: bool = False
+) -> ConnectionChange:
     """Return the change that connects a host.
 
     Args:
@@ -100,13 +148,15 @@ def plan_connection(name: str, command: str, agent_id: str, root: str, *, is_pro
         ConfigurationError: The host is unknown, or its file cannot be used.
     """
     host = get_host(name)
-    arguments = ["mcp", "--agent", agent_id, *(["--root", root] if root else [])]
-    arguments += ["--project-only"] if is_project_only else []
+    options = ["--agent", agent_id, *(["--root", root] if root else [])]
+    arguments = ["mcp", *options, *(["--project-only"] if is_project_only else [])]
     entry, before = build_entry(host, command, arguments), read_host_text(host)
-    return HostChange(host, before, write_entry(host, before, entry))
+    change = HostChange(host, before, write_entry(host, before, entry))
+    advice = HOOK_FILES[name].advice if name in HOOK_FILES else _NO_HOOKS.format(host.title)
+    return ConnectionChange.build(_add_hooks(name, change, [command, *options]), advice)
 
 
-def plan_disconnection(name: str) -> HostChange:
+def plan_disconnection(name: str) -> ConnectionChange:
     """Return the change that removes our entry from a host.
 
     Raises:
@@ -115,19 +165,32 @@ def plan_disconnection(name: str) -> HostChange:
     host = get_host(name)
     before = read_host_text(host)
     after = before if read_entry(host, before) is None else write_entry(host, before, None)
-    return HostChange(host, before, after)
+    return ConnectionChange.build(_add_hooks(name, HostChange(host, before, after), None))
+
+
+def _add_hooks(name: str, change: HostChange, command: Sequence[str] | None) -> list[HostChange]:
+    """Return the change of a host's entry, and that of its hooks; None removes them."""
+    if name not in HOOK_FILES:
+        return [change]
+    file = HOOK_FILES[name].file
+    if file.file == change.host.file:
+        return [HostChange(change.host, change.before, write_hooks(name, change.after, command))]
+    before = read_host_text(file)
+    return [change, HostChange(file, before, write_hooks(name, before, command))]
 
 
 def list_connections() -> list[dict[str, Any]]:
     """Return name, file, state and agent of each host.
 
-    The state is `connected`, `not connected`, `no file` or the reason why the file cannot be used.
+    The state is `connected`, `only hooks`, `not connected`, `no file` or the reason why the file cannot be used.
     """
     rows: list[dict[str, Any]] = []
     for name, host in HOSTS.items():
         agent, state = None, "not connected" if host.file.exists() else "no file"
         try:
             entry = read_entry(host, read_host_text(host))
+            if name in HOOK_FILES and has_hooks(name, read_host_text(HOOK_FILES[name].file)):
+                state = "only hooks"
         except ConfigurationError as error:
             entry, state = None, error.message
         if entry is not None:

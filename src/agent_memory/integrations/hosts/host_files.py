@@ -152,13 +152,14 @@ def _parse(host: HostFile, text: str) -> Any:
             case "yaml":
                 value = _read_yaml(text)
     except (ValueError, RecursionError) as error:
-        raise _build_form_error(host, error) from None
+        raise build_form_error(host, error) from None
     if not hasattr(value, "get"):
-        raise _build_form_error(host, ValueError("it is not a mapping"))
+        raise build_form_error(host, ValueError("it is not a mapping"))
     return value
 
 
-def _build_form_error(host: HostFile, error: Exception) -> ConfigurationError:
+def build_form_error(host: HostFile, error: Exception) -> ConfigurationError:
+    """Return the error for a text that is not of a host's form."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ConfigurationError(
         f"{host.path} of {host.title} is not {host.form.upper()}: {reason}. Nothing was changed.",

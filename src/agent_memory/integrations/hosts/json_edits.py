@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _TOKEN: Final = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING_COMMA: Final = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
@@ -21,7 +21,7 @@ _DECODER: Final = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class MemberSpan:
-    """Key and positions of one member of an object."""
+    """Key and positions of one member of an object, or of an item of an array, whose key is empty."""
 
     key: str
     start: int
@@ -82,8 +82,66 @@ def remove_member(text: str, keys: Sequence[str], name: str) -> str:
         if (around := _find_member(plain, start, key)) is None:
             return text
         start = around.value_start
-    if (span := _find_member(plain, start, name)) is None:
-        return text
+    span = _find_member(plain, start, name)
+    return text if span is None else _remove_span(text, plain, start, span)
+
+
+def append_item(text: str, keys: Sequence[str], item: object) -> str:
+    """Return a text with a new last item of an array.
+
+    Args:
+        text: JSON text of an object; empty for none.
+        keys: Keys of the array, outermost first; missing ones are added.
+        item: JSON value to add at the end.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    array = parse_json(text)
+    for key in keys:
+        array = array.get(key, {})
+    if not array:
+        return set_member(text, keys[:-1], keys[-1], [item])
+    plain, start = _blank_comments(text), _find_start(text, keys)
+    unit = match[1] if (match := _FIRST_INDENT.match(plain)) else "  "
+    indent = unit * (len(keys) + 1)
+    shown = json.dumps(item, indent=unit, ensure_ascii=False).replace("\n", f"\n{indent}")
+    return _append_member(text, plain, start, f"{indent}{shown}")
+
+
+def remove_items(text: str, keys: Sequence[str], is_removed: Callable[[Any], bool]) -> str:
+    """Return a text without some items of an array.
+
+    Args:
+        text: JSON text of an object.
+        keys: Keys of the array, outermost first.
+        is_removed: Returns True for an item to remove.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    while True:
+        plain, start = _blank_comments(text), _find_start(text, keys)
+        spans = _iter_members(plain, start)
+        span = next((span for span in spans if is_removed(parse_json(text[span.value_start : span.end]))), None)
+        if span is None:
+            return text
+        text = _remove_span(text, plain, start, span)
+
+
+def _find_start(text: str, keys: Sequence[str]) -> int:
+    """Return the position of the value with these keys."""
+    plain = _blank_comments(text)
+    start = _skip_spaces(plain, 0)
+    for key in keys:
+        if (span := _find_member(plain, start, key)) is None:
+            raise ValueError(f"{key} is missing")
+        start = span.value_start
+    return start
+
+
+def _remove_span(text: str, plain: str, start: int, span: MemberSpan) -> str:
+    """Return a text without one member of the object or array that begins at `start`."""
     line = text.rfind("\n", 0, span.start)
     begin = line if line > start and not text[line : span.start].strip() else span.start
     end = _skip_spaces(plain, span.end)
@@ -97,7 +155,7 @@ def remove_member(text: str, keys: Sequence[str], name: str) -> str:
 
 
 def _append_member(text: str, plain: str, start: int, line: str) -> str:
-    """Return a text with a new last member of an object."""
+    """Return a text with a new last member of an object or array."""
     last = start + 1
     for member in _iter_members(plain, start):
         last = member.end
@@ -123,12 +181,14 @@ def _find_member(plain: str, start: int, key: str) -> MemberSpan | None:
 
 
 def _iter_members(plain: str, start: int) -> Iterator[MemberSpan]:
-    """Yield the members of the object that begins at `start`."""
+    """Yield the members of the object or array that begins at `start`."""
     text = _blank_commas(plain)
     position = _skip_spaces(text, start + 1, ",")
-    while text[position] != "}":
-        key, end = _DECODER.raw_decode(text, position)
-        value_start = _skip_spaces(text, _skip_spaces(text, end) + 1)
+    while text[position] not in "]}":
+        key, value_start = "", position
+        if text[start] == "{":
+            key, end = _DECODER.raw_decode(text, position)
+            value_start = _skip_spaces(text, _skip_spaces(text, end) + 1)
         _, value_end = _DECODER.raw_decode(text, value_start)
         yield MemberSpan(key, position, value_start, value_end)
         position = _skip_spaces(text, value_end, ",")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.integrations.hosts.json_edits import parse_json, remove_member, set_member
+from agent_memory.integrations.hosts.json_edits import append_item, parse_json, remove_items, remove_member, set_member
 
 ENTRY = {"command": "/opt/agent-memory", "args": ["mcp"]}
 KEYS = ("mcpServers",)
@@ -69,3 +69,18 @@ def test_any_object_keeps_its_other_members(others: dict[str, object], servers: 
     assert parse_json(added) == {**value, "mcpServers": {**servers, "agent-memory": ENTRY}}
     expected = {name: member for name, member in servers.items() if name != "agent-memory"}
     assert parse_json(remove_member(added, KEYS, "agent-memory")) == {**value, "mcpServers": expected}
+
+
+def test_item_is_appended_and_removed_without_other_changes() -> None:
+    text = '{\n  "hooks": {\n    "Stop": [ // mine\n      {"command": "x"} // stays\n    ]\n  }\n}\n'
+    added = append_item(text, ("hooks", "Stop"), ENTRY)
+    assert parse_json(added)["hooks"]["Stop"] == [{"command": "x"}, ENTRY]
+    assert remove_items(added, ("hooks", "Stop"), lambda item: item == ENTRY) == text
+
+
+@given(items=st.lists(st.integers(), max_size=4), indent=st.sampled_from([None, 1, 4, "\t"]))
+def test_any_array_keeps_its_other_items(items: list[int], indent: int) -> None:
+    text = json.dumps({"a": {"b": items}, "c": 1}, indent=indent)
+    added = append_item(append_item(text, ("a", "b"), ENTRY), ("a", "b"), ENTRY)
+    assert parse_json(added) == {"a": {"b": [*items, ENTRY, ENTRY]}, "c": 1}
+    assert parse_json(remove_items(added, ("a", "b"), lambda item: item == ENTRY)) == {"a": {"b": items}, "c": 1}

@@ -75,7 +75,7 @@ def parse_event(values: Mapping[str, Any], host: str = "") -> HostEvent:
     is_child = bool(values.get("agent_id")) or os.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk")
     return HostEvent(
         normalize_host(host or _find_host(values)),
-        str(values.get("session_id") or values.get("conversation_id") or ""),
+        str(values.get("session_id") or values.get("conversation_id") or values.get("sessionId") or ""),
         Path(str(folder)),
         prompt if isinstance(prompt, str) else "",
         is_typed=not is_child,
@@ -107,6 +107,8 @@ def _find_host(values: Mapping[str, Any]) -> str:
     transcript = str(values.get("transcript_path") or "")
     if "conversation_id" in values or "cursor_version" in values:
         return "cursor"
+    if "hookEventName" in values:  # it runs the hooks of Claude Code, too
+        return "visual-studio-code"
     is_gemini = "GEMINI_SESSION_ID" in os.environ or "/.gemini/" in transcript
     if is_gemini or values.get("hook_event_name") in _GEMINI_EVENTS:
         return "gemini"
