@@ -536,9 +536,9 @@ class Writer:
         return None
 
     async def _is_known(self, memory: Memory, caller: Caller) -> bool:
-        """Return True if a memory that the caller sees says this in nearly the same words.
+        """Return True if a memory says this in nearly the same words.
 
-        One of low trust does not count against others.
+        One that the caller does not see does not count. One of low trust does not count against others.
         """
         filters = filters_of(None).within(caller.group)
         nearest = await self._storage.search(memory.content, _NEIGHBOURS, filters, patience=0)

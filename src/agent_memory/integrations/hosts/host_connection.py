@@ -1,4 +1,4 @@
-"""Connection of MCP hosts to an agent, with a diff and a backup."""
+"""Connection of MCP hosts to an agent, with diff and backup."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def plan_disconnection(name: str) -> ConnectionChange:
 
 
 def _add_hooks(name: str, change: HostChange, command: Sequence[str] | None) -> list[HostChange]:
-    """Return the change of a host's entry, and that of its hooks; None removes them."""
+    """Return the changes of a host's entry and hooks; None removes hooks."""
     if name not in HOOK_FILES:
         return [change]
     file = HOOK_FILES[name].file

@@ -159,7 +159,7 @@ def _parse(host: HostFile, text: str) -> Any:
 
 
 def build_form_error(host: HostFile, error: Exception) -> ConfigurationError:
-    """Return the error for a text that is not of a host's form."""
+    """Return the error for a host's text of another form."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ConfigurationError(
         f"{host.path} of {host.title} is not {host.form.upper()}: {reason}. Nothing was changed.",

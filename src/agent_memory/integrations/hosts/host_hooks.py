@@ -112,7 +112,7 @@ def build_hooks(name: str, command: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def write_hooks(name: str, text: str, command: Sequence[str] | None) -> str:
-    """Return the text of a host's file with our hooks, or without them.
+    """Return a host's text with our hooks, or without them.
 
     Args:
         name: Name of the host.
@@ -180,7 +180,7 @@ def _is_own(entry: Any) -> bool:
 
 
 def _has_plugin(text: str) -> bool:
-    """Return True if the plugin of Claude Code, which has the same hooks, is active."""
+    """Return True if our plugin, with the same hooks, is active."""
     plugins = parse_json(text).get(_PLUGINS)
     return isinstance(plugins, dict) and any(
         name.startswith("agent-memory@") and is_on for name, is_on in plugins.items()

@@ -21,7 +21,7 @@ _DECODER: Final = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class MemberSpan:
-    """Key and positions of one member of an object, or of an item of an array, whose key is empty."""
+    """Key and positions of a member; items of arrays have none."""
 
     key: str
     start: int
@@ -141,7 +141,7 @@ def _find_start(text: str, keys: Sequence[str]) -> int:
 
 
 def _remove_span(text: str, plain: str, start: int, span: MemberSpan) -> str:
-    """Return a text without one member of the object or array that begins at `start`."""
+    """Return a text without one member of the value at `start`."""
     line = text.rfind("\n", 0, span.start)
     begin = line if line > start and not text[line : span.start].strip() else span.start
     end = _skip_spaces(plain, span.end)
@@ -155,7 +155,7 @@ def _remove_span(text: str, plain: str, start: int, span: MemberSpan) -> str:
 
 
 def _append_member(text: str, plain: str, start: int, line: str) -> str:
-    """Return a text with a new last member of an object or array."""
+    """Return a text with a new last member or item."""
     last = start + 1
     for member in _iter_members(plain, start):
         last = member.end
