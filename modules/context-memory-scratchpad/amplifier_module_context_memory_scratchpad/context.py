@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier import is_memory_assistant
+from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
 from agent_memory.integrations.amplifier.conversation import get_content_text
 from agent_memory.integrations.amplifier.hooks.context import reserve_tokens
 from agent_memory.language.prompt_text import estimate_tokens
@@ -13,7 +13,6 @@ from agent_memory.memory.session_preface import SessionPreface
 from agent_memory.models import visible
 
 if TYPE_CHECKING:
-    from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.settings import ScratchpadSettings
 
 Message = dict[str, Any]

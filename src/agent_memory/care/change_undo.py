@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from agent_memory.knowledge.intake.withdrawal import load_withdrawn, undo_version
 from agent_memory.knowledge.passages.replaced_items import find_version_change, show_documents
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.memory.history import UndoneChange
+from agent_memory.memory.history import MemoryChange, UndoneChange
 from agent_memory.models import RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.history import MemoryChange
 
 
 class ChangeUndo:

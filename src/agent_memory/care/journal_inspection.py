@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import describe_path_type, get_path_type
-from agent_memory.journal.codec import decode_changes, encode_changes
+from agent_memory.journal.codec import Codec, decode_changes, encode_changes
 from agent_memory.journal.compaction import FoldRules, find_young_position, fold_entries, stops_folding, to_microseconds
 from agent_memory.journal.format import Entry, Header, MalformedLineError, add_checksum, decode_entry
 from agent_memory.journal.reader import JournalReader, decode_next, read_header
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
-    from agent_memory.journal.codec import Codec
 
 _BYTES_AT_ONCE: Final = 1 << 20
 _RECORDS_AT_ONCE: Final = 2_000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
-from agent_memory.models.verbatim import VERBATIM
+from agent_memory.models.verbatim import VERBATIM, VerbatimRecord
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from agent_memory.cli.runtime import AgentContext
     from agent_memory.memory.verbatim_storage import VerbatimStorage
-    from agent_memory.models.verbatim import VerbatimRecord
 
 _WORDS = "record of another framework", "records of other frameworks"
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TextIO, c
 from agent_memory.cli.pager import find_pager, show_in_pager
 from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import complete_commands, for_shell, minute
-from agent_memory.errors import ValidationError
+from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.models import as_cell
 from agent_memory.models.escaped_text import one_line, plain, to_json
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.text import Text
-
-    from agent_memory.errors import AgentMemoryError
 
 
 _MAX_WIDTH: Final = 100

@@ -18,7 +18,7 @@ from agent_memory.knowledge.entities.relations import RELATIONS
 from agent_memory.knowledge.intake.drafts import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import get_forgotten_sources
-from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
+from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelBudget
 from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.ingestion_config import (
     EntityDeduplicationConfig,
@@ -26,11 +26,11 @@ from agent_memory.knowledge.pipeline.ingestion_config import (
     MemoryIngestionConfig,
     SummarizationConfig,
 )
-from agent_memory.knowledge.pipeline.wake_ups import IngestionBackground
+from agent_memory.knowledge.pipeline.wake_ups import IngestionBackground, Queue
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.summaries import summary_stage as making
 from agent_memory.knowledge.tool_settings import check_group
-from agent_memory.logs import get_logger, span
+from agent_memory.logs import ActiveSpan, get_logger, span
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import get_duplicate_key, to_text, utc_now
 from agent_memory.settings import ServiceSettings
@@ -40,10 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.pipeline.metrics import ContentType, EpisodeSource, SummaryType
-    from agent_memory.knowledge.pipeline.wake_ups import Queue
-    from agent_memory.logs import ActiveSpan
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Entity, Summary, Trust
     from agent_memory.models import Episode as EpisodeRecord

@@ -12,9 +12,9 @@ import pydantic
 from pydantic import Field
 
 from agent_memory.care.importance import ENTRY_TYPES, get_entry_type, importance_of
-from agent_memory.care.tidying import CleanupRules, LifecycleSettings, TidyBudget, Tidying
+from agent_memory.care.tidying import CleanupRules, LifecycleSettings, TidyBudget, Tidying, TidyingPlan
 from agent_memory.compat.leonidas_entries import get_record_id
-from agent_memory.compat.leonidas_records import MAX_RESULTS
+from agent_memory.compat.leonidas_records import MAX_RESULTS, EntryRecords
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.logs import CounterMetric, HistogramMetric
 from agent_memory.models import Memory, describe
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.care.tidying import TidyingPlan
-    from agent_memory.compat.leonidas_records import EntryRecords
     from agent_memory.embeddings import Embedder
     from agent_memory.memory import Caller
     from agent_memory.models import Clock

@@ -50,7 +50,7 @@ from agent_memory.knowledge.digest.model_digest import ask_statements, split_bat
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.withdrawal import KnowledgeWithdrawal, withdraw
-from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
+from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelBudget
 from agent_memory.knowledge.pages.assignment import guess_topics
 from agent_memory.knowledge.pages.page_items import build_description
 from agent_memory.knowledge.pages.pages import BuiltPage, Pages, count_visible, draft_page
@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from agent_memory.compat.sigil_layers import MemoryCategory, Resource
     from agent_memory.compat.sigil_operations import EventStore
     from agent_memory.embeddings import Embedder
-    from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.tool_settings import Importance
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, RecordCounts, Topic

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import CategoryExistsError, ResourceNotFoundError, UnknownIdError, ValidationError
 from agent_memory.knowledge.intake.drafts import RESOURCE_TYPES, ReceivedDocument
-from agent_memory.knowledge.pages.page_items import build_description, load_texts
+from agent_memory.knowledge.pages.page_items import SourceText, build_description, load_texts
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.pages.visible_topics import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.passages.items import (
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_memory.knowledge.intake.ingest import Ingest
-    from agent_memory.knowledge.pages.page_items import SourceText
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, Found, MemoryService
     from agent_memory.models import Memory, Topic, Trust

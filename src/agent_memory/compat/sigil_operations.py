@@ -16,7 +16,7 @@ from enum import StrEnum
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.compat.sigil_layers import MemoryItem, view_item
+from agent_memory.compat.sigil_layers import ItemLayer, MemoryItem, view_item
 from agent_memory.errors import (
     ConfigurationError,
     RetrievalError,
@@ -24,7 +24,7 @@ from agent_memory.errors import (
     ValidationError,
 )
 from agent_memory.knowledge.llm.candidate_choice import choose_candidates
-from agent_memory.knowledge.llm.language_model import Asking, ModelFailure
+from agent_memory.knowledge.llm.language_model import Asking, LanguageModel, ModelFailure
 from agent_memory.language.words import query_terms
 from agent_memory.logs import get_logger
 
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.compat.sigil_layers import ItemLayer
     from agent_memory.embeddings import Embedder
-    from agent_memory.knowledge.llm.language_model import LanguageModel
     from agent_memory.knowledge.tool_settings import Importance
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Match, MemorySearchResult

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.local import LOCAL, LocalEmbedder
 from agent_memory.embeddings.openai_api import OPENAI, OpenAIEmbedder
-from agent_memory.embeddings.protocol import Provider
+from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.settings import LOCAL_MODEL, OPENAI_DIMENSIONS
 from agent_memory.settings.installation import EMBEDDERS_GROUP, advice, find_entry_points
 
 if TYPE_CHECKING:
-    from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity
     from agent_memory.settings import ServiceSettings
 
 PROVIDERS: Final[dict[str, Provider]] = {"local": LOCAL, "openai": OPENAI}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.encryption.cipher import KEY_BYTES, DataKey, bound, build_cipher, decrypt_bound, encrypt_bound
-from agent_memory.encryption.person import COST, person_key
+from agent_memory.encryption.person import COST, PersonKey, person_key
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import (
     make_private_folder,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.encryption.person import PersonKey
 VERSION: Final = 1
 SALT_BYTES: Final = 16
 State = Literal["encrypting", "encrypted", "decrypting"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from agent_memory.engines.shard_process import get_label
+from agent_memory.engines.shard_process import EngineClient, PayloadConditions, get_label
 from agent_memory.index import DenseIndex, ExactCosines
 from agent_memory.models import GROUP, GROUPED, ITEM
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engines.shard_process import EngineClient, PayloadConditions
     from agent_memory.index import QueryCosines, SearchScope
 
 NEAREST: Final = 256

@@ -32,7 +32,7 @@ from agent_memory.files.processes import child_environment, keep_to_itself, pyth
 from agent_memory.index import embedded_texts
 from agent_memory.journal import Journal, JournalUpdate
 from agent_memory.models import Kind
-from agent_memory.store.protocols import Built, Estimate
+from agent_memory.store.protocols import Built, Estimate, Progress
 from agent_memory.store.shards import Shards, ShardState
 from agent_memory.store.state import State
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.engines.shard import Shard
-    from agent_memory.store.protocols import Progress
 
 _NICENESS: Final = 10
 _MOST_AT_ONCE: Final = 300

@@ -17,16 +17,14 @@ from agent_memory.engines.index_sync import IndexSources, IndexSync
 from agent_memory.engines.shard_process import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
-from agent_memory.store.protocols import find_engine_trouble
+from agent_memory.store.protocols import Built, Estimate, Progress, Trouble, find_engine_trouble
 from agent_memory.store.shards import Shards
-from agent_memory.store.worker import LoopLock
+from agent_memory.store.worker import LoopLock, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from agent_memory.store.protocols import Built, Estimate, Progress, Trouble
-    from agent_memory.store.worker import Worker
 
 log = get_logger(__name__)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
-from agent_memory.store.store import WARM_AT_ONCE
+from agent_memory.store.store import WARM_AT_ONCE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.store.memory_storage import SegmentUpkeep
     from agent_memory.store.shards import Shards, ShardState
-    from agent_memory.store.store import Store
     from agent_memory.store.worker import Worker
 
 log = get_logger(__name__)

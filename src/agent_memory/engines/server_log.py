@@ -30,7 +30,7 @@ from agent_memory.journal import GRACE, Change, Entry, JournalUpdate
 from agent_memory.journal.format import apply_change
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS, Clock, content_hash, to_text
-from agent_memory.store.state import FORGOTTEN, RELEASED
+from agent_memory.store.state import FORGOTTEN, RELEASED, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Kind
     from agent_memory.store.protocols import Absorb, Decide
-    from agent_memory.store.state import State
 
 log = get_logger(__name__)
 FORMAT: Final = 1

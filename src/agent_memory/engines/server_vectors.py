@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from agent_memory.embeddings import WORTH_WAITING, text_hash, warm_up, without_embedder
+from agent_memory.embeddings import WORTH_WAITING, EmbeddingWorker, text_hash, warm_up, without_embedder
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.index import VectorSource
 from agent_memory.logs import get_logger
@@ -25,7 +25,6 @@ from agent_memory.store.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import EmbedderIdentity, Matrix, Vector
     from agent_memory.engines.server_client import Payload, ServerRequests
     from agent_memory.index import QueryCosines, SearchScope

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.files.atomic import translated
-from agent_memory.files.names import classify_name
+from agent_memory.files.names import Sort, classify_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.files.names import Sort
 
 PathType = Literal["missing", "file", "folder", "link", "other", "hidden"]
 

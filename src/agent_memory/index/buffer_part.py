@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index import fusion
 from agent_memory.index.facets import meeting, numpy_if_there
-from agent_memory.index.results import UNREAD, RowStatistics, SearchLimits
+from agent_memory.index.results import UNREAD, IndexedDocument, LengthNorm, RowStatistics, SearchLimits
 from agent_memory.index.terms import NO_SESSION, DocumentTurn, SessionRow, document_terms, read_turn
 from agent_memory.language.text_forms import tells_time
 from agent_memory.models import ITEM
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.index.results import IndexedDocument, LengthNorm
     from agent_memory.index.word_lists import WordLists
     from agent_memory.models import Document, Facet, SearchFilters
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_memory.index.dense_index import ExactCosines
+from agent_memory.index.dense_index import ExactCosines, QueryCosines
 from agent_memory.index.facets import SearchScope
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from agent_memory.index.dense_index import QueryCosines
     from agent_memory.index.parts import PartList, PartMasks, WordScorer
     from agent_memory.index.results import Question, RankingSettings, SearchLimits
     from agent_memory.index.talks import TalkIndex

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from typing_extensions import override
 
-from agent_memory.embeddings import text_hash
+from agent_memory.embeddings import EmbeddingWorker, text_hash
 from agent_memory.embeddings.cache import HashSet, get_hash_prefix
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.index.facets import SearchScope
 

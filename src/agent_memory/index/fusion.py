@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_memory.index.terms import is_day_term
 from agent_memory.language.words import query_terms
-from agent_memory.times import read_periods
+from agent_memory.times import Period, read_periods
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.index.results import RankingSettings
-    from agent_memory.times import Period
 
 RECENT_SIMILARITY: Final = 0.5
 """What a document counts when the query says nothing: neither a hit nor a miss, so that age decides."""

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index.buffer_part import BufferPart
-from agent_memory.index.results import LengthNorm
+from agent_memory.index.results import IndexedDocument, LengthNorm, RankingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.index.results import IndexedDocument, RankingSettings
     from agent_memory.index.segment_part import SealedCorpus, SegmentPart
     from agent_memory.models import SearchFilters
 

@@ -13,16 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.index import fusion
-from agent_memory.index.candidates import find
+from agent_memory.index.candidates import CandidateLists, SearchContext, SearchCorpus, find
 from agent_memory.index.fusion import RankEvidence, TalkEvidence
-from agent_memory.index.results import Hit, Ranking, RejectedHit
+from agent_memory.index.results import Hit, IndexedDocument, Question, Ranking, RejectedHit
 from agent_memory.index.terms import is_day_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.index.candidates import CandidateLists, SearchContext, SearchCorpus
-    from agent_memory.index.results import IndexedDocument, Question
     from agent_memory.models import Match, MatchType, SearchMode
 
 _Key = tuple[float, float, str]

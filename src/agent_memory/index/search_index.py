@@ -11,9 +11,9 @@ from datetime import timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.index.candidates import SearchContext, SearchCorpus, find_near
+from agent_memory.index.candidates import Near, SearchContext, SearchCorpus, find_near
 from agent_memory.index.facets import SearchScope
-from agent_memory.index.parts import PartList, WordScorer
+from agent_memory.index.parts import Masks, PartList, WordScorer
 from agent_memory.index.ranker import rank, rank_recent
 from agent_memory.index.results import UNREAD, IndexedDocument, Question, Ranking, RankingSettings, SearchLimits
 from agent_memory.index.talks import TalkIndex
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.index.candidates import Near
     from agent_memory.index.dense_index import VectorSource
-    from agent_memory.index.parts import Masks
     from agent_memory.index.segment_part import SealedCorpus
     from agent_memory.models import Document, SearchRequest
     from agent_memory.times import Period

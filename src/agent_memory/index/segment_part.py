@@ -9,7 +9,7 @@ import numpy as np
 from agent_memory.index import fusion
 from agent_memory.index.facets import meeting
 from agent_memory.index.results import IndexedDocument, RowStatistics
-from agent_memory.index.segment import NONE, ChainPart, arrivals
+from agent_memory.index.segment import NONE, Chain, ChainPart, arrivals
 from agent_memory.index.segment_writer import ASKS, TELLS_TIME, TRUSTS
 from agent_memory.index.terms import NO_SESSION, SessionRow, find_talkers
 from agent_memory.index.word_lists import WordLists
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agent_memory.index.segment import Chain
     from agent_memory.index.segment_vectors import SealedVectors
     from agent_memory.models import SearchFilters
 

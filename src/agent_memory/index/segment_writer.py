@@ -15,7 +15,7 @@ from agent_memory.index.columns import ColumnFile, StringsFile, read_column, wri
 from agent_memory.index.segment import NONE, SegmentInfo, by_row, facet_key, get_text_prefix, hash_id, write_about
 from agent_memory.index.segment_vectors import join_vectors, open_vectors
 from agent_memory.index.terms import document_terms, find_talkers, read_turn
-from agent_memory.index.word_lists import ListsFile
+from agent_memory.index.word_lists import ListColumn, ListsFile
 from agent_memory.language.text_forms import embedded_texts, tells_time
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.index.segment import Segment
-    from agent_memory.index.word_lists import ListColumn
     from agent_memory.models import Document
 
 PLAIN: Final[Mapping[str, type[np.generic]]] = {

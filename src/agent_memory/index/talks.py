@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.index.terms import LEAST_ROWS, LEAST_SPEAKERS, NO_SESSION, TURNS_EACH
+from agent_memory.index.terms import LEAST_ROWS, LEAST_SPEAKERS, NO_SESSION, TURNS_EACH, DocumentTurn, SessionRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.index.parts import PartList
-    from agent_memory.index.terms import DocumentTurn, SessionRow
 
 _MOST: Final = 5_000
 """Rows up to which a session is one; a larger one is an import."""

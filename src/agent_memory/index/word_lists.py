@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agent_memory.index.columns import ColumnFile, StringColumn, StringsFile
+from agent_memory.index.columns import ColumnFile, ColumnFolder, StringColumn, StringsFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from agent_memory.index.columns import ColumnFolder
     from agent_memory.index.results import LengthNorm
 
 _STRIPES: Final = 8

@@ -10,7 +10,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 
 from agent_memory.errors import AgentMemoryError, ConflictError
 from agent_memory.memory.loop_thread import LoopThread
-from agent_memory.memory.verbatim_storage import VerbatimStorage
+from agent_memory.memory.verbatim_storage import Names, VerbatimDraft, VerbatimStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         BetaMemoryTool20250818ViewCommand,
     )
 
-    from agent_memory.memory.verbatim_storage import Names, VerbatimDraft
     from agent_memory.models.verbatim import VerbatimRecord
 
 _ADAPTER: Final = "anthropic"

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnsupportedError, ValidationError
-from agent_memory.journal.codec import IDENTITY, encode_changes
+from agent_memory.journal.codec import IDENTITY, Codec, encode_changes
 from agent_memory.journal.format import Change, Entry, Records, add_checksum, apply_change, encode_entry, find_ids
 from agent_memory.journal.newer_format import advise_upgrade
 from agent_memory.journal.purged_spans import hide_fields
@@ -28,7 +28,6 @@ from agent_memory.settings.installation import installed_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from agent_memory.journal.codec import Codec
 
 RecordKey = tuple[str, str]
 LEAP: Final = timedelta(days=366)

@@ -24,7 +24,7 @@ from agent_memory.journal.agent_file import (
     read_header_at,
     read_states,
 )
-from agent_memory.journal.codec import AS_IT_STANDS
+from agent_memory.journal.codec import AS_IT_STANDS, Codec
 from agent_memory.journal.compaction import (
     CompactionResult,
     FoldRules,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry
 
 log = get_logger(__name__)

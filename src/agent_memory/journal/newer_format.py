@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import ReadOnlyError, UnsupportedError
-from agent_memory.journal.format import ENCRYPTED_FORMAT, FORMAT
+from agent_memory.journal.format import ENCRYPTED_FORMAT, FORMAT, Entry, Header
 from agent_memory.settings.installation import installed_version
 from agent_memory.settings.installed_program import build_upgrade_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from agent_memory.journal.format import Entry, Header
 
 
 def describe_newer(name: str, header: Header) -> str:

@@ -11,16 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.agent_file import read_header_at, read_states
-from agent_memory.journal.codec import decode_changes, encode_changes, is_encrypted
-from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
+from agent_memory.journal.codec import Codec, decode_changes, encode_changes, is_encrypted
+from agent_memory.journal.format import Change, Entry, Header, MalformedLineError, decode_entry, mentions
 from agent_memory.journal.purge_list import PurgeList, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from agent_memory.journal.codec import Codec
-    from agent_memory.journal.format import Change, Entry, Header
 
 _ALL: Final = 2**63
 """Number beyond the last line of any journal."""

@@ -19,7 +19,7 @@ from agent_memory.files.atomic import get_signature, iter_blocks, open_private, 
 from agent_memory.files.exchange import set_aside
 from agent_memory.files.names import get_aside_path
 from agent_memory.journal.agent_file import build_gone_error, check_present
-from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, IN_LINE, check_key, decode_changes, find_codec
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, IN_LINE, Codec, check_key, decode_changes, find_codec
 from agent_memory.journal.format import (
     Entry,
     Header,
@@ -29,17 +29,14 @@ from agent_memory.journal.format import (
     decode_header,
     read_seq,
 )
-from agent_memory.journal.place import LAST_LINES, ReadPosition, continues_from, find_position
-from agent_memory.journal.purge_filter import filter_for
+from agent_memory.journal.place import LAST_LINES, ChangeSign, ReadPosition, continues_from, find_position
+from agent_memory.journal.purge_filter import PurgeFilter, filter_for
 from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
-    from agent_memory.journal.codec import Codec
-    from agent_memory.journal.place import ChangeSign
-    from agent_memory.journal.purge_filter import PurgeFilter
 
 BLOCKS: Final = 1 << 20
 """Bytes per read."""

@@ -28,7 +28,7 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.lock import WAIT_SECONDS, folder_lock
 from agent_memory.journal.agent_file import note_journal
-from agent_memory.journal.codec import AS_IT_STANDS, decode_changes, encode_changes
+from agent_memory.journal.codec import AS_IT_STANDS, Codec, decode_changes, encode_changes
 from agent_memory.journal.compaction import CompactionResult, split_refused
 from agent_memory.journal.format import Header, MalformedLineError, add_checksum, decode_entry, find_ids, read_seq
 from agent_memory.journal.newer_format import check_known
@@ -36,15 +36,13 @@ from agent_memory.journal.purge_filter import is_returned
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, LineProblem
 from agent_memory.journal.salvage import drop_forgotten, get_rejected_path, keep_rejected
-from agent_memory.journal.writer import build_changed_error
+from agent_memory.journal.writer import LockedJournal, build_changed_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry
-    from agent_memory.journal.writer import LockedJournal
 
 _MARK: Final = "00000000"
 """Same suffix for all processes, so that two cannot write at once; other temporary files have random ones."""

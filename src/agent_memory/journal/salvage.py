@@ -21,7 +21,7 @@ import os
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.encryption import data_key, key_for
+from agent_memory.encryption import DataKey, data_key, key_for
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.files.atomic import (
     append_lines,
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from agent_memory.encryption import DataKey
     from agent_memory.journal.reader import LineProblem
 
 log = get_logger(__name__)

@@ -33,11 +33,11 @@ from agent_memory.files.atomic import (
     write_all,
 )
 from agent_memory.files.entries import locks_keep_readers_out
-from agent_memory.files.lock import build_no_locks_error, file_lock, folder_lock, locks_work, make_lock
+from agent_memory.files.lock import FolderLock, build_no_locks_error, file_lock, folder_lock, locks_work, make_lock
 from agent_memory.journal.agent_file import build_gone_error, check_present
 from agent_memory.journal.codec import check_writable, encode_changes
 from agent_memory.journal.format import FORMAT, Change, Entry, Header, MalformedLineError
-from agent_memory.journal.reader import LineProblem, choose_codec, decode_next
+from agent_memory.journal.reader import JournalReader, JournalUpdate, LineProblem, choose_codec, decode_next
 from agent_memory.journal.salvage import get_rejected_path, keep_rejected
 from agent_memory.models import Clock, to_text
 
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-    from agent_memory.files.lock import FolderLock
-    from agent_memory.journal.reader import JournalReader, JournalUpdate
 
 
 class JournalWriter:

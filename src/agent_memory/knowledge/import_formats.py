@@ -26,7 +26,7 @@ from agent_memory.knowledge.sources.fact_lists import (
     read_mem0,
     read_memories,
 )
-from agent_memory.knowledge.sources.json_records import iter_elements, iter_lines
+from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, iter_lines
 from agent_memory.knowledge.sources.note_files import (
     INDEX_NAME,
     RULE_NAMES,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from agent_memory.knowledge.sources.import_parts import ImportPart
-    from agent_memory.knowledge.sources.json_records import JsonRecord
     from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
 
 _PEEKED_LINES: Final = 200

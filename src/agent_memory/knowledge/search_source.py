@@ -16,7 +16,7 @@ from agent_memory.knowledge.intake.drafts import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms
-from agent_memory.memory.search_sources import NAME_CHARS, SearchSource, build_hit
+from agent_memory.memory.search_sources import NAME_CHARS, SearchSource, WideRequest, build_hit
 from agent_memory.memory.views import shorten_line
 from agent_memory.models import (
     ENTITY,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.search_sources import WideRequest
     from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
 
 _MAIL_AND_WEB: Final = frozenset({"email", "mail", "web", "web_page", "webpage"})

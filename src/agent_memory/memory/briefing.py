@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.language.prompt_text import estimate_tokens, fence
-from agent_memory.memory.briefing_passages import RecordSource, choose, find_passages
-from agent_memory.memory.caller import NOBODY
-from agent_memory.memory.results import Briefing
+from agent_memory.memory.briefing_passages import ChosenSentence, RecordPassage, RecordSource, choose, find_passages
+from agent_memory.memory.caller import NOBODY, Caller
+from agent_memory.memory.results import Briefing, Suspect
 from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import (
     EPISODE,
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.briefing_passages import ChosenSentence, RecordPassage
-    from agent_memory.memory.caller import Caller
-    from agent_memory.memory.results import Suspect
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Record
     from agent_memory.store.record_storage import RecordStorage

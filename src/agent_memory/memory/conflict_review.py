@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.language.similarity import TextConflict, find_conflict
-from agent_memory.memory.caller import NOBODY, check_seen, is_seen
+from agent_memory.memory.caller import NOBODY, Caller, check_seen, is_seen
 from agent_memory.memory.results import Suspect
 from agent_memory.memory.similarity import choose_similar
 from agent_memory.models import (
@@ -28,18 +28,16 @@ from agent_memory.models import (
     is_told,
     may_conflict,
 )
-from agent_memory.store.record_redaction import with_own_links
+from agent_memory.store.record_redaction import Redacted, with_own_links
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
     from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.models import Memory
     from agent_memory.store.memory_storage import MemoryStorage
-    from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.store import RecordNeighbors
 
 Decision = Literal["replace", "keep", "not_same"]

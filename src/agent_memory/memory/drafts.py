@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.memory.caller import check_seen
+from agent_memory.memory.caller import Caller, check_seen
 from agent_memory.models import (
     MAX_CONTENT_CHARS,
     MAX_REASON_CHARS,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from agent_memory.memory.caller import Caller
     from agent_memory.models import Link, Observation
     from agent_memory.store.memory_storage import MemoryStorage
     from agent_memory.store.record_redaction import Aim

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.memory.inbox_access import HeldProposals, inbox_exists
-from agent_memory.memory.search_sources import SearchSource, build_hit
+from agent_memory.memory.search_sources import SearchSource, WideRequest, build_hit
 from agent_memory.models import HitOrigin, sees, utc_now
-from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, load_handler
+from agent_memory.registry import ARCHIVE, KINDS, KNOWLEDGE, RegisteredKind, load_handler
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.inbox import Inbox
-    from agent_memory.memory.search_sources import WideRequest
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Candidate, Clock, MemorySearchResult, SearchResults
-    from agent_memory.registry import RegisteredKind
 
 _UNCONFIRMED = HitOrigin(is_confirmed=False)
 

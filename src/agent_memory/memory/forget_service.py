@@ -10,7 +10,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.language.questions import find_capitalised
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.late import compile_late
-from agent_memory.memory.caller import NOBODY, check_seen
+from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.drafts import check_reason
 from agent_memory.memory.results import Forgotten, ForgottenMany
 from agent_memory.memory.similarity import MAX_SIMILAR, find_similar
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.caller import Caller
     from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.models import Match, Memory, MemorySearchResult
 

@@ -12,22 +12,20 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.memory.caller import NOBODY
+from agent_memory.memory.caller import NOBODY, Caller
 from agent_memory.memory.conflict_review import list_decisions
 from agent_memory.memory.events import read_audit, read_latest_audit
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
 from agent_memory.store.deletion_states import DeletionState, check_transition, get_state_after
-from agent_memory.store.queries import RemovedTexts
+from agent_memory.store.queries import RecordChange, RemovedTexts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.caller import Caller
     from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.memory.writer import Writer
     from agent_memory.models import RecordVersion
-    from agent_memory.store.queries import RecordChange
 
 _UNCHANGED: Final = IDENTITY | ACCESS
 """Fields that a change leaves as they are, and so does its reversal."""

@@ -23,24 +23,22 @@ from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import MAX_PROPOSALS, NOBODY, PROPOSAL_TIME, carrying_out, get_agreed
 from agent_memory.memory.drafts import get_observed_fields
-from agent_memory.memory.results import Stored
+from agent_memory.memory.results import Imported, Stored
 from agent_memory.memory.trust import lowest
 from agent_memory.models import CANDIDATE, Candidate, Memory, Source, get_import_id, may_stand_for, to_text, utc_now
 from agent_memory.models.memory import PASTED
 from agent_memory.models.search import ProjectScope
 from agent_memory.redaction import quoted
 from agent_memory.store.memory_storage import Files
-from agent_memory.store.record_redaction import redact_record
+from agent_memory.store.record_redaction import Redacted, redact_record
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from agent_memory.memory.caller import Caller, ProposedAct
-    from agent_memory.memory.results import Imported
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Observation, SearchRequest
-    from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.store import Answer
 
 _NONE: Final = timedelta(0)

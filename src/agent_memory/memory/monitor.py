@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
-from agent_memory.memory.events import EVENTS, payload
+from agent_memory.memory.events import EVENTS, AuditLog, payload
 from agent_memory.models import sees, to_text
 from agent_memory.registry import load_handler
 from agent_memory.store.protocols import Trouble
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.memory.caller import Caller, ProposalHolder
-    from agent_memory.memory.events import AuditLog
     from agent_memory.models import Clock, Memory, SearchResults
     from agent_memory.settings import ServiceSettings
     from agent_memory.store.memory_storage import MemoryStorage

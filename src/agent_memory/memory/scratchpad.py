@@ -13,19 +13,16 @@ from agent_memory.errors import ConflictError, StorageError, UnknownIdError, Uns
 from agent_memory.files.atomic import read_signature
 from agent_memory.files.wording import counted
 from agent_memory.logs import get_logger
-from agent_memory.memory.caller import NOBODY
-from agent_memory.memory.scratchpad_file import hash_memory
-from agent_memory.memory.scratchpad_manager import find_evicted
+from agent_memory.memory.caller import NOBODY, Caller
+from agent_memory.memory.scratchpad_file import FolderLook, PadEdits, PadSave, hash_memory
+from agent_memory.memory.scratchpad_manager import ScratchpadManager, find_evicted
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from agent_memory.memory.caller import Caller
     from agent_memory.memory.monitor import Monitor
     from agent_memory.memory.results import Promoted, Updated
-    from agent_memory.memory.scratchpad_file import FolderLook, PadEdits, PadSave
-    from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Scratchpad
 

@@ -17,14 +17,13 @@ from agent_memory.memory.scratchpad_file import PadFile, RenderedEntry, render_f
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.redaction import Redactor, quoted
 from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, ScratchpadSettings
-from agent_memory.store.memory_storage import detect_storage
+from agent_memory.store.memory_storage import MemoryStorage, detect_storage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from agent_memory.models import Memory
-    from agent_memory.store.memory_storage import MemoryStorage
 
 MAX_ENTRIES: Final = 100
 """Entries of a scratchpad; a prompt has no room for more."""

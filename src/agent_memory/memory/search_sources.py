@@ -21,7 +21,7 @@ from agent_memory.models import (
     SearchResults,
     visible,
 )
-from agent_memory.store.memory_storage import build_result
+from agent_memory.store.memory_storage import MemoryStorage, build_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from agent_memory.index import Hit
     from agent_memory.memory.caller import Caller
     from agent_memory.models import Memory, RecordCounts
-    from agent_memory.store.memory_storage import MemoryStorage
 
 # An overview has at most 300 tokens.
 _PINNED, _TASKS, _NEWEST = 1, 1, 4

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.index.ranker import GRADED, STRONG_COSINE
-from agent_memory.memory.caller import NOBODY, check_seen, is_seen, proposal_id
+from agent_memory.memory.caller import NOBODY, Caller, check_seen, is_seen, proposal_id
 from agent_memory.memory.events import describe_search
 from agent_memory.memory.forget_service import ForgetCandidates, Preview, is_mostly, list_candidates
 from agent_memory.memory.results import Found
-from agent_memory.memory.search_sources import build_hit, is_overview_asked, make_overview
+from agent_memory.memory.search_sources import SearchSource, WideRequest, build_hit, is_overview_asked, make_overview
 from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.views import shorten
 from agent_memory.models import (
@@ -41,8 +41,6 @@ from agent_memory.store.lookups import find_current
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.memory.caller import Caller
-    from agent_memory.memory.search_sources import SearchSource, WideRequest
     from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.models import Match, Memory, Scratchpad, SearchFilters
 

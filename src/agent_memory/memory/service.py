@@ -9,7 +9,7 @@ from agent_memory.encryption import unlock
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import sweep_leftovers
 from agent_memory.files.exemption_file import load_exemptions
-from agent_memory.files.layout import resolve_root
+from agent_memory.files.layout import AgentFolder, resolve_root
 from agent_memory.logs import get_logger, operation
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.earlier_names import EarlierNames
@@ -23,19 +23,17 @@ from agent_memory.memory.trust import TrustGate
 from agent_memory.models import NOTES, Clock, Memory, Scratchpad, SearchRequest, filters_of, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.settings import ServiceSettings
-from agent_memory.store.memory_storage import FileStorage, detect_storage
+from agent_memory.store.memory_storage import FileStorage, MemoryStorage, detect_storage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.files.layout import AgentFolder
     from agent_memory.memory.history import History
     from agent_memory.memory.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Suspect, Updated
     from agent_memory.memory.searcher import Searcher
     from agent_memory.memory.writer import Writer
     from agent_memory.models import HitKind, Observation, SearchFilters
-    from agent_memory.store.memory_storage import MemoryStorage
 
 log = get_logger(__name__)
 

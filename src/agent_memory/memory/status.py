@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.encryption import check_encryption, is_encrypted
 from agent_memory.errors import StorageError
-from agent_memory.files.concerns import check_agent_folder, check_lock
+from agent_memory.files.concerns import Concern, check_agent_folder, check_lock
 from agent_memory.journal import check_purges, check_rejected
 from agent_memory.memory.results import Status
 from agent_memory.memory.scratchpad_file import check_refused_edits
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.service_parts import ServiceParts

@@ -38,7 +38,7 @@ from agent_memory.models import (
     rests_on,
 )
 from agent_memory.store.changes import overlay_fields
-from agent_memory.store.record_redaction import join_fields, redact_fields, with_fields
+from agent_memory.store.record_redaction import Redacted, join_fields, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from agent_memory.memory.monitor import Monitor
     from agent_memory.models import Trust
     from agent_memory.store.memory_storage import MemoryStorage
-    from agent_memory.store.record_redaction import Redacted
 
 Action = Literal["change", "forget", "pin"]
 _ActName = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import folder_of
-from agent_memory.journal import PurgeList
+from agent_memory.journal import Change, PurgeList
 from agent_memory.models import Link, derived_id, utc_now
 from agent_memory.models.verbatim import VERBATIM, VerbatimRecord
 from agent_memory.settings import DEFAULT_ROOT, ServiceSettings
 from agent_memory.store.changes import to_replace, to_update_many
 from agent_memory.store.memory_storage import Files
-from agent_memory.store.record_redaction import make_unchanged
+from agent_memory.store.record_redaction import Redacted, make_unchanged
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.journal import Change
     from agent_memory.models import Clock
-    from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.state import State
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.index.facets import numpy_if_there
 from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.language.similarity import is_near_duplicate
-from agent_memory.memory.caller import NOBODY, check_seen
+from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.conflict_review import (
     ComparedDraft,
     ConflictFinder,
@@ -35,25 +35,22 @@ from agent_memory.memory.drafts import (
     stamp_fields,
 )
 from agent_memory.memory.forget_service import ForgetService
-from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
+from agent_memory.memory.results import CaptureOutcome, Imported, Stored, StoredItems, Suspect, Updated, WrittenMemory
 from agent_memory.memory.similarity import MIN_COSINE, find_similar
 from agent_memory.memory.trust import SAID, get_statement
 from agent_memory.models import MEMORY, filters_of, may_stand_for
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.redactor import RepeatedRedactor
 from agent_memory.registry import load_handler
-from agent_memory.store.record_redaction import join_fields, make_record, redact_fields, with_fields
+from agent_memory.store.record_redaction import Redacted, join_fields, make_record, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from agent_memory.memory.caller import Caller
-    from agent_memory.memory.results import Imported
     from agent_memory.memory.service_parts import ServiceParts
     from agent_memory.models import Memory, Observation, Trace
     from agent_memory.store.memory_storage import MemoryStorage
-    from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.store import RecordNeighbors
 
 T = TypeVar("T")

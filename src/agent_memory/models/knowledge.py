@@ -17,7 +17,7 @@ from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
 from agent_memory.models.memory import EPISODE_PREFIX
-from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, ValueModel, group_facets
+from agent_memory.models.record import MAX_GROUP_CHARS, Facet, IdOf, Record, RecordId, ValueModel, group_facets
 from agent_memory.models.text import check_content, check_text
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     import pydantic
     from pydantic_core import CoreSchema
-
-    from agent_memory.models.record import Facet
 
 
 MAX_TEXT_CHARS: Final = 1_000_000

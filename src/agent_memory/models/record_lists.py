@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal
 
 from agent_memory.models.clock import as_utc, to_text
 from agent_memory.models.kind import R
-from agent_memory.models.record import GROUP, GROUPED
+from agent_memory.models.record import GROUP, GROUPED, Record
 from agent_memory.models.search import SearchFilters
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from agent_memory.models.record import Record
 
 
 ListOrder = Literal["newest", "oldest", "used", "accessed"]

@@ -14,13 +14,12 @@ from typing_extensions import override
 from agent_memory.errors import ValidationError
 from agent_memory.models.clock import UtcDatetime, parse_bound
 from agent_memory.models.memory import Category, Memory
-from agent_memory.models.record import GROUP, GROUPED, ITEM, IdOf, Record, Surroundings, normalise_tags
+from agent_memory.models.record import GROUP, GROUPED, ITEM, Document, Facet, IdOf, Record, Surroundings, normalise_tags
 from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models.record import Document, Facet
 
 MAX_RESULTS: Final = 100
 

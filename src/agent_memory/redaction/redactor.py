@@ -7,12 +7,11 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.redaction.exemptions import is_exempt
-from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction, SecretFinding
+from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction, Redactor, SecretFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.redaction.findings import Redactor
 
 _MAX_PASSES: Final = 8
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from agent_memory.late import compile_late
-from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction
+from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction, Redactor
 from agent_memory.redaction.redactor import RepeatedRedactor, SecretRedactor
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless, names_a_secret
-
-if TYPE_CHECKING:
-    from agent_memory.redaction.findings import Redactor
 
 _NAMES: Final = frozenset({"name", "key", "id", "field", "label", "variable", "env", "title", "property"})
 _VALUES: Final = frozenset({"value", "val", "content", "data", "default", "secret"})

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.late import offer as _offer
 from agent_memory.memory.scratchpad_entries import MARKER, RenderedPad, render
+from agent_memory.memory.scratchpad_entries import Selection as Selection
 
 if TYPE_CHECKING:
-    from agent_memory.memory.scratchpad_entries import Selection as Selection
     from agent_memory.memory.scratchpad_file import PadEdits as PadEdits
     from agent_memory.memory.scratchpad_manager import ScratchpadManager as ScratchpadManager
 

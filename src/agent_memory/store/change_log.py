@@ -22,7 +22,7 @@ from agent_memory.files.atomic import read_json, read_signature, translated
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS, is_aside
 from agent_memory.index import embedded_texts
-from agent_memory.journal import GRACE, Change, Journal, JournalUpdate, Records, apply_change, keep_lost
+from agent_memory.journal import GRACE, Change, Entry, Journal, JournalUpdate, Records, apply_change, keep_lost
 from agent_memory.journal.journal import note_current
 from agent_memory.journal.reader import find_deleted_ids, is_put_back
 from agent_memory.models import ACCESS, ESTIMATES, PLACE, Clock, to_text, utc_now
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Change, Entry
     from agent_memory.models import Kind
     from agent_memory.store.protocols import Absorb, Decide, Settle
     from agent_memory.store.state import State

@@ -17,14 +17,13 @@ from agent_memory.models.search import EVERYTHING
 from agent_memory.redaction import quoted, shortened
 from agent_memory.store.lookups import find_circle
 from agent_memory.store.record_redaction import validate_record
-from agent_memory.store.state import MOVED, RELEASED
+from agent_memory.store.state import MOVED, RELEASED, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from agent_memory.models import SearchFilters
     from agent_memory.models.kind import R
-    from agent_memory.store.state import State
 
 
 def to_store(

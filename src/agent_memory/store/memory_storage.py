@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from agent_memory.embeddings import EmbeddingService
+from agent_memory.embeddings import Embedder, EmbeddingService
 from agent_memory.encryption import data_key, is_encrypted, key_for, take_keys_from
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
-from agent_memory.files.layout import folder_of, remove_derived
+from agent_memory.files.layout import AgentFolder, folder_of, remove_derived
 from agent_memory.files.processes import child_environment, python_module
 from agent_memory.index import DenseIndex, RankingSettings, SearchIndex
 from agent_memory.index.facets import numpy_if_there
@@ -39,27 +39,23 @@ from agent_memory.registry import ENGINES
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.change_log import FileLog, hashes_elsewhere
 from agent_memory.store.neighbor_storage import NeighborStorage
-from agent_memory.store.protocols import describe_weakness
+from agent_memory.store.protocols import Trouble, describe_weakness
 from agent_memory.store.shards import Shards, can_grow, cannot_migrate_error, roll_back
 from agent_memory.store.shortlist import Shortlist
 from agent_memory.store.state import State
 from agent_memory.store.storage_edge import Backend
-from agent_memory.store.store import Store
+from agent_memory.store.store import Answer, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import timedelta
     from pathlib import Path
 
-    from agent_memory.embeddings import Embedder
     from agent_memory.embeddings.service import IndexT
     from agent_memory.embeddings.worker import EmbeddingWorker
-    from agent_memory.files.layout import AgentFolder
     from agent_memory.index import Hit
     from agent_memory.models import Kind, SearchFilters
-    from agent_memory.store.protocols import Trouble
     from agent_memory.store.segment_opener import SegmentOpener
-    from agent_memory.store.store import Answer
     from agent_memory.store.worker import Worker
 
 

@@ -11,7 +11,7 @@ from agent_memory.errors import StorageError
 from agent_memory.models.kind import R
 from agent_memory.store.changes import to_store
 from agent_memory.store.record_storage import RecordStorage
-from agent_memory.store.store import WARM_AT_ONCE
+from agent_memory.store.store import WARM_AT_ONCE, RecordNeighbors, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.record_redaction import Redacted
     from agent_memory.store.state import State
-    from agent_memory.store.store import RecordNeighbors, Store
 
 T = TypeVar("T")
 _MOST_UNREAD: Final = 64

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import pydantic
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.journal import Records, apply_change
+from agent_memory.journal import Change, Entry, Records, apply_change
 from agent_memory.language.similarity import find_conflict
 from agent_memory.models import (
     SUSPECT,
@@ -26,14 +26,12 @@ from agent_memory.models import (
 )
 from agent_memory.models.kind import R
 from agent_memory.redaction import quoted
-from agent_memory.store.state import MOVED, TRIMMED
+from agent_memory.store.state import MOVED, TRIMMED, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from agent_memory.journal import Change, Entry
     from agent_memory.models import Listing, RecordCounts
-    from agent_memory.store.state import State
 
     _Raw = dict[str, Any] | None
 

@@ -21,14 +21,13 @@ from agent_memory.errors import ValidationError
 from agent_memory.late import compile_late
 from agent_memory.models import Kind, Record, describe
 from agent_memory.models.record import IdOf
-from agent_memory.redaction import SecretRedactor, redact_label, redact_path, redact_value
+from agent_memory.redaction import Redactor, SecretRedactor, redact_label, redact_path, redact_value
 from agent_memory.redaction.findings import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.models import Link
-    from agent_memory.redaction import Redactor
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Record)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import numpy as np
 
 from agent_memory.index.facets import meeting
-from agent_memory.index.segment import ChainPart, hash_id
+from agent_memory.index.segment import Chain, ChainPart, hash_id
 from agent_memory.index.segment_writer import PINNED, TRUSTS
 from agent_memory.index.terms import session_number
 from agent_memory.models import ITEM, from_seconds
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.index.parts import Masks
-    from agent_memory.index.segment import Chain
     from agent_memory.models import Kind, Listing, RecordCounts, Trace
 
 _LOW: Final = TRUSTS.index("low")

@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING, Any, Final, Generic, cast
 import pydantic
 from typing_extensions import override
 
-from agent_memory.journal import Records, apply_change
+from agent_memory.journal import Change, Entry, JournalUpdate, Records, apply_change
 from agent_memory.models import Trace, content_hash, describe, get_duplicate_key
 from agent_memory.models.kind import R
 from agent_memory.models.record_lists import salted_hash
 from agent_memory.models.search import EVERYTHING
-from agent_memory.store.lookups import LinkIndex, RecencyIndex, RecordCounter, ReplacementIndex
+from agent_memory.store.lookups import LinkIndex, RecencyIndex, RecencyRule, RecordCounter, ReplacementIndex
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
-    from agent_memory.journal import Change, Entry, JournalUpdate
     from agent_memory.models import Document, Kind, SearchFilters
-    from agent_memory.store.lookups import RecencyRule
     from agent_memory.store.sealed_records import SealedRecords
 
 FORGOTTEN: Final = "forgotten_texts"

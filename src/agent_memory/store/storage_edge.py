@@ -16,7 +16,7 @@ from agent_memory.index import embedded_texts
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
 from agent_memory.store.protocols import Trouble, find_embedder_trouble
-from agent_memory.store.shortlist import ShownRecords
+from agent_memory.store.shortlist import Shortlist, ShownRecords
 from agent_memory.store.store import WARM_AT_ONCE, Store
 from agent_memory.store.worker import Worker
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent_memory.journal import Change
     from agent_memory.models import Clock, Kind
     from agent_memory.store.protocols import Built, Estimate, IndexUpkeep, MovableIndex, Progress, Settle
-    from agent_memory.store.shortlist import Shortlist
     from agent_memory.store.state import State
 
 log = get_logger(__name__)

@@ -18,7 +18,7 @@ from agent_memory.store.changes import find_lost
 from agent_memory.store.lookups import follow_chain
 from agent_memory.store.queries import get_surroundings
 from agent_memory.store.state import State
-from agent_memory.times import named_periods
+from agent_memory.times import Period, named_periods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Kind, Surroundings
     from agent_memory.store.protocols import ChangeLog, IndexUpkeep, Settle
     from agent_memory.store.sealed_records import SealedRecords
-    from agent_memory.times import Period
 
 T = TypeVar("T")
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.times.day_rules import build_yearly_day, find_yearly
 from agent_memory.times.days import DaySpan, add_days, get_half, get_week, make_day, shift
-from agent_memory.times.grammar import DayNode, Rule
+from agent_memory.times.grammar import DayNode, ReadingContext, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_memory.times.grammar import ReadingContext
 
 _HOURS: Final = 24
 _WEEKDAY_RULES: Final = ("weekday", "weekday by", "weekday of", "day name")

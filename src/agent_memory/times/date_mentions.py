@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.late import compile_late
 from agent_memory.times.combination_rules import BOUNDING_RULES, JOINING_RULES
 from agent_memory.times.day_rules import CALENDAR_RULES, RELATIVE_RULES
-from agent_memory.times.days import MONTHS, WEEKDAYS, Bounds, Period, add_days, get_unit
-from agent_memory.times.grammar import ReadingContext, apply_rules, replace_timestamps, tokenize
+from agent_memory.times.days import MONTHS, WEEKDAYS, Bounds, DaySpan, Period, add_days, get_unit
+from agent_memory.times.grammar import DayNode, ReadingContext, Token, apply_rules, replace_timestamps, tokenize
 from agent_memory.times.vocabulary import TenseReader, detect_language, get_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.times.days import DaySpan
-    from agent_memory.times.grammar import DayNode, Token
 
 _STAGES: Final = ((*CALENDAR_RULES, *RELATIVE_RULES), JOINING_RULES, BOUNDING_RULES)
 _NODE_KINDS: Final = frozenset(("NODE", "DAY_NODE", "BOUND"))

@@ -20,12 +20,11 @@ from agent_memory.times.days import (
     make_day,
     shift,
 )
-from agent_memory.times.grammar import DayNode, Rule
+from agent_memory.times.grammar import DayNode, ReadingContext, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.times.grammar import ReadingContext
 
 _LEAP_YEARS: Final = 8
 """Years among which one has 29 February."""

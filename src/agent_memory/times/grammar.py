@@ -13,12 +13,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.late import compile_late
-from agent_memory.times.days import MONTHS, WEEKDAYS
+from agent_memory.times.days import MONTHS, WEEKDAYS, DaySpan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_memory.times.days import DaySpan
     from agent_memory.times.vocabulary import LanguageWords
 
 _KINDS: Final = re.findall(

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture import asks_to_keep, names_memory, says
 from agent_memory.errors import ValidationError
 from agent_memory.memory.caller import is_commanded, proposal_id
-from agent_memory.memory.consent import strictest
+from agent_memory.memory.consent import Mode, strictest
 from agent_memory.memory.inbox_access import opened_inbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_memory.memory import MemoryService
-    from agent_memory.memory.consent import Mode
     from agent_memory.memory.inbox import HeldCandidates
     from agent_memory.models import Memory
     from agent_memory.tools.host_session import HostSession

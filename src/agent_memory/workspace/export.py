@@ -13,10 +13,10 @@ from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.models.text import as_cell, remove_invisible
 from agent_memory.redaction import quoted
-from agent_memory.workspace.core import NOBODY
-from agent_memory.workspace.database.history import ChangeAuthor, get_last_seq
+from agent_memory.workspace.core import NOBODY, WorkspaceCore
+from agent_memory.workspace.database.history import ChangeAuthor, Transaction, get_last_seq
 from agent_memory.workspace.database.schema import LOW
-from agent_memory.workspace.declaration.model import OWN_COLUMNS, canonical_json
+from agent_memory.workspace.declaration.model import OWN_COLUMNS, Table, canonical_json
 from agent_memory.workspace.rows.claims import Caller
 from agent_memory.workspace.rows.row_reader import MAX_ROWS, list_shown_columns
 from agent_memory.workspace.snapshots.contents import list_files
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.workspace.core import WorkspaceCore
-    from agent_memory.workspace.database.history import Transaction
-    from agent_memory.workspace.declaration.model import Table
 
 _INDENT: Final = "\n"
 _MAX_LINE: Final = 8_000_000

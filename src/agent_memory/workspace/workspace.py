@@ -20,8 +20,8 @@ from agent_memory.errors import AgentMemoryError, BusyError, StorageError, Valid
 from agent_memory.workspace.core import NOBODY, OnEvent, OpenWorkspace, WorkspaceCore, create_in_folder, open_folder
 from agent_memory.workspace.database.history import list_recent_changes
 from agent_memory.workspace.export import canonical, export, import_rows
-from agent_memory.workspace.rows.claims import Caller
-from agent_memory.workspace.rows.row_reader import count_pending
+from agent_memory.workspace.rows.claims import Caller, Claim
+from agent_memory.workspace.rows.row_reader import RowPage, count_pending
 from agent_memory.workspace.rows.values import clean_message
 from agent_memory.workspace.snapshots.restoration import ResumeResult, WorkspaceResumer
 from agent_memory.workspace.snapshots.snapshot_store import SnapshotStore
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models.clock import Clock
     from agent_memory.workspace.declaration.model import Declaration
-    from agent_memory.workspace.rows.claims import Claim
-    from agent_memory.workspace.rows.row_reader import RowPage
     from agent_memory.workspace.rows.row_writer import SavedRow
     from agent_memory.workspace.step_plan import Step
     from agent_memory.workspace.step_transitions import FailureType

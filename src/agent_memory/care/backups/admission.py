@@ -9,12 +9,12 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups.backup_list import list_backups
-from agent_memory.care.backups.backup_reader import opened_backup
+from agent_memory.care.backups.backup_reader import BackupArchive, opened_backup
 from agent_memory.care.backups.manifest import PURGES
 from agent_memory.encryption.blobs import replace_names
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import make_private_folder, read_file, replace_file, translated
-from agent_memory.files.layout import build_command, folder_of
+from agent_memory.files.layout import AgentFolder, build_command, folder_of
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import BACKUPS, PURGE_KEY, PURGED
 from agent_memory.journal import PurgeList
@@ -27,9 +27,6 @@ from agent_memory.settings import PERSON_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
-
-    from agent_memory.care.backups.backup_reader import BackupArchive
-    from agent_memory.files.layout import AgentFolder
 
 
 _FOOTNOTE: Final = "[^"

@@ -31,7 +31,7 @@ from agent_memory.care.backups.backup_reader import (
 from agent_memory.care.backups.backup_writer import Backup, create_backup, open_cut, write_backup
 from agent_memory.care.backups.manifest import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.care.encrypted_files import remove_views
-from agent_memory.encryption import AgentBlobs, KeyFile, get_encryption_state, key_for
+from agent_memory.encryption import AgentBlobs, DataKey, KeyFile, get_encryption_state, key_for
 from agent_memory.encryption.blobs import find_names, get_name
 from agent_memory.encryption.keys import unwrap_key_file
 from agent_memory.errors import StorageError
@@ -69,9 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from agent_memory.care.backups.backup_reader import BackupArchive
     from agent_memory.care.backups.manifest import BackupFile, BackupJournal, BackupManifest
-    from agent_memory.encryption import DataKey
 
 _LARGEST: Final = 2**53 - 1
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agent_memory.care.agents import open_hidden_folder
-from agent_memory.care.backups.admission import EVERYTHING
+from agent_memory.care.backups.admission import EVERYTHING, AdmissionFilter
 from agent_memory.care.backups.backup_reader import opened_backup
 from agent_memory.care.backups.backup_writer import open_cut, write_backup
 from agent_memory.care.backups.manifest import PURGES
@@ -18,7 +18,7 @@ from agent_memory.care.backups.restoration import restore_backup
 from agent_memory.care.encrypted_files import recode
 from agent_memory.encryption.keys import add_key
 from agent_memory.files.atomic import read_file, replace_file, sync_folder, translated
-from agent_memory.files.layout import folder_of
+from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.names import ENCRYPTION
 from agent_memory.store.change_log import sweep_blobs
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.care.backups.admission import AdmissionFilter
     from agent_memory.encryption import DataKey
-    from agent_memory.files.layout import AgentFolder
 
 
 def withdraw(path: Path, root: Path, admission: AdmissionFilter) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.care.agents import unfinished_agents
 from agent_memory.care.checks import file_checks, journal_checks
 from agent_memory.care.checks.codes import AgentReport, Finding, HomeReport, by_area
-from agent_memory.care.checks.journal_survey import JournalCase, list_cases
+from agent_memory.care.checks.journal_survey import JournalCase, Kinds, list_cases
 from agent_memory.embeddings.local import MINILM_SHA256, find_weights
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import read_json
@@ -32,14 +32,12 @@ from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.status import CHEAP_CHECKS
 from agent_memory.registry import CHECKS, load_handler
 from agent_memory.settings import ServiceSettings
-from agent_memory.settings.installation import DISTRIBUTION, REQUIREMENTS, advice
+from agent_memory.settings.installation import DISTRIBUTION, REQUIREMENTS, Part, advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.care.checks.journal_survey import Kinds
-    from agent_memory.settings.installation import Part
 
 FileCheck = Callable[..., Iterable[Concern]]
 """Reads one subject and yields concerns. Never changes anything."""

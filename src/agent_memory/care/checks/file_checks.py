@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.backups import list_backups
-from agent_memory.embeddings.cache import HashSet, cache_files, get_hash_prefix, inspect_cache
+from agent_memory.embeddings.cache import CacheFacts, HashSet, cache_files, get_hash_prefix, inspect_cache
 from agent_memory.encryption import AgentBlobs, get_encryption_state, is_encrypted
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.concerns import Concern
@@ -29,15 +29,13 @@ from agent_memory.memory.events import list_audit_files, read_audit_file
 from agent_memory.memory.scratchpad_file import parse_entries, read_edits
 from agent_memory.settings.installation import advice
 from agent_memory.store.change_log import hashes_elsewhere
-from agent_memory.store.shards import Shards, is_installed
+from agent_memory.store.shards import Shards, ShardState, is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from agent_memory.care.checks.journal_survey import JournalCase
-    from agent_memory.embeddings.cache import CacheFacts
-    from agent_memory.store.shards import ShardState
 
 _MOVES: Final = "`agent-memory doctor --repair` moves it aside."
 _REBUILT: Final = "The next session builds it anew; `agent-memory index rebuild` does so now."

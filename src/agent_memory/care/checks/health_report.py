@@ -10,7 +10,7 @@ from agent_memory.care.backups import last_backup
 from agent_memory.care.checks import health_checks
 from agent_memory.care.checks.codes import AgentHealth, Check, Level, by_gravity
 from agent_memory.errors import StorageError
-from agent_memory.files.layout import folder_of
+from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, RESOURCE, Listing
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.pipeline.stages import Backlog
     from agent_memory.memory import MemoryService
     from agent_memory.settings import HealthSettings

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.care.checks.journal_survey import JournalReading
+from agent_memory.care.checks.journal_survey import JournalCase, JournalReading
 from agent_memory.care.journal_inspection import inspect_journal
 from agent_memory.encryption import unlock
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files import names
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import get_disk_size, get_lock_state, get_path_type, list_names
-from agent_memory.files.names import COPIES, JOURNAL, classify_name
+from agent_memory.files.names import COPIES, JOURNAL, Sort, classify_name
 from agent_memory.files.wording import counted, few, format_size
 from agent_memory.journal import GRACE, read_rejected
 from agent_memory.journal.agent_file import (
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.care.checks.journal_survey import JournalCase
-    from agent_memory.files.names import Sort
 
 _PUT_BACK: Final = "Put the file itself, or a backup of it, in its place."
 _REPAIR: Final = (

@@ -11,7 +11,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from agent_memory.care.journal_inspection import JournalInspection, inspect_journal
+from agent_memory.care.journal_inspection import FoldedSize, InspectedLine, JournalInspection, inspect_journal
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.cache import get_hash_prefix
 from agent_memory.errors import StorageError, ValidationError
@@ -19,7 +19,7 @@ from agent_memory.files.atomic import read_signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
 from agent_memory.index.facets import numpy_if_there
-from agent_memory.journal import GRACE, JournalUpdate, split_refused
+from agent_memory.journal import GRACE, Change, JournalUpdate, split_refused
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.kinds import KINDS
 from agent_memory.memory.scratchpad_entries import Selection
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.care.journal_inspection import FoldedSize, InspectedLine
     from agent_memory.care.segment_check import SegmentCheck
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Change
     from agent_memory.models import Kind, Record
     from agent_memory.settings import ServiceSettings
 

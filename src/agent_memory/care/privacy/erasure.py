@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.care.agents import sweep_agents
-from agent_memory.care.backups import delete_derived, list_backups, withdraw
+from agent_memory.care.backups import AdmissionFilter, delete_derived, list_backups, withdraw
 from agent_memory.care.backups.admission import without_records
 from agent_memory.care.encrypted_files import kept_in, write_kept
 from agent_memory.care.privacy.text_search import TextMatcher, among_backups, files_in, packed_in, search_backup
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
-    from agent_memory.care.backups import AdmissionFilter
     from agent_memory.files.layout import AgentFolder
 
 _TRIES: Final = 50

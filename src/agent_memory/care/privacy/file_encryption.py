@@ -24,11 +24,11 @@ from agent_memory.care.backups import encrypt_backup, list_backups
 from agent_memory.care.encrypted_files import decrypt_aside, pack, recode, remove_pad, remove_views, unlike, unpack
 from agent_memory.care.privacy.purge_survey import PurgeSurvey
 from agent_memory.care.privacy.text_search import FileWithWords, find_matches, iter_contents, iter_word_spans
-from agent_memory.encryption import KeyFile, State, data_key, person_key
+from agent_memory.encryption import DataKey, KeyFile, State, data_key, person_key
 from agent_memory.encryption.keys import add_key, build_key_gone_error, get_key_file, get_key_source
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.files.atomic import make_private_folder, remove_leftovers
-from agent_memory.files.layout import remove_derived
+from agent_memory.files.layout import AgentFolder, remove_derived
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, is_packed
 from agent_memory.journal.newer_format import build_newer_error, check_known
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from agent_memory.encryption import DataKey
-    from agent_memory.files.layout import AgentFolder
     from agent_memory.settings import EncryptionSettings
 
 

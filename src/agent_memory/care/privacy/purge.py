@@ -36,7 +36,7 @@ from agent_memory.care.privacy.text_search import FileWithWords, search
 from agent_memory.errors import BusyError, UnsupportedError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
-from agent_memory.journal import PurgeList
+from agent_memory.journal import Purge, PurgeList
 from agent_memory.journal.agent_file import note_unnamed
 from agent_memory.journal.compaction import remove_records
 from agent_memory.journal.format import MalformedLineError, decode_entry
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Purge
     from agent_memory.memory import Caller, MemoryService
 
 

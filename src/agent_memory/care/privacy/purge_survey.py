@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
-from agent_memory.journal import list_texts
+from agent_memory.journal import Change, list_texts
 from agent_memory.journal.reader import JournalReader
 from agent_memory.models import (
     DIGEST,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Change
 
 _EXTRACTION: Final = "extraction"
 _RETOLD: Final = frozenset({RELATION.name, SUMMARY.name})

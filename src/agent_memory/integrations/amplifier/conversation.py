@@ -22,7 +22,7 @@ from agent_memory.integrations.taint import (
 )
 from agent_memory.logs import get_logger
 from agent_memory.memory import Caller
-from agent_memory.memory.caller import ProposalBook
+from agent_memory.memory.caller import OnEvent, ProposalBook
 from agent_memory.memory.events import payload
 from agent_memory.models import to_text, utc_now
 from agent_memory.models.record import is_project_finding
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from agent_memory.errors import AgentMemoryError
     from agent_memory.integrations.taint import OutputKind
-    from agent_memory.memory.caller import OnEvent
     from agent_memory.models import Memory
 
 log = get_logger(__name__)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import IdentityError, ValidationError
 from agent_memory.files.names import CONSENT
-from agent_memory.memory.consent import ConsentRule, ConsentState, read_rule
+from agent_memory.memory.consent import ConsentRule, ConsentState, Mode, read_rule
 from agent_memory.models import check_agent_id
 from agent_memory.settings import TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from agent_memory.memory.consent import Mode
 
 MEMORY_ASSISTANT: Final = "memory-assistant"
 WORKING_DIR: Final = "session.working_dir"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import load_rules
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks
+from agent_memory.knowledge.passages.structure import LINE, TextBlock, is_item_start, parse_blocks
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import find_breaks
 from agent_memory.language.words import query_terms
@@ -21,7 +21,6 @@ from agent_memory.language.words import query_terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.knowledge.passages.structure import TextBlock
 
 MOST_CHARS: Final = 600
 """Characters of a sentence, with what leads to it, that is stored."""

@@ -14,7 +14,7 @@ from pydantic import Field
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.digest_tool import StatementInput
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
-from agent_memory.knowledge.llm.language_model import ModelFailure, fence_json, read_rows
+from agent_memory.knowledge.llm.language_model import Asking, ModelFailure, fence_json, read_rows
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.passages.items import list_source_ids
 from agent_memory.knowledge.passages.structure import find_words
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_memory.knowledge.digest.passage_digest import Hold, PassageDigest
-    from agent_memory.knowledge.llm.language_model import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, StageCheckpoint

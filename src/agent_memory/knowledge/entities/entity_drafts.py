@@ -9,28 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.knowledge.entities.entity_index import get_entity_id
+from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex, get_entity_id
 from agent_memory.knowledge.entities.matching.profiles import Described
 from agent_memory.knowledge.entities.merges import is_by_removed_rules
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, BY_NAME, LOWERCASE, REPEATED, find_mentions
-from agent_memory.knowledge.entities.relations import DECLARED, make_relations, read_relations
+from agent_memory.knowledge.entities.relations import DECLARED, ExtractedRelationship, make_relations, read_relations
 from agent_memory.knowledge.passages.structure import find_words
 from agent_memory.models import ENTITY, MENTIONS, MERGED_INTO, NAMES, TRUST_ORDER, derived_id, may_stand_for
-from agent_memory.models.knowledge import MAX_NAME_CHARS, UNTYPED
+from agent_memory.models.knowledge import MAX_NAME_CHARS, UNTYPED, EntityType
 from agent_memory.models.memory import FROM
-from agent_memory.store.record_redaction import make_record, with_fields
+from agent_memory.store.record_redaction import Redacted, make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
     from agent_memory.knowledge.entities.matching.matcher import Match
     from agent_memory.knowledge.entities.name_finder import Gazetteer
-    from agent_memory.knowledge.entities.relations import ExtractedRelationship
     from agent_memory.models import Entity, EntityMentions, Episode, Relation, Resource
-    from agent_memory.models.knowledge import EntityType
-    from agent_memory.store.record_redaction import Redacted
 
 Confidence = Literal["high", "medium", "low"]
 SPEAKER: Final = "speaker"

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.entities.matching.matcher import Matcher, Matching
+from agent_memory.knowledge.entities.matching.matcher import Match, Matcher, Matching
 from agent_memory.knowledge.entities.matching.normal_forms import full_form, normal_form
-from agent_memory.knowledge.entities.matching.profiles import describe_entity
+from agent_memory.knowledge.entities.matching.profiles import Described, describe_entity
 from agent_memory.knowledge.entities.merges import NameCounts, list_cluster
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, Gazetteer, KnownName
 from agent_memory.models import ENTITY, derived_id
@@ -17,8 +17,6 @@ from agent_memory.models.knowledge import UNTYPED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_memory.knowledge.entities.matching.matcher import Match
-    from agent_memory.knowledge.entities.matching.profiles import Described
     from agent_memory.knowledge.pipeline.ingestion_config import EntityDeduplicationConfig
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, EntityMentions, Trust

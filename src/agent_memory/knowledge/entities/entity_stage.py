@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.entities.entity_drafts import EntityDrafts, extract_entities, resolve, resolve_speaker
-from agent_memory.knowledge.entities.entity_index import EntityIndexCache, list_entity_ids
+from agent_memory.knowledge.entities.entity_index import EntityIndexCache, EntityMatcherIndex, list_entity_ids
 from agent_memory.knowledge.entities.relations import RELATIONS, store_relations
 from agent_memory.knowledge.pipeline import metrics
-from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
+from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS, Batch
 from agent_memory.logs import get_logger, span
 from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.knowledge import ENTITY_STAGE
-from agent_memory.store.record_redaction import redact_fields
+from agent_memory.store.record_redaction import Redacted, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.entities.entity_drafts import Confidence, EntityExtractionResult
-    from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
     from agent_memory.knowledge.entities.name_finder import Gazetteer
     from agent_memory.knowledge.pipeline.ingestion_config import MemoryIngestionConfig
-    from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import EntityMentions, Resource
-    from agent_memory.store.record_redaction import Redacted
 
 
 log = get_logger(__name__)

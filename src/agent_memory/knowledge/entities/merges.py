@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.entities.name_finder import BY_CAPITALS, REPEATED, is_identifier
 from agent_memory.models.knowledge import RELATION_TYPES, Entity, Relation
-from agent_memory.models.record import TRUST_ORDER
+from agent_memory.models.record import TRUST_ORDER, Record, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_memory.models import EntityMentions
-    from agent_memory.models.record import Record, Trust
 
 MERGED: Final = "merged"
 """Key of the merges in the metadata of an entity."""

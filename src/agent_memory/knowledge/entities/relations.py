@@ -24,14 +24,13 @@ from agent_memory.models.knowledge import MAX_NAME_CHARS, Name
 from agent_memory.models.memory import FROM
 from agent_memory.models.text import flatten
 from agent_memory.models.validation import describe
-from agent_memory.store.record_redaction import make_record, with_fields
+from agent_memory.store.record_redaction import Redacted, make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Relation
-    from agent_memory.store.record_redaction import Redacted
 
 RELATIONS: Final = "relations"
 """Key of the metadata that declares the relations of a text."""

@@ -43,7 +43,7 @@ from agent_memory.knowledge.intake.turns import (
     split_keys,
 )
 from agent_memory.knowledge.sources.whatsapp import is_whatsapp, read_whatsapp
-from agent_memory.language.speakers import parse_turn
+from agent_memory.language.speakers import SpeakerTurn, parse_turn
 from agent_memory.models import from_seconds
 from agent_memory.models.clock import FILE_TIME
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.language.speakers import SpeakerTurn
     from agent_memory.models import Resource
 
 _FIELD_WORDS: Final = """

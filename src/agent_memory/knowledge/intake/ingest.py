@@ -45,12 +45,12 @@ from agent_memory.knowledge.intake.drafts import (
     rename_draft,
 )
 from agent_memory.knowledge.intake.file_formats import has_its_id, parse_file
-from agent_memory.knowledge.intake.turns import split_batches
+from agent_memory.knowledge.intake.turns import FileConversation, split_batches
 from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
 from agent_memory.models import EPISODE, RESOURCE
 from agent_memory.models.kind import Kind, R
-from agent_memory.redaction import SecretRedactor, redact_path
+from agent_memory.redaction import Redactor, SecretRedactor, redact_path
 from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
@@ -58,12 +58,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.knowledge.intake.turns import FileConversation
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller
     from agent_memory.memory.caller import Report
     from agent_memory.models import Episode, Resource
-    from agent_memory.redaction import Redactor
     from agent_memory.store.record_storage import RecordStorage
 
 _ATTEMPTS: Final = 8

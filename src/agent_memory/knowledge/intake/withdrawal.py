@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
-from agent_memory.knowledge.pages.pages import Pages, rebuild_renamed, report_page
+from agent_memory.knowledge.pages.pages import BuiltPage, Pages, rebuild_renamed, report_page
 from agent_memory.knowledge.passages.items import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.passages.replaced_items import show_again
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
@@ -25,7 +25,6 @@ from agent_memory.store.record_redaction import redact_fields
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
-    from agent_memory.knowledge.pages.pages import BuiltPage
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Episode, Memory, Resource
     from agent_memory.store.record_storage import RecordStorage

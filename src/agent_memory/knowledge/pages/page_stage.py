@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.knowledge.intake.withdrawal import withdraw_retold
 from agent_memory.knowledge.pages.assignment import file_all
-from agent_memory.knowledge.pages.pages import rebuild_renamed, report_page
+from agent_memory.knowledge.pages.pages import BuiltPage, Pages, rebuild_renamed, report_page
 from agent_memory.knowledge.pages.subjects import ENTITY, is_derived, is_legacy
 from agent_memory.knowledge.pipeline.stages import Backlog, StageCheckpoints, move_checkpoint
 from agent_memory.logs import get_logger
@@ -19,7 +19,6 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from agent_memory.knowledge.pages.pages import BuiltPage, Pages
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, StageCheckpoint, Topic

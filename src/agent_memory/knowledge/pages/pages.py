@@ -31,25 +31,22 @@ from agent_memory.knowledge.pages.subjects import (
     list_names,
 )
 from agent_memory.knowledge.passages.items import get_source_id
-from agent_memory.knowledge.topics.consolidation import INTERVAL
+from agent_memory.knowledge.topics.consolidation import INTERVAL, TopicConsolidation
 from agent_memory.knowledge.topics.markdown import escape, parse, render
-from agent_memory.knowledge.topics.page_files import TopicFiles, cut_rendered
+from agent_memory.knowledge.topics.page_files import PageFiles, TopicFiles, cut_rendered
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters, sees, to_text
-from agent_memory.redaction import Redaction, SecretRedactor
+from agent_memory.redaction import Redaction, Redactor, SecretRedactor
 from agent_memory.store.record_redaction import make_record, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.consolidation import TopicConsolidation
     from agent_memory.knowledge.topics.page import Page
-    from agent_memory.knowledge.topics.page_files import PageFiles
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, Topic
-    from agent_memory.redaction import Redactor
 
 _NUMBER: Final = re.compile(r"\[\^\d+\]")
 log = get_logger(__name__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import CategoryNotFoundError, ValidationError
 from agent_memory.knowledge.pages.assignment import count_passages
 from agent_memory.knowledge.pages.page_items import build_description, get_title
-from agent_memory.knowledge.pages.pages import page_for
+from agent_memory.knowledge.pages.pages import Pages, page_for
 from agent_memory.knowledge.pages.subjects import LEAST_SAID, PERSON, is_derived
 from agent_memory.memory.trust import lowest
 from agent_memory.models import Topic, sees
@@ -20,7 +20,6 @@ from agent_memory.models import Topic, sees
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from agent_memory.knowledge.pages.pages import Pages
     from agent_memory.knowledge.passages.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller

@@ -27,13 +27,12 @@ from agent_memory.knowledge.passages.items import (
     with_sources,
 )
 from agent_memory.knowledge.passages.replaced_items import REPLACED_IN, hide_replaced, note_missing_source, shown_again
-from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
+from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS, Batch
 from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory

@@ -16,7 +16,7 @@ from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN
 from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
-from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, leave_out
+from agent_memory.knowledge.passages.sections import SEPARATOR, TextPassage, cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.language.sentences import names_time
 from agent_memory.language.words import fold
@@ -28,7 +28,6 @@ from agent_memory.models.memory import ALSO, FROM, PASSAGE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from agent_memory.knowledge.passages.sections import TextPassage
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory, Resource, Trust
 

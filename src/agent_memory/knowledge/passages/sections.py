@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.purged_spans import BAR
-from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks, parse_settings
+from agent_memory.knowledge.passages.structure import LINE, TextBlock, is_item_start, parse_blocks, parse_settings
 from agent_memory.language.sentences import find_breaks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from agent_memory.knowledge.passages.structure import TextBlock
 
 MOST_CHARS: Final = 1_200
 """Characters of a passage with its heading path."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.files.processes import ReaderDiedError
 from agent_memory.knowledge.pipeline import metrics
-from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS
+from agent_memory.knowledge.pipeline.stages import RECORD_ERRORS, Batch
 from agent_memory.knowledge.summaries.quotes import SummaryTurn, as_lines, choose_lines, choose_quotes
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.logs import get_logger, span
 from agent_memory.memory.trust import lowest
 from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text
-from agent_memory.store.record_redaction import make_record, with_fields
+from agent_memory.store.record_redaction import Redacted, make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig
     from agent_memory.knowledge.pipeline.metrics import SummaryType
-    from agent_memory.knowledge.pipeline.stages import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary
-    from agent_memory.store.record_redaction import Redacted
 
 log = get_logger(__name__)
 STAGE: Final = "summaries"

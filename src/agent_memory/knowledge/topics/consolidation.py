@@ -7,13 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.knowledge.topics.markdown import escape
-from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
+from agent_memory.knowledge.topics.page import Footnote, Line, OwnText, Page, PageClaim, with_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.topics.page import Footnote
     from agent_memory.models import Trust
 
 DOCUMENTS: Final = 1

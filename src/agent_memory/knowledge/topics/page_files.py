@@ -30,7 +30,7 @@ from agent_memory.knowledge.topics.markdown import (
     render,
     split,
 )
-from agent_memory.knowledge.topics.page import OwnText, PageClaim, with_lines
+from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.topics.consolidation import TopicConsolidation
-    from agent_memory.knowledge.topics.page import Line, Page
 
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
 _EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")

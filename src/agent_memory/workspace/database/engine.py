@@ -31,14 +31,13 @@ from agent_memory.errors import (
 from agent_memory.files.atomic import make_private_folder, open_private, translated
 from agent_memory.files.entries import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, file_lock
-from agent_memory.models.clock import utc_now
+from agent_memory.models.clock import Clock, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.models.clock import Clock
 
 FILE: Final = "rows.db"
 _LOCK: Final = "rows.lock"

@@ -14,13 +14,12 @@ from agent_memory.errors import DeclarationError
 from agent_memory.files.yaml_loader import BoundedComposer
 from agent_memory.workspace.declaration.checks import find_faults
 from agent_memory.workspace.declaration.json_schemas import find_new_refused_patterns, find_refused_patterns
-from agent_memory.workspace.declaration.model import OWN_COLUMNS, Declaration, Label, Table
+from agent_memory.workspace.declaration.model import OWN_COLUMNS, Column, Declaration, Label, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.workspace.declaration.model import Column
 
 _MAX_BYTES: Final = 1_000_000
 _SHOWN: Final = 20

@@ -16,13 +16,12 @@ import sqlalchemy as sa
 from agent_memory.errors import LeaseError
 from agent_memory.files.processes import ProcessIdentity, get_own_identity
 from agent_memory.redaction import quoted
-from agent_memory.workspace.database.history import ChangeAuthor
+from agent_memory.workspace.database.history import ChangeAuthor, Transaction
 from agent_memory.workspace.rows.values import check_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.workspace.database.history import Transaction
     from agent_memory.workspace.database.schema import Schema
 
 _HOLDER: Final = "holder:"

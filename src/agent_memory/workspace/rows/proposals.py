@@ -15,13 +15,12 @@ import sqlalchemy as sa
 
 from agent_memory.workspace.database.history import ChangeAuthor, Transaction, iter_batches
 from agent_memory.workspace.database.schema import LOW, RowState
-from agent_memory.workspace.rows.values import normalize_unique
+from agent_memory.workspace.rows.values import ValueCodec, normalize_unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_memory.workspace.declaration.model import Declaration
-    from agent_memory.workspace.rows.values import ValueCodec
 
 _SETTLED: Final = (int(RowState.SHOWN), int(RowState.PROPOSAL))
 _Key = tuple[int, str]

@@ -14,15 +14,13 @@ import sqlalchemy as sa
 from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database.schema import LOW, RowState, Schema, WordIndex
-from agent_memory.workspace.declaration.model import OWN_COLUMNS, Declaration
-from agent_memory.workspace.rows.values import normalize_unique
+from agent_memory.workspace.declaration.model import OWN_COLUMNS, Declaration, Table
+from agent_memory.workspace.rows.values import ValueCodec, normalize_unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.workspace.declaration.model import Table
     from agent_memory.workspace.rows.claims import Caller
-    from agent_memory.workspace.rows.values import ValueCodec
 
 MAX_ROWS: Final = 10_000
 _MAX_QUERY: Final = 10_000

@@ -12,13 +12,12 @@ from agent_memory.errors import ConflictError, NotAllowedError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database.schema import RowState
 from agent_memory.workspace.rows.proposals import find_rivals, find_taken, get_unique_key, settle_rows
-from agent_memory.workspace.rows.row_reader import find_owner_column
+from agent_memory.workspace.rows.row_reader import RowReader, find_owner_column
 
 if TYPE_CHECKING:
     from agent_memory.workspace.database.history import Transaction
     from agent_memory.workspace.declaration.model import Declaration, Table
     from agent_memory.workspace.rows.claims import Caller, LeaseTable
-    from agent_memory.workspace.rows.row_reader import RowReader
     from agent_memory.workspace.rows.values import EncodedRow, ValueCodec
 
 

@@ -21,14 +21,13 @@ from agent_memory.errors import BusyError, DiskFullError, StorageError
 from agent_memory.files.atomic import make_private_folder, open_private, sync_file, sync_folder, translated
 from agent_memory.files.lock import WAIT_SECONDS, file_lock
 from agent_memory.workspace.core import NOBODY, WorkspaceCore
-from agent_memory.workspace.database.history import get_last_seq
+from agent_memory.workspace.database.history import Transaction, get_last_seq
 from agent_memory.workspace.snapshots import marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from agent_memory.workspace.database.history import Transaction
     from agent_memory.workspace.snapshots.marks import Snapshot
 
 _BLOCK: Final = 1 << 20

@@ -30,13 +30,12 @@ from agent_memory.workspace.database.history import (
     load_text,
 )
 from agent_memory.workspace.database.schema import STEPS, RowState, Schema
-from agent_memory.workspace.declaration.model import canonical_json
+from agent_memory.workspace.declaration.model import Declaration, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.workspace.database.history import Transaction
-    from agent_memory.workspace.declaration.model import Declaration
     from agent_memory.workspace.rows.values import ValueCodec
 
 _HASH: Final = re.compile(r'"\$text":"([0-9a-f]{64})"')

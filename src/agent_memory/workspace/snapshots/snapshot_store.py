@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY, WorkspaceCore
-from agent_memory.workspace.database.history import get_last_seq
+from agent_memory.workspace.database.history import Transaction, get_last_seq
 from agent_memory.workspace.database.schema import STEPS
 from agent_memory.workspace.declaration.model import is_snapshot_name
 from agent_memory.workspace.rows.claims import Caller
@@ -29,7 +29,6 @@ from agent_memory.workspace.snapshots.marks import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from agent_memory.workspace.database.history import Transaction
 
 _TRIES: Final = 3
 """Attempts at listing files before it is done while nothing may write."""

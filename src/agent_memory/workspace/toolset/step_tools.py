@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from agent_memory.errors import NotAllowedError
 from agent_memory.workspace.step_transitions import FailureType
-from agent_memory.workspace.toolset.tool import LIMIT_SCHEMA, Tool
+from agent_memory.workspace.toolset.tool import LIMIT_SCHEMA, Tool, ToolSession
 
 if TYPE_CHECKING:
     from agent_memory.workspace.declaration.model import Declaration
-    from agent_memory.workspace.toolset.tool import ToolSession
 
 NEXT: Final = "next"
 _SHOWN: Final = 20

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, LeaseError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.tools.argument_reader import normalize_arguments
-from agent_memory.workspace.rows.claims import Caller
+from agent_memory.workspace.rows.claims import Caller, Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from agent_memory.models.clock import Clock
     from agent_memory.workspace.declaration.model import Column, Declaration, Table
-    from agent_memory.workspace.rows.claims import Claim
     from agent_memory.workspace.step_plan import Step
     from agent_memory.workspace.workspace import Workspace
 

@@ -21,13 +21,12 @@ from agent_memory.workspace.database.schema import LOW
 from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
 from agent_memory.workspace.toolset.step_tools import build_step_tools
 from agent_memory.workspace.toolset.table_tools import build_named_tool, build_row_tools, build_table_tools
-from agent_memory.workspace.toolset.tool import ToolSession
+from agent_memory.workspace.toolset.tool import Tool, ToolSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from agent_memory.workspace.declaration.model import Declaration
-    from agent_memory.workspace.toolset.tool import Tool
     from agent_memory.workspace.workspace import Workspace
 
 

@@ -13,10 +13,10 @@ from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.integrations.amplifier.services import ServiceShare
-from agent_memory.knowledge.digest.model_digest import ModelPermission
+from agent_memory.knowledge.digest.model_digest import ModelEstimate, ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import repair_text
-from agent_memory.knowledge.llm.language_model import Asking
+from agent_memory.knowledge.llm.language_model import Asking, ModelBudget
 from agent_memory.knowledge.llm.model_use import get_model_proposal
 from agent_memory.knowledge.pipeline.background_work import runner_of
 from agent_memory.knowledge.records import Knowledge
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
-    from agent_memory.knowledge.digest.model_digest import ModelEstimate
     from agent_memory.knowledge.intake.drafts import ReceivedTurn
-    from agent_memory.knowledge.llm.language_model import ModelBudget
     from agent_memory.knowledge.pipeline.stages import RunOutcome
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService

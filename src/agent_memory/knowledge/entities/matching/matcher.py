@@ -9,15 +9,13 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
-from agent_memory.knowledge.entities.matching.comparison import compare
-from agent_memory.knowledge.entities.matching.profiles import Profile, WordWeights
+from agent_memory.knowledge.entities.matching.comparison import Comparison, compare
+from agent_memory.knowledge.entities.matching.profiles import Described, Name, Profile, WordWeights
 from agent_memory.knowledge.entities.matching.word_similarity import initials, list_nickname_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from agent_memory.knowledge.entities.matching.comparison import Comparison
-    from agent_memory.knowledge.entities.matching.profiles import Described, Name
 
 Stage: TypeAlias = Literal["exact", "fuzzy", "embedding", "rule"]
 """Stage that found a match: normal forms, letters, vectors, or parts and attributes."""
