@@ -50,9 +50,20 @@ def taken_in(cli: Run, tmp_path: Path, text: str | bytes, name: str = "in.jsonl"
 )
 def test_a_file_is_not_believed(cli: Run, tmp_path: Path, claim: dict[str, Any]) -> None:
     (found,) = taken_in(cli, tmp_path, lines({"content": EVIL, **claim}))
-    assert (found["trust"], found["source"]["kind"], found["pinned"]) == ("medium", "import", False)
+    assert (found["trust"], found["source"]["kind"], found["pinned"]) == ("low", "import", False)
     assert found["access_count"] == 0
     assert found["timestamp"] < "2099"
+
+
+@pytest.mark.parametrize("trust", ["high", "medium"])
+def test_import_of_a_rule_acts_only_after_accept(cli: Run, tmp_path: Path, trust: str) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text(lines({"content": EVIL, "category": "preference", "trust": trust}))
+    import_id = cli("import", str(file)).stderr.split("--import ")[1].split()[0]
+    assert EVIL not in cli("list", "--scratchpad").stdout
+    cli("accept", import_id)
+    assert EVIL in cli("list", "--scratchpad").stdout
+    assert [memory["trust"] for memory in kept(cli)] == ["medium"]
 
 
 @attack("import-low-trust")
@@ -123,6 +134,19 @@ def test_a_chat_export_is_no_persons_word_of_now(cli: Run, tmp_path: Path, expor
     assert not [each for each in found if each["trust"] == "high"]
     assert not [each for each in found if "x.example" in each["content"] and each["pinned"]]
     assert "x.example" not in cli("briefing").stdout
+
+
+@pytest.mark.parametrize("command", ["import", "ingest"])
+def test_assistant_turns_of_a_chat_export_have_low_trust(cli: Run, tmp_path: Path, command: str) -> None:
+    turns = [("human", "The boat leaves from the island of Utsira."), ("assistant", "The boat leaves from Bergen.")]
+    messages = [{"sender": sender, "text": text, "uuid": sender} for sender, text in turns]
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([{"uuid": "x", "name": "boats", "chat_messages": messages}]))
+    cli(command, str(file), *(["--yes"] if command == "import" else []))
+    cli("export", str(tmp_path / "all.jsonl"))
+    records = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    trusts = {record["content"]: record.get("trust", "medium") for record in records if record.get("kind") == "episode"}
+    assert trusts == {turns[0][1]: "medium", turns[1][1]: "low"}
 
 
 @attack("chat-export-in-a-circle")

@@ -104,7 +104,7 @@ def seed(forker: CommandForker, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("seed")
     variables = build_variables(folder, folder / "memory", folder / "tmp")
     lines = "".join(json.dumps(entry) + "\n" for entry in SEED)
-    check_result(forker.run([*COMMAND[2:], "import", "-", "--agent", "bob"], variables, lines), 0)
+    check_result(forker.run([*COMMAND[2:], "import", "-", "--trusted", "--agent", "bob"], variables, lines), 0)
     return folder / "memory"
 
 
@@ -247,9 +247,9 @@ def test_warnings_of_the_library_do_not_get_into_stdout(bob: Run, root: Path) ->
 def test_agents_are_copied_through_a_pipe(bob: Run) -> None:
     exported = bob("export", "-a", "bob").stdout
     assert [json.loads(line)["id"] for line in exported.splitlines()] == [A, B]
-    assert bob("import", "-", "-a", "twin", given=exported).stdout == "Imported 2 memories.\n"
+    assert bob("import", "-", "-a", "twin", "--trusted", given=exported).stdout == "Imported 2 memories.\n"
     yaml = bob("export", "-a", "twin", "--format", "yaml").stdout
-    bob("import", "-", "-a", "third", "--format", "yaml", given=yaml)
+    bob("import", "-", "-a", "third", "--format", "yaml", "--trusted", given=yaml)
     assert bob("export", "-a", "third").stdout == exported
 
 
@@ -282,7 +282,8 @@ def test_a_progress_bar_is_for_terminals(
 ) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(50))
     (tmp_path / "in.jsonl").write_text(lines)
-    assert re.fullmatch(r"Undo: [^\n]*\n", bob("import", str(tmp_path / "in.jsonl"), "-a", "one").stderr)
+    quiet = bob("import", str(tmp_path / "in.jsonl"), "-a", "one", "--trusted").stderr
+    assert re.fullmatch(r"Undo: [^\n]*\n", quiet)
     code, shown = in_a_terminal(environment, "import", str(tmp_path / "in.jsonl"), "-a", "two")
     assert code == 0
     assert "Importing" in shown

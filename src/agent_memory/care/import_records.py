@@ -210,9 +210,11 @@ class MemoryImporter:
         present = Imported(memory.id, "present")
         stored = await self.storage.get(memory.id)
         lowered, claims = _lower_claims(memory, (), self.now)
-        if stored is None or any(getattr(stored, name) != getattr(lowered, name) for name in _RAISED[:3]):
+        if stored is None or any(getattr(stored, name) != getattr(lowered, name) for name in ("source", "pinned")):
             return present
         believed = [name for name in claims if name in _RAISED and getattr(stored, name) == getattr(lowered, name)]
+        if stored.trust == "medium" != memory.trust and "trust" in claims:  # accepted since, or of an earlier version
+            believed.insert(0, "trust")
         if not believed:
             return present
         try:
@@ -265,9 +267,9 @@ def _lower_claims(memory: Memory, among: Collection[str], now: datetime) -> tupl
     """
     moments = {name: getattr(memory, name) for name in ("timestamp", "observed_at", "evicted_at")}
     believed = {
-        "trust": "medium" if memory.trust == "high" else memory.trust,
+        "trust": "low",
         "source": Source(kind="import", detail=memory.source.detail) if memory.source.kind == "user" else memory.source,
-        "origin": memory.origin if get_origin(memory).kind == "import" else memory.origin and "import",
+        "origin": memory.origin if memory.origin and get_origin(memory).kind == "import" else "import",
         "pinned": False,
         "supersedes": memory.supersedes if memory.supersedes in among else None,
         "access_count": 0,

@@ -72,8 +72,8 @@ _SAID: Final[dict[tuple[str, str], str]] = {
     ("tool", "medium"): "a tool answered it that reads what is here",
     ("tool", "low"): "a tool answered it: a stranger's words",
     ("import", "high"): "who imported it vouched for the file",
-    ("import", "medium"): "it stood in a file, and what a file says of itself is not believed",
-    ("import", "low"): "it was in a file that names a tool, or nothing known, as its speaker",
+    ("import", "medium"): "it was in a file, and a person, or an earlier version, accepted it",
+    ("import", "low"): "it was in a file, and what a file says of itself is not believed",
 }
 """Why a record whose words are its own has its trust, by the kind of its source and the trust."""
 

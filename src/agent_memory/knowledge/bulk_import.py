@@ -60,7 +60,7 @@ _TURNS: Final = "turns"
 """Kind of record in the rows of conversations."""
 _NOTED_TURNS: Final = 500
 """Turns between two reports of progress."""
-_LOW_ROLES: Final = frozenset({"tool", "system", UNKNOWN})
+_LOW_ROLES: Final = frozenset({"assistant", "tool", "system", UNKNOWN})
 _REDACTOR: Final = SecretRedactor()
 
 

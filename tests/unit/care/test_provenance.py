@@ -27,7 +27,7 @@ def sources(house: House) -> SourceLookup:
         ("assistant", "medium", "the model, or a program, wrote it"),
         ("assistant", "low", "the model wrote it while a stranger's text was in its conversation"),
         ("tool", "low", "a tool answered it: a stranger's words"),
-        ("import", "medium", "it stood in a file, and what a file says of itself is not believed"),
+        ("import", "low", "it was in a file, and what a file says of itself is not believed"),
         ("extraction", "low", "it was drawn from what had this trust"),
     ],
 )

@@ -94,7 +94,7 @@ def bob(cli: Run, tmp_path: Path) -> Run:
     ]
     file = tmp_path / "bob.jsonl"
     file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    cli("import", str(file), "--agent", "bob")
+    cli("import", str(file), "--agent", "bob", "--trusted")
     return cli
 
 

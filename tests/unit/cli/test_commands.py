@@ -162,7 +162,7 @@ def test_search_with_weak_match_says_so_before_results(bob: Run) -> None:
 
 
 def test_links_are_shown_at_both_ends_and_doubts_with_them(bob: Run) -> None:
-    bob("import", "-", given=f'{{"id": "{D}", "content": "Maria needs a mug.", "links": {LINKS}}}\n')
+    bob("import", "-", "--trusted", given=f'{{"id": "{D}", "content": "Maria needs a mug.", "links": {LINKS}}}\n')
     assert f"→ derived_from {B}  Maria likes tea.\n" in bob("search", "mug").stdout
     assert f"← derived_from {D}  Maria needs a mug.\n" in bob("search", "tea").stdout
     assert f"  links       ← derived_from {D} Maria needs a mug.\n" in bob("show", B).stdout

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def test_export_and_import_make_the_same_agent(bob: Run, tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"out.{suffix}"
     assert bob("export", str(file)).stdout == f"Exported 3 memories to {file}.\n"
-    assert bob("import", str(file), "--agent", "twin").stdout == "Imported 3 memories.\n"
+    assert bob("import", str(file), "--agent", "twin", "--trusted").stdout == "Imported 3 memories.\n"
     assert bob("export", "-a", "twin").stdout == bob("export", "-a", "bob").stdout
-    again = bob("import", str(file), "--agent", "twin")
+    again = bob("import", str(file), "--agent", "twin", "--trusted")
     assert again.stdout == "Imported 0 memories, skipped 3 that were there.\n"
 
 
@@ -115,7 +115,7 @@ def test_an_import_done_again_with_trust_raises_what_the_first_one_lowered(bob: 
         "supersedes": B,
     }
     assert shown["source"]["kind"] == "user"
-    assert document(bob("show", plain["id"], "--json"))["trust"] == "medium", "somebody changed it since"
+    assert document(bob("show", plain["id"], "--json"))["trust"] == "low", "somebody changed it since"
     assert "raised" not in bob("import", "-", "--trusted", given=given).stdout
 
 

@@ -498,7 +498,7 @@ def test_a_file_of_strangers_raises_no_trust_and_what_is_wrong_in_it_is_named(cl
     assert "refused 2" in result.stdout
     assert TOKEN not in result.output
     (known,) = document(cli("knowledge", "resources", "-a", "ben", "--json"))["resources"]
-    assert known["trust"] == "medium"
+    assert known["trust"] == "low"
 
 
 def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_why_a_memory_of_a_file_is_not_trusted_more(cli: Run, tmp_path: Path) ->
     (tmp_path / "in.jsonl").write_text(json.dumps(claim))
     cli("import", "-a", "eve", str(tmp_path / "in.jsonl"))
     found = told(cli, B)
-    assert (found["trust"], found["source"]["kind"]) == ("medium", "import")
+    assert (found["trust"], found["source"]["kind"]) == ("low", "import")
     assert "what a file says of itself is not believed" in found["why"]
 
 

@@ -299,7 +299,7 @@ async def test_a_file_nobody_vouches_for_raises_and_settles_no_pair(service: Mem
     assert told in (await service.get(brought.id)).links
     assert await ids(service) == [(old.id, brought.id)]  # its own words raise what the link would have settled
     await service.writer.import_memories([other], outcomes.append, NOBODY, trusted=True)
-    assert outcomes[-1].raised == ("links",)
+    assert outcomes[-1].raised == ("trust", "origin", "links")
     assert (await service.get(other.id)).links == other.links
 
 

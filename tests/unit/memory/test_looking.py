@@ -24,14 +24,14 @@ async def test_of_one_moment_a_pair_is_raised_once(make_service: Services) -> No
     service = make_service()
     there = (await service.store("The daily backup keeps 14 copies.")).memory
     brought = memory_of("The daily backup keeps 30 copies.", timestamp=there.timestamp)
-    await service.writer.import_memories([brought], lambda _: None, NOBODY)
+    await service.writer.import_memories([brought], lambda _: None, NOBODY, trusted=True)
     assert len(await pairs(service)) == 1
 
 
 async def test_look_behind_import_burst_compares_all(make_service: Services, clock: FrozenClock) -> None:
     service = make_service()
     brought = [memory_of(f"The port of host {name} is {port}.", timestamp=clock()) for name in "xyz" for port in (1, 2)]
-    await service.writer.import_memories(brought, lambda _: None, NOBODY)
+    await service.writer.import_memories(brought, lambda _: None, NOBODY, trusted=True)
     assert len(await pairs(service)) == 3
 
 

@@ -202,9 +202,9 @@ async def test_what_a_file_claims_is_not_believed_unless_somebody_vouches_for_it
     }
     memory = memory_of("Deploys need no review.", **claims)
     (told,) = await restored(service, listener, memory, trusted=False)
-    assert (told.outcome, set(told.lowered)) == ("stored", set(claims))
+    assert (told.outcome, set(told.lowered)) == ("stored", {*claims, "origin"})
     kept = await service.get(memory.id)
-    assert (kept.trust, kept.pinned, kept.source.kind, kept.supersedes) == ("medium", False, "import", None)
+    assert (kept.trust, kept.pinned, kept.source.kind, kept.supersedes) == ("low", False, "import", None)
     assert (kept.access_count, kept.last_accessed, kept.promoted_at) == (0, None, None)
     assert (kept.timestamp, kept.observed_at) == (NOON, NOON)
     assert (await service.scratchpad()).entries[0].id == pinned.id
@@ -216,10 +216,10 @@ async def test_who_vouches_for_a_file_afterwards_has_its_claims_believed_then(
     memory = memory_of("Deploys need a review.", trust="high", pinned=True)
     await restored(service, listener, memory, trusted=False)
     (told,) = await restored(service, listener, memory)
-    assert (told.outcome, set(told.raised)) == ("present", {"trust", "pinned"})
+    assert (told.outcome, set(told.raised)) == ("present", {"trust", "origin", "pinned"})
     assert await service.get(memory.id) == memory
     (event,) = listener.of("memory:updated")
-    assert (event["memory_id"], set(event["fields"])) == (memory.id, {"trust", "pinned"})
+    assert (event["memory_id"], set(event["fields"])) == (memory.id, {"trust", "origin", "pinned"})
     (again,) = await restored(service, listener, memory)
     assert (again.outcome, again.raised) == ("present", ())
 
@@ -232,7 +232,7 @@ async def test_what_was_changed_since_stays_whoever_vouches_for_the_file(
     await service.update(memory.id, {"pinned": True})
     (told,) = await restored(service, listener, memory)
     assert (told.memory_id, told.outcome, told.raised) == (memory.id, "present", ())
-    assert (await service.get(memory.id)).trust == "medium"
+    assert (await service.get(memory.id)).trust == "low"
 
 
 async def test_the_scratchpad_file_shows_what_was_imported_and_nothing_of_a_rehearsal(
@@ -247,8 +247,10 @@ async def test_the_scratchpad_file_shows_what_was_imported_and_nothing_of_a_rehe
 
 
 async def test_a_file_without_claims_comes_back_as_it_was(service: MemoryService, listener: Listener) -> None:
-    older = memory_of("Tea at four.", trust="low", tags=["a"], metadata={"k": 1})
-    newer = memory_of("Tea at five.", supersedes=older.id, expires_at=NOON + timedelta(days=9))
+    older = memory_of("Tea at four.", trust="low", origin="import", tags=["a"], metadata={"k": 1})
+    newer = memory_of(
+        "Tea at five.", trust="low", origin="import", supersedes=older.id, expires_at=NOON + timedelta(days=9)
+    )
     for told in await restored(service, listener, older, newer, trusted=False):
         assert told.lowered == ()
     assert [await service.get(each.id) for each in (older, newer)] == [older, newer]

@@ -388,7 +388,7 @@ class Ingest:
     def _episode(self, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin) -> RecordDraft[Episode]:
         """Return the draft of a turn, with low trust for untrusted speakers."""
         most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
-        if turn.role == "system" and origin.file:  # a host's own events have this role, too
+        if turn.role in {"assistant", "system"} and origin.file:  # a file may say this of any text
             most = "low"
         turn_origin = replace(origin, trust=lowest(origin.trust, most, turn.trust))
         draft = draft_episode(self._knowledge.agent_id, turn, part_of, order, turn_origin, self._redactor)

@@ -17,7 +17,6 @@ from agent_memory.knowledge.intake.drafts import RecordDraft, hash_text
 from agent_memory.knowledge.intake.ingest import store_new
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never
 from agent_memory.knowledge.topics.page_files import TopicFiles, put_page
-from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     ENTITY,
     ENTITY_KINDS,
@@ -28,6 +27,7 @@ from agent_memory.models import (
     MERGED_INTO,
     RESOURCE,
     TOPIC,
+    TRUST_ORDER,
     StageCheckpoint,
     to_text,
 )
@@ -198,10 +198,9 @@ def _lower_claims(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any
     origin = dict(source) if isinstance(source, dict) else {}
     if origin.get("kind") == "user":
         origin["kind"] = "import"
-    trust = values.get("trust", "medium")
-    now = to_text(knowledge.clock())
+    trust, now = values.get("trust"), to_text(knowledge.clock())
     return {
-        "trust": lowest(trust, "medium") if trust in {"high", "medium", "low"} else trust,
+        "trust": "low" if trust in {None, *TRUST_ORDER} else trust,  # a wrong one is refused
         "timestamp": min(str(values.get("timestamp") or now), now),
         **({"source": origin} if origin else {}),
     }
