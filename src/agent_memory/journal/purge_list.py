@@ -55,6 +55,8 @@ _TEXTS: Final = ("content", "body")
 """Text fields of records: `body` of topics, `content` of all others."""
 REJECTED: Final = "rejected"
 """Step of a rejected text; versions that do not know it skip the line."""
+READMITTED: Final = "readmitted"
+"""Step of a text whose rejection was taken back; versions that do not know it skip the line."""
 KEY_BYTES: Final = 32
 _MOST_READ: Final = 64
 _READ: Final[dict[Path, PurgeIndex]] = {}
@@ -249,9 +251,20 @@ class PurgeList:
         Raises:
             StorageError: They could not be recorded.
         """
+        self._note_texts(REJECTED, texts, at)
+
+    def readmit(self, texts: Iterable[str], at: str) -> None:
+        """Record that rejections were taken back, and sync; needs the lock.
+
+        Raises:
+            StorageError: They could not be recorded.
+        """
+        self._note_texts(READMITTED, texts, at)
+
+    def _note_texts(self, step: str, texts: Iterable[str], at: str) -> None:
         key = _load_or_make_key(self._key_path, may_make=not self.read().has_any)
         fingerprints = sorted({make_fingerprint(key, text) for text in texts})
-        _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": REJECTED, "fingerprints": fingerprints})
+        _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": step, "fingerprints": fingerprints})
 
     def finish(self, purge: Purge, receipt: Mapping[str, Any], at: str) -> None:
         """Record that a purge is done, with its receipt.
@@ -506,6 +519,8 @@ def _take_line(read: PurgeIndex, line: bytes, path: Path) -> None:
         purge_id, at = str(value["purge"]), str(value["at"])
         if value["step"] == REJECTED:
             read.rejected |= set(value["fingerprints"])
+        elif value["step"] == READMITTED:
+            read.rejected -= set(value["fingerprints"])
         elif value["step"] == "begun":
             signed = {int(count): tuple(map(str, values)) for count, values in value.get("stretches", {}).items()}
             ids, texts, resting = (tuple(value.get(name, ())) for name in ("ids", "fingerprints", "resting"))

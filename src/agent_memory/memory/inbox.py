@@ -34,7 +34,7 @@ from agent_memory.store.record_redaction import Redacted, redact_record
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from agent_memory.memory.caller import Caller, ProposedAct
     from agent_memory.memory.service import MemoryService
@@ -368,10 +368,20 @@ class Inbox:
         """
         candidates = [await self.get(candidate_id) for candidate_id in dict.fromkeys(candidate_ids)]
         if candidates:
-            texts = [candidate.content for candidate in candidates if not candidate.act]
-            await asyncio.to_thread(self._note_rejected, texts)
+            await asyncio.to_thread(self._note_texts, self._purge_list.reject, candidates)
             await self._remove(candidates, "rejected", caller)
         return candidates
+
+    async def take_rejection_back(self, candidate: Candidate, caller: Caller = NOBODY) -> None:
+        """Let a rejected candidate wait again, as `reject` returned it.
+
+        Raises:
+            StorageError: It does not wait; its text may be offered again.
+        """
+        await asyncio.to_thread(self._note_texts, self._purge_list.readmit, [candidate])
+        await self._storage.store(candidate)
+        fields = {"category": candidate.category, "source": candidate.source.kind, "via": candidate.via}
+        await self._service.report("memory:held", caller, candidate_id=candidate.id, **fields, redacted=[])
 
     async def drop_batch(self, batch: str, caller: Caller) -> int:
         """Remove waiting candidates of an import; return their number."""
@@ -443,9 +453,10 @@ class Inbox:
             fields = {"candidate_id": candidate.id, "outcome": outcome, "memory_id": memory_id}
             await self._service.report("memory:decided", caller, **fields)
 
-    def _note_rejected(self, texts: list[str]) -> None:
+    def _note_texts(self, note: Callable[[list[str], str], None], candidates: Sequence[Candidate]) -> None:
+        """Record the texts of notes in the purge list; acts have none."""
         with folder_lock(self._folder.path, self._service.settings.lock_timeout):
-            self._purge_list.reject(texts, to_text(self._clock()))
+            note([candidate.content for candidate in candidates if not candidate.act], to_text(self._clock()))
 
 
 def _get_act_id(proposal: str) -> str:

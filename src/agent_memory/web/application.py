@@ -23,7 +23,16 @@ from agent_memory.errors import (
     refused_by_system,
 )
 from agent_memory.logs import get_logger
-from agent_memory.web import decision_screen, deletion, memories, search_reasons, system_health, today
+from agent_memory.web import (
+    backup_screen,
+    bulk_change,
+    decision_screen,
+    deletion,
+    memories,
+    search_reasons,
+    system_health,
+    today,
+)
 from agent_memory.web.guard import PageGuard
 from agent_memory.web.page_session import KEY_CODES, PageNotice, PageSession
 from agent_memory.web.page_view import (
@@ -59,23 +68,29 @@ _VIEWS: Final[Mapping[str, Show]] = {
     "/decisions": decision_screen.show_decisions,
     "/forget": deletion.show_deletion,
     "/health": system_health.show_health,
+    "/backups/{file}": backup_screen.show_backup,
     "/why": search_reasons.show_question,
     "/why/{record_id}": search_reasons.show_provenance,
     "/purge": deletion.preview_purge,
     "/purge/{purge_id}": deletion.show_receipt,
     "/memories": memories.list_memories,
     "/memories/forget": memories.preview_forget,
+    "/memories/change": bulk_change.preview_changes,
     "/memories/{memory_id}": memories.show_memory,
 }
 _ACTS: Final[Mapping[str, Act]] = {
     "/decisions/pair": decision_screen.decide_pair,
     "/decisions/waiting": decision_screen.decide_waiting,
-    "/health/backup": system_health.back_up,
+    "/decisions/undo": decision_screen.undo_rejection,
+    "/health/backup": backup_screen.back_up,
+    "/backups/restore": backup_screen.restore_from_backup,
+    "/backups/delete": backup_screen.delete_backup,
     "/health/consent": system_health.limit_consent,
     "/health/repair": system_health.repair_files,
     "/purge/run": deletion.purge_records,
     "/memories/edit": memories.store_edit,
     "/memories/forget": memories.forget_memories,
+    "/memories/change": bulk_change.change_memories,
     "/restore": memories.restore_memory,
     "/undo": memories.undo_changes,
 }

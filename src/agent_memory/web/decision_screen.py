@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory.inbox_access import opened_inbox
 from agent_memory.memory.views import view_pair
 from agent_memory.redaction import quoted
@@ -89,12 +89,28 @@ async def decide_waiting(page: PageSession, form: PageForm) -> ActResult:
         candidate = await inbox.get(candidate_id)
         if verdict == "reject":
             await inbox.reject([candidate_id], page.caller)
+            page.rejected[candidate_id] = candidate
             again = "." if candidate.act else "; it is not offered again."
-            return ActResult("/decisions", PageNotice(f"Rejected{again}"))
+            return ActResult("/decisions", PageNotice(f"Rejected{again}", candidate_id=candidate_id))
         stored = await inbox.accept(candidate_id, page.caller, _read_changes(form, candidate))
     undo = () if stored.duplicate else await page.find_undo([stored.memory.id])
     text = "A memory says that already." if stored.duplicate else f"{_DONE[candidate.act or 'store']} it."
     return ActResult("/decisions", PageNotice(text, undo))
+
+
+async def undo_rejection(page: PageSession, form: PageForm) -> ActResult:
+    """Let a rejected note or proposal wait again.
+
+    Raises:
+        UnknownIdError: It was not rejected in this run of the page.
+    """
+    service, candidate_id = await page.open(), form.get_text("candidate")
+    if candidate_id not in page.rejected:
+        raise UnknownIdError(f"{quoted(candidate_id)} was not rejected here; nothing was changed.")
+    async with opened_inbox(service) as inbox:
+        await inbox.take_rejection_back(page.rejected[candidate_id], page.caller)
+    del page.rejected[candidate_id]
+    return ActResult("/decisions", PageNotice("It waits again."))
 
 
 def _read_changes(form: PageForm, candidate: Candidate) -> dict[str, Any]:

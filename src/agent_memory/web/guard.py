@@ -7,7 +7,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from agent_memory.logs import get_logger
 
@@ -35,6 +35,7 @@ _HEADERS: Final = {
 }
 _OWN_SITES: Final = ("same-origin", "none")
 """Sources of a request that a browser names and that may see the page; `none` is a typed address."""
+_LEAD_IN: Final = '<!doctype html><title>Memory</title><meta http-equiv="refresh" content="0;url=/">'
 _SAFE: Final = ("GET", "HEAD")
 
 
@@ -96,13 +97,17 @@ class PageGuard:
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """Exchange the token of the first address for a cookie."""
+        """Exchange the token of the first address for a cookie.
+
+        A browser sends no strict cookie after a redirect that began in a file, but does after a page of ours.
+        """
         given, token = scope["query_string"].decode("latin-1").removeprefix("token="), self._session.token
         if token is None or not hmac.compare_digest(given.encode(), token.encode()):
             text = "This address was used already, or is wrong. Start `agent-memory page` again for a new one."
             return PlainTextResponse(text, 403)
         self._session.token = None
-        response = RedirectResponse("/", 303)
+        is_typed = Headers(scope=scope).get("sec-fetch-site", "none") in _OWN_SITES
+        response = RedirectResponse("/", 303) if is_typed else HTMLResponse(_LEAD_IN)
         response.set_cookie(self.cookie_name, self._session.cookie, path="/", httponly=True, samesite="strict")
         return response
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PAGE: Final = 25
 _HITS: Final = 50
 _MAX_FACETS: Final = 12
-_MAX_CHOSEN: Final = 500
+MAX_CHOSEN: Final = 500
 _QUOTED: Final = 80
 _FILTERS: Final = ("category", "project", "tag", "trust", "since", "until", "state")
 _STATES: Final[dict[str, frozenset[RecordState]]] = {
@@ -64,6 +64,7 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
         {
             "agent_id": page.agent_id,
             "asked": asked,
+            "chosen": {name: asked[name] for name in _FILTERS if asked[name]},
             "offset": offset,
             "total": total,
             "page_size": _PAGE,
@@ -72,6 +73,7 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "memories": [view_whole_memory(memory, replaced.get(memory.id)) for memory in records],
             "facets": await _count_facets(service),
             "stored": await service.storage.count(),
+            "is_damaged": bool((await service.storage.health()).get("problems")),
         },
     )
 
@@ -269,7 +271,7 @@ def _to_fields(changes: dict[str, str]) -> dict[str, Any]:
 async def preview_forget(page: PageSession, request: Request) -> PageView:
     """Show what would be forgotten, with older versions and similar memories."""
     service = await page.open()
-    ids = list(dict.fromkeys(request.query_params.getlist("id")))[:_MAX_CHOSEN]
+    ids = list(dict.fromkeys(request.query_params.getlist("id")))[:MAX_CHOSEN]
     memories = [await service.get(memory_id) for memory_id in ids]
     rows = [
         {**view_whole_memory(memory), "older": list(await service.storage.older_versions(memory.id))}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import time
 import webbrowser
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError
+from agent_memory.files.atomic import open_private
 from agent_memory.web.application import build_application
 from agent_memory.web.guard import ENTER
 from agent_memory.web.page_view import load_templates
@@ -65,11 +69,13 @@ async def serve_page(
         address = f"http://{HOST}:{port}{ENTER}?token={session.token}"
         announce(address)
         warming = asyncio.create_task(_warm(session))
-        if opens_browser:
-            await asyncio.to_thread(webbrowser.open, address)
-        while not serving.done():
-            await asyncio.wait([serving], timeout=_CHECK_SECONDS)
-            server.should_exit = server.should_exit or time.monotonic() - last > idle_seconds
+        with TemporaryDirectory(prefix="agent-memory-open-", ignore_cleanup_errors=True) as folder:
+            if opens_browser:
+                opening = _write_opening(Path(folder), address)
+                await asyncio.to_thread(webbrowser.open, opening.as_uri())
+            while not serving.done():
+                await asyncio.wait([serving], timeout=_CHECK_SECONDS)
+                server.should_exit = server.should_exit or time.monotonic() - last > idle_seconds
     finally:
         server.should_exit = True
         with contextlib.suppress(asyncio.CancelledError):
@@ -77,6 +83,17 @@ async def serve_page(
         if warming is not None:
             await asyncio.wait([warming])
         await session.close()
+
+
+def _write_opening(folder: Path, address: str) -> Path:
+    """Write a file that leads to the address.
+
+    A browser is started with the file, so that the list of processes does not show the token.
+    """
+    path = folder / "open.html"
+    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
+    return path
 
 
 async def _warm(session: PageSession) -> None:

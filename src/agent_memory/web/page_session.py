@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from agent_memory.models import Candidate
     from agent_memory.settings import ServiceSettings
 
 SESSION_ID: Final = "page"
@@ -43,12 +44,19 @@ class PageNotice:
     Attributes:
         text: Sentence for the person.
         undo: Numbers of the changes that an undo takes back.
+        candidate_id: Rejected note or proposal that an undo lets wait again.
         hints: Further sentences, such as similar memories that stayed.
     """
 
     text: str
     undo: tuple[int, ...] = ()
     hints: tuple[str, ...] = ()
+    candidate_id: str = ""
+
+    @property
+    def can_undo(self) -> bool:
+        """True if the act can be taken back."""
+        return bool(self.undo or self.candidate_id)
 
 
 @dataclass
@@ -63,6 +71,8 @@ class PageSession:
         token: Secret of the first address; None once it was used.
         cookie: Secret that the browser sends.
         csrf: Secret of each form.
+        last_act: Notice of the last act that can be taken back.
+        rejected: Rejected notes and proposals by ID; no file has them any more.
     """
 
     agent_id: str
@@ -73,6 +83,8 @@ class PageSession:
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     caller: Caller = field(default_factory=lambda: Caller(SESSION_ID, origin="typed"))
+    last_act: PageNotice | None = None
+    rejected: dict[str, Candidate] = field(default_factory=dict)
     _service: MemoryService | None = None
     _notices: dict[str, PageNotice] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -151,8 +163,10 @@ class PageSession:
         """Add a notice; return its name for the next address."""
         name = secrets.token_urlsafe(6)
         self._notices[name] = notice
-        while len(self._notices) > _MAX_NOTICES:
-            del self._notices[next(iter(self._notices))]
+        self.last_act = notice if notice.can_undo else None
+        for entries in (self._notices, self.rejected):
+            while len(entries) > _MAX_NOTICES:
+                del entries[next(iter(entries))]
         return name
 
     def get_notice(self, name: str | None) -> PageNotice | None:

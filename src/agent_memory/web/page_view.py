@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 JSON_SUFFIX: Final = ".json"
 _MAX_BODY: Final = 1024 * 1024
+_SCREENS: Final = {
+    "conflicts": ("/decisions", "Decisions"),
+    "inbox": ("/decisions", "Decisions"),
+    "review": ("/decisions", "Decisions"),
+    "doctor": ("/health?check=on#doctor", "Doctor"),
+    "doctor --repair": ("/health?check=on#doctor", "Repair"),
+    "backup create": ("/health#backups", "Backups"),
+    "consent": ("/health#consent", "Consent"),
+}
+"""Address and name of the screen that does what a command does."""
 _MAX_FIELDS: Final = 2_000
 
 
@@ -67,6 +77,7 @@ def _load_templates() -> Environment:
         "commands": _show_commands,
         "editable": _show_editable,
         "minute": format_minute,
+        "number": _show_number,
         "one_line": one_line,
         "query": build_query,
     }
@@ -94,9 +105,20 @@ def _show_editable(text: str) -> Markup:
 
 
 def _show_commands(text: str) -> Markup:
-    """Return a sentence with the commands between its backticks as code."""
-    parts = [str(escape(plain(part))) for part in text.split("`")]
-    return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)))  # noqa: S704
+    """Return a sentence with its commands as code or links to screens."""
+    parts = [_show_command(part) if place % 2 else escape(plain(part)) for place, part in enumerate(text.split("`"))]
+    return Markup("").join(parts)
+
+
+def _show_command(command: str) -> Markup:
+    screen = _SCREENS.get(command.removeprefix("agent-memory "))
+    if screen is None:
+        return Markup("<code>{}</code>").format(plain(command))
+    return Markup('<a href="{}">{}</a>').format(*screen)
+
+
+def _show_number(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
 
 
 def build_query(values: Mapping[str, Any], **changes: Any) -> str:
@@ -125,6 +147,7 @@ def render_view(session: PageSession, request: Request, view: PageView) -> Respo
         "is_demo": session.is_demo,
         "is_encrypted": session.is_encrypted,
         "notice": session.get_notice(request.query_params.get("notice")),
+        "last_act": None if session.is_read_only else session.last_act,
         "address": address if request.method == "GET" else view.address,
     }
     html = _load_templates().get_template(f"{view.template}.html").render(**view.data, page=page)

@@ -1,4 +1,4 @@
-"""Settings and health: consent, backups, and the doctor."""
+"""Settings and health: consent, list of backups, and the doctor."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.care.backups import create_backup, list_backups
+from agent_memory.care.backups import list_backups
 from agent_memory.care.checks import examine, repair_all
 from agent_memory.care.checks.health_report import list_backlog
 from agent_memory.care.consent_files import LIMITS, read_consent, view_consent, write_limit
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.layout import folder_of
-from agent_memory.files.wording import counted, format_size
-from agent_memory.models import to_text, utc_now
+from agent_memory.files.wording import counted
+from agent_memory.models import utc_now
 from agent_memory.redaction import quoted
+from agent_memory.web.backup_screen import view_backup
 from agent_memory.web.page_session import KEY_CODES, PageNotice
 from agent_memory.web.page_view import ActResult, PageForm, PageView
 
@@ -40,16 +40,7 @@ async def show_health(page: PageSession, request: Request) -> PageView:
             "background": await _list_background(page),
             "consent": view_consent(await asyncio.to_thread(read_consent, page.root, page.agent_id)),
             "limits": list(LIMITS),
-            "backups": [
-                {
-                    "file": backup.path.name,
-                    "made_at": to_text(backup.made_at),
-                    "size": format_size(backup.size),
-                    "memories": backup.manifest.memories if backup.manifest else None,
-                    "problem": backup.problem,
-                }
-                for backup in backups[:_SHOWN]
-            ],
+            "backups": [view_backup(backup) for backup in backups[:_SHOWN]],
             "backup_count": len(backups),
             "findings": await asyncio.to_thread(_examine, page) if has_check else None,
         },
@@ -95,16 +86,6 @@ async def limit_consent(page: PageSession, form: PageForm) -> ActResult:
     now = f"mode {state['mode']}" if state["enabled"] else "off"
     decided = f", decided by {state['decided_by']}" if state["decided_by"] else ""
     return ActResult("/health", PageNotice(f"Consent for sessions is {now}{decided}."))
-
-
-async def back_up(page: PageSession, _form: PageForm) -> ActResult:
-    """Create a backup and check it."""
-    service = await page.open()
-    made = await asyncio.to_thread(create_backup, folder_of(page.agent_id, page.root))
-    fields = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
-    await service.report("memory:backed_up", page.caller, **fields)
-    memories = counted(made.manifest.memories, "memory", "memories")
-    return ActResult("/health", PageNotice(f"Backed up {memories}, checked: {made.path.name}."))
 
 
 async def repair_files(page: PageSession, _form: PageForm) -> ActResult:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.change_undo import ChangeUndo
+from agent_memory.care.consent_files import read_consent, view_consent
 from agent_memory.errors import UnsupportedError
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.memory.views import view_pair
@@ -51,6 +53,7 @@ async def show_today(page: PageSession, _request: Request) -> PageView:
             "conflicts": [view_pair(conflict) for conflict in conflicts[:_SHOWN]],
             "conflict_count": len(conflicts),
             "status": asdict(status),
+            "consent": view_consent(await asyncio.to_thread(read_consent, page.root, page.agent_id)),
         },
     )
 

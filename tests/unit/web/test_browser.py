@@ -16,6 +16,7 @@ import pytest
 from agent_memory.memory.client import MemorySync
 from agent_memory.memory.service import open_service
 from agent_memory.settings import ServiceSettings
+from agent_memory.web.page_server import _write_opening
 from tests.concurrency.processes import environment
 
 if TYPE_CHECKING:
@@ -104,7 +105,11 @@ class ServedPage:
         self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         self.context = self._browser.new_context(viewport={"width": 1200, "height": 900})
         self.tab = self.open_tab()
-        self.tab.goto(address)
+        opening = _write_opening(root.parent, address)
+        self.tab.goto(opening.as_uri())
+        self.tab.wait_for_url(f"{self.base}/")
+        opening.unlink()
+        self.problems.clear()  # the file is not of the page
 
     def open_tab(self) -> Any:
         """Open a tab whose messages, dialogs and requests are noted."""
@@ -195,6 +200,50 @@ def test_conflicts_are_decided_and_undone_by_keys(demo: ServedPage) -> None:
     assert tab.locator('[data-key="1"]').count() == 0
     press(tab, "a")
     assert "Undo" in tab.locator(".notice").inner_text()
+
+
+def test_thirty_conflicts_are_decided_by_keys_and_each_can_be_undone(
+    serve: Callable[..., ServedPage], tmp_path: Path
+) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "memory"), embedder="none")
+
+    async def store() -> None:
+        service = open_service("ada", settings)
+        for number in range(30):
+            for requests in (60, 90):
+                await service.store(f"The gateway g{number} allows {requests} requests a minute.")
+        await service.writer.finder.compare_all()
+        await service.close()
+
+    asyncio.run(store())
+    page = serve()
+    tab = page.goto("/decisions")
+    for place in range(30):
+        press(tab, "1234"[place % 4])
+    assert tab.locator('[data-key="1"]').count() == 0
+    page.goto("/")  # the changes of all decisions, and the last act
+    assert tab.locator("#changed ~ * [data-row] [data-key=u]").count() >= 30
+    press(tab, "u")
+    page.goto("/decisions")
+    assert tab.locator('[data-key="1"]').count() == 1
+
+
+def test_act_is_taken_back_by_a_key_on_another_screen(demo: ServedPage) -> None:
+    tab = demo.goto("/decisions")
+    for _ in range(2):
+        press(tab, "4")
+    press(tab, "r")
+    page_texts = tab.locator("textarea").count()
+    demo.goto("/health")
+    press(tab, "u")
+    assert "It waits again." in tab.locator(".notice").inner_text()
+    demo.goto("/decisions")
+    assert tab.locator('[data-key="r"]').count() == 3
+    assert page_texts == 2
+    demo.goto("/")
+    tab.keyboard.press("j")
+    press(tab, "f")
+    assert "Forget this memory?" in tab.locator("h1").inner_text()
 
 
 def test_memory_is_searched_edited_forgotten_and_restored_by_keys(demo: ServedPage) -> None:

@@ -157,3 +157,37 @@ async def test_read_only_page_shows_decisions_without_forms(page: PageClient, re
     assert 'method="post"' not in html
     assert NOTE in html
     await reader.post("/decisions/pair", 403, newer=newer, older=older, verdict="newer")
+
+
+def get_candidate(html: str) -> str:
+    """Return the note that the notice offers to let wait again."""
+    return html.partition('class="notice"')[2].partition('name="candidate" value="')[2].partition('"')[0]
+
+
+async def test_rejection_of_a_note_is_undone_and_it_may_be_offered_again(page: PageClient) -> None:
+    html = await page.post("/decisions/waiting", id=await hold_note(page), verdict="reject")
+    await page.post("/decisions/undo", candidate=get_candidate(html))
+    (note,) = (await page.read("/decisions"))["waiting"]
+    assert note["content"] == NOTE
+    await page.post("/decisions/waiting", id=note["id"], verdict="accept", content=NOTE)
+    assert [memory.content for memory in await (await page.service()).searcher.list_all()] == [NOTE]
+
+
+async def test_rejection_of_a_proposal_is_undone(page: PageClient) -> None:
+    memory_id = await page.store("My sister lives in Trieste.")
+    html = await page.post("/decisions/waiting", id=await hold_forget(page, memory_id), verdict="reject")
+    await page.post("/decisions/undo", candidate=get_candidate(html))
+    assert [note["act_ids"] for note in (await page.read("/decisions"))["waiting"]] == [[memory_id]]
+
+
+async def test_undo_of_an_unknown_rejection_changes_nothing(page: PageClient) -> None:
+    await page.post("/decisions/undo", 404, candidate="cnd-000000000000")
+    assert (await page.read("/decisions"))["waiting"] == []
+
+
+async def test_last_act_can_be_undone_from_every_screen(page: PageClient) -> None:
+    await page.post("/decisions/waiting", id=await hold_note(page), verdict="reject")
+    for path in ("/", "/memories", "/forget", "/why"):
+        assert "data-act" in await page.get(path)
+    await page.post("/health/backup")
+    assert "data-act" not in await page.get("/")

@@ -141,3 +141,16 @@ async def test_each_request_counts_against_idleness(page: PageClient) -> None:
     await page.get("/memories")
     await page.http.get("/changes.json")
     assert page.requests == before + 2
+
+
+async def test_entry_from_a_file_leads_on_without_a_redirect(settings: ServiceSettings) -> None:
+    """After a redirect that began in a file, a browser sends no strict cookie."""
+    client = PageClient(PageSession("ada", settings))
+    response = await client.http.get(
+        "/enter", params={"token": client.session.token or ""}, headers={"Sec-Fetch-Site": "cross-site"}
+    )
+    assert (response.status_code, "location" in response.headers) == (200, False)
+    assert 'content="0;url=/"' in response.text
+    assert "Today" in await client.get("/")
+    await client.http.aclose()
+    await client.session.close()

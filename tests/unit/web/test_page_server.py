@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,12 +29,21 @@ async def test_server_announces_its_address_and_ends_without_requests(settings: 
 
 
 async def test_server_opens_the_browser(settings: ServiceSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(page_server.webbrowser, "open", opened.append)
+    opened: list[tuple[str, int, str]] = []
+
+    def open_file(address: str) -> None:
+        path = Path(address.removeprefix("file://"))
+        opened.append((address, path.stat().st_mode & 0o777, path.read_text("utf-8")))
+
+    monkeypatch.setattr(page_server.webbrowser, "open", open_file)
     addresses: list[str] = []
     session = PageSession("ada", settings)
     await page_server.serve_page(session, 0, addresses.append, opens_browser=True, idle_seconds=0)
-    assert opened == addresses
+    ((address, mode, content),) = opened
+    assert str(session.token) not in address
+    assert mode == 0o600
+    assert addresses[0] in content
+    assert not Path(address.removeprefix("file://")).exists()
 
 
 async def test_port_in_use_is_an_error_with_a_hint(settings: ServiceSettings) -> None:

@@ -73,3 +73,28 @@ async def test_today_leaves_out_changes_before_yesterday(page: PageClient, monke
     await page.store("Deploy on Tuesdays.")
     monkeypatch.setattr(today, "_DAYS", -1)  # from tomorrow on
     assert (await page.read("/today"))["changes"]["kept"] == []
+
+
+async def test_today_of_a_damaged_journal_does_not_say_that_nothing_is_remembered(page: PageClient) -> None:
+    await page.store("Deploy on Tuesdays.")
+    journal = page.session.folder / "memories.yaml"
+    await page.session.close()
+    journal.write_bytes(b"not a journal\n" * 10)
+    for path in ("/", "/memories"):
+        assert "Nothing is remembered yet" not in await page.get(path)
+        assert '/health?check=on#doctor">Doctor' in await page.get(path)
+
+
+async def test_today_says_that_consent_is_off(page: PageClient) -> None:
+    await page.store("Deploy on Tuesdays.")
+    await page.post("/health/consent", limit="off")
+    assert "Sessions store nothing and show no memory" in await page.get("/")
+
+
+async def test_today_names_screens_instead_of_commands(page: PageClient) -> None:
+    for number in (60, 90):
+        await page.store(f"The API allows {number} requests a minute.")
+    await (await page.service()).writer.finder.compare_all()
+    html = await page.get("/")
+    assert "agent-memory conflicts" not in html
+    assert '<a href="/decisions">Decisions</a> shows what to decide.' in html

@@ -23,7 +23,18 @@
   const findTarget = (key) => {
     const name = `[data-key="${CSS.escape(key)}"]`;
     const row = document.activeElement.closest("[data-row]") || rows()[index];
-    return (row && row.querySelector(name)) || main().querySelector(name);
+    const own = row && row.querySelector(name);
+    if (own) return own;
+    // Without a chosen row, u takes the last act back: never that of the first row.
+    return key === "u" ? document.querySelector("[data-act]") : main().querySelector(name);
+  };
+
+  const forgetOpened = () => {
+    const row = document.activeElement.closest("[data-row]") || rows()[index];
+    const link = row && row.querySelector('a[href^="/memories/mem-"]');
+    if (!link || "readOnly" in document.body.dataset) return;
+    const id = link.getAttribute("href").slice("/memories/".length);
+    location.assign(`/memories/forget?${new URLSearchParams({ id, back: location.pathname + location.search })}`);
   };
 
   document.addEventListener("keydown", (event) => {
@@ -38,6 +49,7 @@
     const target = findTarget(event.key);
     if (!target) {
       if (event.key === "/") { event.preventDefault(); location.assign("/memories#search"); }
+      if (event.key === "f") forgetOpened();
       return;
     }
     event.preventDefault();
@@ -45,13 +57,17 @@
   });
 
   document.addEventListener("input", (event) => { if (event.target.form) isDirty = true; });
-  document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) print(); });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-print]")) print();
+    if (event.target.closest("[data-all]")) main().querySelectorAll("[data-row] input[type=checkbox]").forEach((box) => { box.checked = true; });
+  });
   document.addEventListener("submit", (event) => {
     if (isLeaving) event.preventDefault();
     isDirty = false;
     isLeaving = true;
   });
-  window.addEventListener("pageshow", () => { isLeaving = false; });
+  window.addEventListener("beforeunload", () => { setTimeout(() => document.body.classList.add("busy"), 150); });
+  window.addEventListener("pageshow", () => { isLeaving = false; document.body.classList.remove("busy"); });
 
   const refresh = async () => {
     const response = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -59,6 +75,7 @@
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     main().replaceWith(fresh.getElementById("main"));
     document.body.dataset.stamp = fresh.body.dataset.stamp;
+    showTools();
     if (index >= 0) moveTo(index);
   };
 
@@ -76,6 +93,9 @@
     }
   };
 
+  const showTools = () => { main().querySelectorAll("[data-all]").forEach((button) => { button.hidden = false; }); };
+
+  showTools();
   if (location.hash === "#search") document.querySelector('[data-key="/"]')?.focus();
   document.querySelector("[data-focus]")?.focus();
   setInterval(follow, POLL_MS);
