@@ -66,14 +66,17 @@ class JournalUpdate:
     Attributes:
         entries: New entries in file order.
         reset: Discard all earlier entries first.
+        is_newer: True if a newer version wrote the journal.
     """
 
     entries: list[Entry] = field(default_factory=list)
     reset: bool = False
+    is_newer: bool = False
 
     def followed_by(self, later: JournalUpdate) -> JournalUpdate:
         """Return this update and a later one as one."""
-        return later if later.reset else JournalUpdate([*self.entries, *later.entries], self.reset)
+        entries = [*self.entries, *later.entries]
+        return later if later.reset else JournalUpdate(entries, self.reset, self.is_newer or later.is_newer)
 
 
 class JournalReader:
@@ -185,7 +188,7 @@ class JournalReader:
         entries, read_to = self.read_lines(descriptor, stat.st_size, None if self._known else most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known_bytes, self._known = self._known, 0
-        return JournalUpdate(entries, reset=is_another and not known_bytes)
+        return JournalUpdate(entries, reset=is_another and not known_bytes, is_newer=self.too_new)
 
     def begin_at(self, place: ReadPosition) -> None:
         """Continue from a position, before the first poll."""

@@ -6,7 +6,7 @@ import functools
 import pkgutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pydantic
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 R = TypeVar("R", bound=Record)
+
+_NEEDED: Final = frozenset({"timestamp", "group"})
+"""Fields whose value a record is not shown without: the default would be wrong."""
+_ORIGIN: Final = frozenset({"trust", "source", "origin"})
 
 
 def _list_references(record: Record) -> Iterable[str]:
@@ -114,6 +118,23 @@ class Kind(Generic[R]):
             pydantic.ValidationError: The record breaks the data model.
         """
         return self.model.from_record(agent_id, record_id, record)
+
+    def load_known(self, agent_id: str, record_id: str, record: dict[str, Any]) -> R | None:
+        """Load a newer version's record without unknown values, or return None.
+
+        Without its origin a record has low trust. It is not shown without its text, time or group.
+        """
+        values = dict(record)
+        while True:
+            try:
+                return self.load(agent_id, record_id, values)
+            except pydantic.ValidationError as error:
+                names = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+            if not names or names & _NEEDED or not names <= values.keys():
+                return None
+            values = {name: value for name, value in values.items() if name not in names}
+            if names & _ORIGIN:
+                values["trust"] = "low"
 
     def document(self, record: R) -> Document:
         """Return the indexed parts of a record."""

@@ -126,7 +126,7 @@ class State(Generic[R]):
             if changes := {change.id: entry.seq for change in of_kind if change.op not in _NO_CHANGE}:
                 self.changed_at |= changes
                 self.last_change = entry.at
-        changed = self.table.apply(update.entries)
+        changed = self.table.apply(update.entries, is_newer=update.is_newer)
         self._note(changed)
         if update.reset:  # most often after a compaction, and nothing differs
             changed = dict.fromkeys(before.keys() - self.table.records.keys())
@@ -408,10 +408,14 @@ class RecordTable(Generic[R]):
             return invalid.data
         return self._raw[record_id]
 
-    def apply(self, entries: Collection[Entry]) -> dict[str, R | None]:
+    def apply(self, entries: Collection[Entry], *, is_newer: bool = False) -> dict[str, R | None]:
         """Replay entries; return each changed record, None for a deleted one.
 
         A change that would break the data model leaves the record as it was and is noted in `invalid`.
+
+        Args:
+            entries: Entries in file order.
+            is_newer: True if a newer version wrote them: an invalid record is shown with what is known of it.
         """
         changed: dict[str, R | None] = {}  # the record as its last change knows it
         name, raw = self._kind.name, self._raw
@@ -434,7 +438,14 @@ class RecordTable(Generic[R]):
         self._before = ({}, {})
         if invalid := rebuilt.keys() & self.invalid.keys():
             rebuilt |= self._restore_valid(invalid, entries, invalid_before)
+        if is_newer:
+            rebuilt |= self._load_known(invalid)
         return rebuilt
+
+    def _load_known(self, invalid: Collection[str]) -> dict[str, R | None]:
+        known = {key: self._kind.load_known(self._agent_id, key, self._raw[key]) for key in invalid}
+        self.records |= {record_id: record for record_id, record in known.items() if record is not None}
+        return {record_id: self.records.get(record_id) for record_id in invalid}
 
     def _find_sealed(self, entries: Collection[Entry]) -> set[str]:
         if self._sealed is None:
