@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.archive import forget_archived, has_archive, open_archive
+from agent_memory.care.archive.archive_hooks import find_stored_apart
+from agent_memory.cli.archive import forget_archived, has_archive
 from agent_memory.cli.compact import NO_RESTORE, compact_all
 from agent_memory.cli.exit_codes import FAILED
 from agent_memory.cli.framework_records import forget_verbatim
@@ -18,7 +19,7 @@ from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.passages.items import get_source_id
-from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
+from agent_memory.memory.inbox_access import inbox_exists
 from agent_memory.memory.views import view_candidates, view_preview
 from agent_memory.models import Memory
 from agent_memory.models.escaped_text import brief
@@ -173,7 +174,9 @@ async def forget_matching(
     document: dict[str, Any] = {"forgotten": False, "count": len(views), "candidates": views}
     document |= {"forget": [], "change": []}
     _show_candidates(run, candidates)
-    document |= await _find_archived(run, words) | await _waiting(run, words)
+    for place, matches in (await find_stored_apart(run.service, words))._asdict().items():
+        if matches is not None:
+            document[place] = _show_kept(run, place, matches)
     run.screen.document(document)
     chosen = _choose(run, candidates, yes=yes, now=now) if candidates.listed else []
     if not chosen:
@@ -288,33 +291,16 @@ async def forget_all(run: AgentContext, *, reason: str, yes: bool, now: bool) ->
     return preview.memories[0].id, until
 
 
-async def _find_archived(run: AgentContext, words: str) -> dict[str, list[str]]:
-    """List matching archived memories, which stay."""
-    if not has_archive(run):
-        return {}
-    async with open_archive(run) as archive:
-        matches = await archive.find_matches(words)
-    ids = " ".join(match.id for match in matches)
-    hint = f"Run `agent-memory forget {ids}` to forget what is archived."
-    return {"archived": _show_kept(run, matches, "archived", hint)}
-
-
-async def _waiting(run: AgentContext, words: str) -> dict[str, list[str]]:
-    """List matching inbox candidates, which stay."""
-    if not inbox_exists(run.service.agent_id, run.service.settings):
-        return {}
-    async with opened_inbox(run.service) as inbox:
-        matches = await inbox.find_matches(words)
-    options = " ".join(f"--reject {match.id}" for match in matches)
-    hint = f"Run `agent-memory inbox {options}` to reject what waits."
-    return {"waiting": _show_kept(run, matches, "waits in the inbox", hint)}
-
-
-def _show_kept(run: AgentContext, matches: "Sequence[Any]", state: str, hint: str) -> list[str]:
+def _show_kept(run: AgentContext, place: str, matches: "Sequence[Memory]") -> list[str]:
     """Print matches that are not forgotten; return their IDs."""
+    ids = [match.id for match in matches]
+    state, hint = "archived", f"`agent-memory forget {' '.join(ids)}` to forget what is archived."
+    if place == "waiting":
+        options = " ".join(f"--reject {match_id}" for match_id in ids)
+        state, hint = "waits in the inbox", f"`agent-memory inbox {options}` to reject what waits."
     for match in matches:
         run.screen.note(f"{match.id}: {state}; not forgotten", style="dim")
         run.screen.note(brief(match.content), style="")
-    if matches:
-        run.screen.hint(hint)
-    return [match.id for match in matches]
+    if ids:
+        run.screen.hint(f"Run {hint}")
+    return ids

@@ -6,11 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.account_page import describe_purge
-from agent_memory.care.archive import archive_exists, open_archive
+from agent_memory.care.archive.archive_hooks import find_stored_apart
 from agent_memory.care.privacy import Purging
 from agent_memory.errors import ConflictError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.memory.views import view_whole_memory
 from agent_memory.models import to_text
 from agent_memory.redaction import quoted
@@ -53,13 +52,9 @@ async def _find_candidates(page: PageSession, service: MemoryService, words: str
     candidates = [
         {**view_whole_memory(item.memory), "owner": item.ownership.owner, "match": item.match} for item in found.listed
     ]
-    archived, waiting = [], []
-    if archive_exists(service.agent_id, service.settings):
-        async with open_archive(service) as archive:
-            archived = [view_whole_memory(item.memory) for item in await archive.find_matches(words)]
-    if inbox_exists(service.agent_id, service.settings):
-        async with opened_inbox(service) as inbox:
-            waiting = [view_candidate(candidate) for candidate in await inbox.find_matches(words)]
+    apart = await find_stored_apart(service, words)
+    archived = [view_whole_memory(item.memory) for item in apart.archived or ()]
+    waiting = [view_candidate(candidate) for candidate in apart.waiting or ()]
     return {"candidates": candidates, "archived": archived, "waiting": waiting}
 
 

@@ -1,11 +1,12 @@
-"""Retention, deletion and recall of archived memories for core."""
+"""Retention, deletion, recall and matches of archived memories."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from agent_memory.care.archive.memory_archive import open_archive
+from agent_memory.care.archive.memory_archive import archive_exists, open_archive
+from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import Listing, SearchFilters
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import ArchivedMemory, Memory
+    from agent_memory.models import ArchivedMemory, Candidate, Memory
 
 
 async def archive_expired(
@@ -94,3 +95,30 @@ async def recall_archived(
             if memory.id in memory_ids or any(link.id in sources for link in memory.links)
         ]
         return [memory.id for memory in await archive.restore(wanted, caller)] if wanted else []
+
+
+class StoredApart(NamedTuple):
+    """Archived memories and waiting notes; None for a place without a file."""
+
+    archived: list[ArchivedMemory] | None = None
+    waiting: list[Candidate] | None = None
+
+
+async def find_stored_apart(service: MemoryService, words: str) -> StoredApart:
+    """Return archived memories and waiting notes that match a request to forget.
+
+    Args:
+        service: Service of the agent's memory.
+        words: Words of the request.
+
+    Raises:
+        StorageError: The archive or the inbox cannot be read.
+    """
+    archived, waiting = None, None
+    if archive_exists(service.agent_id, service.settings):
+        async with open_archive(service) as archive:
+            archived = await archive.find_matches(words)
+    if inbox_exists(service.agent_id, service.settings):
+        async with opened_inbox(service) as inbox:
+            waiting = await inbox.find_matches(words)
+    return StoredApart(archived, waiting)
