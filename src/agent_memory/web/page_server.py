@@ -71,7 +71,7 @@ async def serve_page(
         warming = asyncio.create_task(_warm(session))
         with TemporaryDirectory(prefix="agent-memory-open-", ignore_cleanup_errors=True) as folder:
             if opens_browser:
-                opening = _write_opening(Path(folder), address)
+                opening = write_opening(Path(folder), address)
                 await asyncio.to_thread(webbrowser.open, opening.as_uri())
             while not serving.done():
                 await asyncio.wait([serving], timeout=_CHECK_SECONDS)
@@ -85,7 +85,7 @@ async def serve_page(
         await session.close()
 
 
-def _write_opening(folder: Path, address: str) -> Path:
+def write_opening(folder: Path, address: str) -> Path:
     """Write a file that leads to the address.
 
     A browser is started with the file, so that the list of processes does not show the token.

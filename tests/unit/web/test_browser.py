@@ -16,7 +16,7 @@ import pytest
 from agent_memory.memory.client import MemorySync
 from agent_memory.memory.service import open_service
 from agent_memory.settings import ServiceSettings
-from agent_memory.web.page_server import _write_opening
+from agent_memory.web.page_server import write_opening
 from tests.concurrency.processes import environment
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class ServedPage:
         self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         self.context = self._browser.new_context(viewport={"width": 1200, "height": 900})
         self.tab = self.open_tab()
-        opening = _write_opening(root.parent, address)
+        opening = write_opening(root.parent, address)
         self.tab.goto(opening.as_uri())
         self.tab.wait_for_url(f"{self.base}/")
         opening.unlink()
