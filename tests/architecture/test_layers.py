@@ -61,6 +61,7 @@ MAY_TOUCH_FILES = {
     "care/inventory.py": "backups and files of no agent, deleted because a person says so",
     "care/encrypted_files.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
+    "knowledge/sources/table_rows.py": "a private copy of a database of another program",
     "workspace/core.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",

@@ -49,6 +49,10 @@ async def import_(  # noqa: PLR0913 - the options of a command
     dates: Annotated[
         Literal["dmy", "mdy"] | None, typer.Option("--dates", help="Order of day and month in a chat.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Columns of a CSV file: text=NAME,date=NAME,tags=NAME.", metavar="MAP"),
+    ] = None,
     review: Annotated[bool, typer.Option("--review", help="Send memories to the inbox, as one batch.")] = False,
     yes: Yes = False,
 ) -> None:
@@ -69,7 +73,7 @@ async def import_(  # noqa: PLR0913 - the options of a command
             recovery="Repeat the command without --trusted.",
         )
     else:
-        tree.me, tree.date_order = me, dates
+        tree.me, tree.date_order, tree.columns = me, dates, _parse_columns(columns)
         source = Path(file) if pasted is None else pasted
         await import_source(run, tree, ImportChoices(source, form, dry_run=dry_run, yes=yes, review=review))
 
@@ -94,6 +98,21 @@ def _open_foreign(file: str, form: str | None, pasted: bytes | None) -> "SourceT
         if sample.is_own_export() or find_format(sample) is None:
             return None
     return tree
+
+
+def _parse_columns(text: str | None) -> dict[str, str]:
+    """Return the columns of a CSV file by what they hold.
+
+    Raises:
+        typer.BadParameter: A part is not NAME=NAME, or names nothing that a memory has.
+    """
+    from agent_memory.knowledge.sources.table_rows import COLUMN_NAMES
+
+    pairs = [part.partition("=") for part in (text or "").split(",") if part.strip()]
+    columns = {key.strip(): name.strip() for key, _, name in pairs}
+    if any(not name or key not in COLUMN_NAMES for key, name in columns.items()):
+        raise typer.BadParameter(f"write KEY=COLUMN with the keys {', '.join(COLUMN_NAMES)}", param_hint="--columns")
+    return columns
 
 
 async def _import_export(

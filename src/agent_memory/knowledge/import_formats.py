@@ -13,10 +13,23 @@ from agent_memory.knowledge.intake.turns import FileConversation
 from agent_memory.knowledge.sources.chat_exports import (
     MEMORY_KEYS,
     PROJECT_KEYS,
+    is_gemini_activity,
     read_api_messages,
     read_claude_memories,
     read_claude_projects,
     read_conversations,
+    read_gemini,
+    read_letta,
+)
+from agent_memory.knowledge.sources.documents.document_files import (
+    MAILS,
+    PAGES,
+    UNREAD,
+    WORD,
+    read_mails,
+    read_page,
+    read_word,
+    refuse_document,
 )
 from agent_memory.knowledge.sources.fact_lists import (
     has_dated_lines,
@@ -27,15 +40,27 @@ from agent_memory.knowledge.sources.fact_lists import (
     read_memories,
 )
 from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, iter_lines
+from agent_memory.knowledge.sources.messengers.messenger_exports import read_discord, read_slack, read_telegram
+from agent_memory.knowledge.sources.messengers.whatsapp import is_whatsapp, read_whatsapp
 from agent_memory.knowledge.sources.note_files import (
     INDEX_NAME,
     RULE_NAMES,
     read_agent_memory,
+    read_graph_note,
     read_note,
+    read_okf,
     read_rules,
 )
 from agent_memory.knowledge.sources.session_files import read_session_log, read_transcript_log
-from agent_memory.knowledge.sources.whatsapp import is_whatsapp, read_whatsapp
+from agent_memory.knowledge.sources.table_rows import (
+    MEMORY_COLUMNS,
+    SQLITE_START,
+    STORE_COLUMNS,
+    has_table,
+    read_csv,
+    read_langgraph_store,
+    read_memory_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +71,7 @@ if TYPE_CHECKING:
 _PEEKED_LINES: Final = 200
 _PEEKED_ELEMENTS: Final = 5
 _PEEKED_BYTES: Final = 1 << 16
+_PEEKED_HEAD: Final = 1 << 12
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 _OBJECTS: Final = re.compile(r"\s*\[\s*\{")
 _OWN_ID: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
@@ -114,7 +140,7 @@ def _is_jsonl(file: SourceFile, text: str) -> bool:
 
 
 def _is_json(file: SourceFile, text: str) -> bool:
-    return file.suffix == ".json" or (file.name == "-" and _OBJECTS.match(text) is not None)
+    return file.suffix in {".json", ".af"} or (file.name == "-" and _OBJECTS.match(text) is not None)
 
 
 def find_format(sample: FileSample) -> ImportFormat | None:
@@ -164,6 +190,17 @@ def _is_agent_memory(sample: FileSample) -> bool:
     return has_index and sample.text.startswith("---\n") and "\nname:" in sample.text
 
 
+def _is_graph_note(sample: FileSample) -> bool:
+    """Return True for a note of basic-memory, which gives each a permalink."""
+    head, _, _ = sample.text.removeprefix("---\n").partition("\n---")
+    return sample.file.suffix == ".md" and sample.text.startswith("---\n") and "\npermalink:" in f"\n{head}"
+
+
+def _is_okf(sample: FileSample) -> bool:
+    index = sample.tree.files.get("index.md") if sample.file.suffix == ".md" else None
+    return index is not None and "\nokf_version:" in index.read_start(_PEEKED_HEAD)
+
+
 def _is_list(sample: FileSample) -> bool:
     is_text = sample.file.name == "-" and not sample.records and bool(sample.text.strip())
     is_named = sample.file.suffix == ".txt" and "memor" in sample.file.base_name.lower()
@@ -189,6 +226,47 @@ def _has_memories(key: str, value: object = None) -> Callable[[FileSample], bool
     return matches
 
 
+def _has_table(table: str, columns: frozenset[str]) -> Callable[[FileSample], bool]:
+    """Return a test for an SQLite file with a table."""
+    return lambda sample: sample.text.startswith(SQLITE_START) and has_table(sample.file, table, columns)
+
+
+def _is_slack(sample: FileSample) -> bool:
+    """Return True for messages of a channel of Slack."""
+    messages = [record for record in sample.records if isinstance(record, dict)]
+    return any(
+        record.get("type") == "message" and isinstance(record.get("ts"), str) and "text" in record
+        for record in messages
+    )
+
+
+def _is_page(sample: FileSample) -> bool:
+    """Return True for a web page except ChatGPT's `chat.html`."""
+    is_view = sample.file.base_name == "chat.html" and any("conversations" in name for name in sample.tree.files)
+    return sample.file.suffix in PAGES and not is_view
+
+
+def _is_letta(sample: FileSample) -> bool:
+    return any(isinstance(record, dict) and {"agents", "blocks"} <= record.keys() for record in sample.records)
+
+
+def _is_telegram(sample: FileSample) -> bool:
+    is_full = any(
+        isinstance(record, dict) and isinstance(chats := record.get("chats"), dict) and "list" in chats
+        for record in sample.records
+    )
+    return is_full or any(_has_keys("messages", key)(sample) for key in ("from_id", "text_entities", "actor_id"))
+
+
+def _has_keys(*keys: str) -> Callable[[FileSample], bool]:
+    """Return a test for a JSON file whose beginning has these keys."""
+
+    def matches(sample: FileSample) -> bool:
+        return _is_json(sample.file, sample.text) and all(f'"{key}"' in sample.text for key in keys)
+
+    return matches
+
+
 def _is_mem0(sample: FileSample) -> bool:
     return any(
         isinstance(memory, dict) and isinstance(memory.get("memory"), str) and "id" in memory
@@ -202,6 +280,8 @@ FORMATS: Final = (
     ImportFormat("claude", lambda sample: sample.has_record(frozenset({"chat_messages"})), read_conversations),
     ImportFormat("claude", lambda sample: sample.has_record(MEMORY_KEYS), read_claude_memories),
     ImportFormat("claude", lambda sample: sample.has_record(PROJECT_KEYS), read_claude_projects),
+    ImportFormat("gemini", lambda sample: any(map(is_gemini_activity, sample.records)), read_gemini),
+    ImportFormat("letta", _is_letta, read_letta),
     ImportFormat("claude-code", _match_log("claude_code"), read_session_log),
     ImportFormat("codex", _match_log("codex"), read_session_log),
     ImportFormat("amplifier", _match_log("amplifier_events"), read_session_log),
@@ -210,6 +290,12 @@ FORMATS: Final = (
     ImportFormat("mcp-memory", _is_graph, read_graph),
     ImportFormat("mem0", _is_mem0, read_mem0),
     ImportFormat("mcp-memory-service", _has_memories("export_metadata"), read_memories),
+    ImportFormat("mcp-memory-service", _has_table("memories", MEMORY_COLUMNS), read_memory_table),
+    ImportFormat("langgraph", _has_table("store", STORE_COLUMNS), read_langgraph_store),
+    ImportFormat("csv", lambda sample: sample.file.suffix in {".csv", ".tsv"}, read_csv),
+    ImportFormat("slack", _is_slack, read_slack),
+    ImportFormat("telegram", _is_telegram, read_telegram),
+    ImportFormat("discord", _has_keys("channel", "messages", "guild"), read_discord),
     ImportFormat("pam", _has_memories("schema", "portable-ai-memory"), read_memories),
     ImportFormat("messages", _is_chat, read_session_log),
     ImportFormat("messages", lambda sample: sample.has_record(frozenset({"messages"})), read_api_messages),
@@ -217,6 +303,12 @@ FORMATS: Final = (
     ImportFormat("claude-code-memory", _is_agent_memory, read_agent_memory),
     ImportFormat("whatsapp", _is_whatsapp, _read_whatsapp),
     ImportFormat("paste", _is_list, read_list),
+    ImportFormat("basic-memory", _is_graph_note, read_graph_note),
+    ImportFormat("okf", _is_okf, read_okf),
+    ImportFormat("html", _is_page, read_page),
+    ImportFormat("mail", lambda sample: sample.file.suffix in MAILS, read_mails),
+    ImportFormat("word", lambda sample: sample.file.suffix == WORD, read_word),
+    ImportFormat("other", lambda sample: sample.file.suffix in UNREAD and len(sample.tree.files) == 1, refuse_document),
     ImportFormat("markdown", lambda sample: sample.file.suffix in _NOTES and not sample.tree.is_vault, read_note),
     ImportFormat("obsidian", lambda sample: sample.file.suffix in _NOTES, read_note),
 )

@@ -33,6 +33,9 @@ _MARKUP: Final = re.compile(
     r"|(?:</?[a-z][^>\n]*>\s*)+"
 )
 """A line without words."""
+_CODE_FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*", re.MULTILINE)
+_COMMENT_START: Final = re.compile(r"(?<!\S)%%|<!--")
+_COMMENT_ENDS: Final = {"<!--": "-->", "%%": "%%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,17 +277,35 @@ def _make(text: str, path: str, context: str, start: int, end: int) -> TextPassa
 
 
 def without_comments(words: str) -> str:
-    """Return a text without comments in `<!-- -->` or `%%`."""
-    if "```" in words or "~~~" in words:
-        return words
-    for opening, closing in (("<!--", "-->"), ("\n%%", "%%")):
-        parts: list[str] = []
-        place, words = 0, f"\n{words}"
-        while (start := words.find(opening, place)) >= 0:
-            end = words.find(closing, start + len(opening))
-            if end < 0:
-                break
-            parts.append(words[place:start])
-            place = end + len(closing)
-        words = "".join([*parts, words[place:]]).removeprefix("\n")
-    return words.strip("\n").rstrip()
+    """Return a text without `<!-- -->` and `%%` comments outside code."""
+    parts: list[str] = []
+    place, fence = 0, ""
+    for mark in _CODE_FENCE.finditer(words):
+        if not fence:
+            parts.append(_drop_comments(words[place : mark.start()]))
+            place, fence = mark.start(), mark[1]
+        elif mark[1].startswith(fence):
+            parts.append(words[place : mark.end()])
+            place, fence = mark.end(), ""
+    rest = words[place:]
+    return "".join([*parts, rest if fence else _drop_comments(rest)]).strip("\n").rstrip()
+
+
+def _drop_comments(words: str) -> str:
+    parts: list[str] = []
+    place, unclosed = 0, set[str]()
+    for mark in _COMMENT_START.finditer(words):
+        if mark.start() < place or mark[0] in unclosed:
+            continue
+        end = words.find(_COMMENT_ENDS[mark[0]], mark.end())
+        if end < 0:
+            unclosed.add(mark[0])
+            continue
+        start, line_start = mark.start(), words.rfind("\n", 0, mark.start()) + 1
+        if mark[0] == "%%" and not words[line_start:start].strip():
+            start = max(place, line_start - 1)
+        elif mark[0] == "%%" and "\n" in words[start:end]:
+            continue  # two signs in the middle of lines are no comment of several lines
+        parts.append(words[place:start])
+        place = end + len(_COMMENT_ENDS[mark[0]])
+    return "".join([*parts, words[place:]])

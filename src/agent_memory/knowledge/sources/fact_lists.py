@@ -58,7 +58,7 @@ def read_graph(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # n
         else:
             yield SkippedPart(place)
     for start in range(0, len(relations), _RELATIONS_AT_ONCE):
-        yield _build_relations(relations[start : start + _RELATIONS_AT_ONCE])
+        yield build_relations(relations[start : start + _RELATIONS_AT_ONCE])
 
 
 def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
@@ -73,7 +73,7 @@ def _read_entity(value: Mapping[str, Any], place: str) -> Iterator[ImportPart]:
             yield SkippedPart(f"an observation of {place}")
 
 
-def _build_relations(relations: list[dict[str, str]]) -> ReceivedDocument:
+def build_relations(relations: list[dict[str, str]]) -> ReceivedDocument:
     """Build a document that declares relations."""
     declared, lines = [], []
     for relation in relations:
@@ -129,10 +129,11 @@ def read_memories(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  
             elif value.get("deleted_at") or value.get("status") in _ENDED:
                 yield SkippedPart(f"memory {number}", LEFT_OUT)
             else:
-                yield _read_memory(value, text, f"memory {number}")
+                yield read_memory(value, text, f"memory {number}")
 
 
-def _read_memory(value: Mapping[str, Any], text: str, place: str) -> ImportedFact:
+def read_memory(value: Mapping[str, Any], text: str, place: str) -> ImportedFact:
+    """Return a memory of mcp-memory-service or of a PAM store."""
     temporal = value.get("temporal")
     times = {**value, **temporal} if isinstance(temporal, dict) else value
     moments = (parse_moment(times.get(key)) for key in ("created_at", "created_at_iso"))

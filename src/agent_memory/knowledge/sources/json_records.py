@@ -60,6 +60,27 @@ def iter_elements(file: SourceFile) -> Iterator[JsonRecord]:
         yield from _ElementReader(stream).iter_records()
 
 
+def read_list(file: SourceFile, key: str) -> tuple[dict[str, Any], Iterator[JsonRecord]]:
+    """Return the fields before a list of an object, and its elements.
+
+    The whole object may be larger than the memory. An object without the list has no elements.
+
+    Args:
+        file: JSON file with one object.
+        key: Name of the list in the object.
+    """
+    with file.open_stream() as stream:
+        fields, _ = _ElementReader(stream).read_fields(key)
+    return fields, _iter_list(file, key)
+
+
+def _iter_list(file: SourceFile, key: str) -> Iterator[JsonRecord]:
+    with file.open_stream() as stream:
+        reader = _ElementReader(stream)
+        if reader.read_fields(key)[1]:
+            yield from reader.iter_list(ends_at=b"]")
+
+
 def _parse(number: int, content: bytes) -> JsonRecord:
     try:
         return JsonRecord(number, json.loads(content))
@@ -78,14 +99,39 @@ class _ElementReader:
 
     def iter_records(self) -> Iterator[JsonRecord]:
         """Yield all elements in order."""
+        self._begin()
+        if self._skip_gap() == b"[":
+            del self._buffer[:1]
+        yield from self.iter_list()
+
+    def _begin(self) -> None:
         self._fill()
         if self._buffer.startswith(_BOM):
             del self._buffer[: len(_BOM)]
-        is_list = self._skip_gap() == b"["
-        if is_list:
-            del self._buffer[:1]
+
+    def read_fields(self, key: str) -> tuple[dict[str, Any], bool]:
+        """Return the fields before a list, and whether the list begins.
+
+        The elements of the list are next.
+        """
+        self._begin()
+        start = re.search(rb'"' + re.escape(key.encode()) + rb'"\s*:\s*\[', self._buffer)
+        if start is None:
+            return {}, False
+        record = _parse(0, bytes(self._buffer[: start.end()]) + b"]}")
+        del self._buffer[: start.end()]
+        return (record.value, True) if isinstance(record.value, dict) else ({}, False)
+
+    def iter_list(self, ends_at: bytes = b"") -> Iterator[JsonRecord]:
+        """Yield the elements behind the start of a list.
+
+        Args:
+            ends_at: Bracket that ends the list; empty to read to the end of the file.
+        """
         number = 0
         while first := self._skip_gap():
+            if first == ends_at:
+                return
             if first in b"]}":  # the end, or what remains of a broken element
                 del self._buffer[:1]
                 continue

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.knowledge.intake.document_index import describe_path, read_front_matter
 from agent_memory.knowledge.intake.drafts import FORMAT, ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.file_formats import read_talk
-from agent_memory.knowledge.intake.turns import find_past_day, repair_text
+from agent_memory.knowledge.intake.turns import find_past_day, parse_moment, repair_text
 from agent_memory.knowledge.passages.structure import find_body
-from agent_memory.knowledge.sources.fact_lists import clean_tags
-from agent_memory.knowledge.sources.import_parts import ImportedFact, ImportPart, cut_statements
+from agent_memory.knowledge.sources.fact_lists import build_relations, clean_tags
+from agent_memory.knowledge.sources.import_parts import LEFT_OUT, ImportedFact, ImportPart, cut_statements
 from agent_memory.models import utc_now
 from agent_memory.models.clock import FILE_TIME
+from agent_memory.models.memory import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
 
@@ -30,8 +32,16 @@ _MAX_IMPORTS: Final = 5
 """Files in a row that instruction files may name, as in Claude Code."""
 _IMPORT: Final = re.compile(r"\s*(?:[-*+]\s+)?@(\S+)\s*")
 """Line that imports another file: `@docs/more.md`."""
+_PERSONA: Final = re.compile(r"You are (?:an?|the) ")
+"""First words of an instruction file that gives the model a role, not a rule."""
 _LINK: Final = re.compile(r"\]\(([^()\s]+)\)|\[\[([^\[\]|#]+)")
 _WIKI_LINK: Final = re.compile(r"(?<!!)\[\[([^\[\]|#\n]+)")
+_NOTE_LINK: Final = re.compile(r"\]\((?!\w+:)([^()\s]+)\.md(?:#[^()\s]*)?\)")
+"""Markdown link to another note."""
+_OBSERVATION: Final = re.compile(r"\s*[-*] \[([^\[\]\n]{2,60})\] (\S.*?)(?:\s+\(([^()]+)\))?\s*")
+_RELATION: Final = re.compile(r"\s*[-*] (\w[\w -]{0,60}?) \[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?:\s+\([^()]+\))?\s*")
+_LAST_TAGS: Final = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
+_OKF_RESERVED: Final = frozenset({"index.md", "log.md"})
 _TAG: Final = re.compile(r"(?<![\w/#&])#([\w/-]*[^\W\d_][\w/-]*)")
 _FIELD: Final = re.compile(r"^[ \t]*(?:[-*][ \t]+)?([A-Za-z][\w -]{0,40})::[ \t]+(\S.*)$", re.MULTILINE)
 _TASK: Final = re.compile(r"^[ \t]*[-*+] \[(.)\] (\S.*)$", re.MULTILINE)
@@ -56,12 +66,14 @@ def _read_rules(file: SourceFile, tree: SourceTree, project: str, outer: tuple[s
         "file": file.name,
         **{key: fields[key] for key in ("description", "globs") if fields.get(key)},
     }
-    for statement in cut_statements(text, "lines" if not file.suffix else "whole"):
+    for number, statement in enumerate(cut_statements(text, "lines" if not file.suffix else "whole")):
         place = f"line {statement.line}" + (f" of {file.name}" if outer else "")
         lines = statement.text.split("\n")
         targets = [named[1] for line in lines if (named := _IMPORT.fullmatch(line))]
         rest = "\n".join(line for line in lines if not _IMPORT.fullmatch(line)).strip()
-        if rest:
+        if rest and not number and _PERSONA.match(rest):
+            yield SkippedPart(f"{place} (a persona)", LEFT_OUT)
+        elif rest:
             values = metadata | statement.metadata
             yield ImportedFact(rest, place, file.changed_at, "preference", project=project, metadata=values)
         for target in targets:
@@ -115,11 +127,58 @@ def read_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
     """Yield a note as a document, or as a conversation."""
     text = repair_text(file.read_text())
     talk = read_talk(text, file.base_name)
-    if talk is not None:
-        yield talk
-        return
+    yield talk if talk is not None else _read_document(text, file, tree)
+
+
+def read_okf(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
+    """Yield a concept of an Open Knowledge Format bundle as a document."""
+    if file.base_name in _OKF_RESERVED:
+        yield SkippedPart("the list of files", LEFT_OUT)
+    else:
+        yield _read_document(repair_text(file.read_text()), file, tree)
+
+
+def read_graph_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
+    """Yield observations of a basic-memory note as facts, relations as a document.
+
+    The rest of the note is another document.
+    """
+    text = repair_text(file.read_text())
+    body, fields, front_matter = find_body(text), _read_fields(text), read_front_matter(text)
+    title, rest, relations = fields.get("title", file.base_name), list[str](), list[dict[str, str]]()
+    said_at, first_line = front_matter.written_at or file.changed_at, text.count("\n", 0, body) + 1
+    for number, line in enumerate(text[body:].split("\n"), first_line):
+        if relation := _RELATION.fullmatch(line):
+            relations.append({"from": title, "to": relation[2].strip(), "relationType": relation[1].strip()})
+        elif observation := _OBSERVATION.fullmatch(line):
+            metadata = {"entity": title} | ({} if front_matter.written_at else {FILE_TIME: True})
+            yield _read_observation(observation, f"line {number}", said_at, metadata, front_matter.tags)
+        else:
+            rest.append(line)
+    if relations:
+        yield build_relations(relations)
+    if any(line.strip() and not line.startswith("#") for line in rest):
+        yield _read_document(text[:body] + "\n".join(rest), file, tree)
+
+
+def _read_observation(
+    observation: re.Match[str], place: str, said_at: datetime | None, metadata: dict[str, Any], tags: tuple[str, ...]
+) -> ImportedFact:
+    """Return the fact of a line `- [tip] Words #tag (context)`."""
+    method, words, context = observation[1].strip(), observation[2], observation[3]
+    own_tags = _TAG.findall(words)
+    words = _LAST_TAGS.sub("", words).strip() or words.strip()
+    text = words if metadata["entity"].casefold() in words.casefold() else f"{metadata['entity']}: {words}"
+    values = metadata | {"observation": method} | ({"context": context} if context else {})
+    category = method if method in CATEGORIES else "note"
+    return ImportedFact(text, place, said_at, category, clean_tags(own_tags, list(tags)), metadata=values)
+
+
+def _read_document(text: str, file: SourceFile, tree: SourceTree) -> ReceivedDocument:
+    """Return a note as a document with tags, links and tasks."""
     front_matter = read_front_matter(text)
-    written_at = front_matter.written_at or find_past_day(file.base_name, file.changed_at or utc_now())
+    stated_at = front_matter.written_at or parse_moment(_read_fields(text).get("timestamp"))
+    written_at = stated_at or find_past_day(file.base_name, file.changed_at or utc_now())
     place = describe_path(str(file.path)) if file.path is not None else {}
     marks = _read_marks(text[find_body(text) :]) if file.suffix in {".md", ".markdown"} else {}
     metadata = {
@@ -127,13 +186,14 @@ def read_note(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:
         **({} if written_at else {FILE_TIME: True}),
     }  # fmt: skip
     tags = tuple(dict.fromkeys([*front_matter.tags, *metadata.pop("tags", ())]))[:_MAX_VALUES]
-    yield ReceivedDocument(text, file.base_name, "document", written_at or file.changed_at, tags, metadata)
+    return ReceivedDocument(text, file.base_name, "document", written_at or file.changed_at, tags, metadata)
 
 
 def _read_marks(body: str) -> dict[str, Any]:
     """Return tags, links, fields and dated tasks of a note."""
     words = _CODE.sub("", body)
-    links = [PurePosixPath(link.strip()).name for link in _WIKI_LINK.findall(words)]
+    targets = [*_WIKI_LINK.findall(words), *_NOTE_LINK.findall(words)]
+    links = [PurePosixPath(link.strip()).name for link in targets]
     fields = {key.strip(): value.strip()[:_MAX_VALUE] for key, value in _FIELD.findall(words)[:_MAX_VALUES]}
     values: Mapping[str, Any] = {
         "tags": list(clean_tags(_TAG.findall(words))),

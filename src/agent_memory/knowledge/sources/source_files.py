@@ -23,7 +23,7 @@ from agent_memory.knowledge.intake.drafts import SkippedPart
 from agent_memory.models import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 MAX_FILES: Final = 100_000
 MAX_TEXT_BYTES: Final = 64 << 20
@@ -39,6 +39,8 @@ UNREADABLE: Final = (OSError, EOFError, NotImplementedError, zipfile.BadZipFile,
 _RULE_FOLDERS: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github"})
 _RULE_FILES: Final = frozenset({".clinerules", ".cursorrules", ".windsurfrules"})
 _VAULT: Final = ".obsidian"
+_ZIPPED: Final = frozenset({".docx", ".epub", ".odt", ".pages", ".pptx", ".xlsx"})
+"""Suffixes of documents that are archives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ class SourceTree:
         refused: Files that cannot be read, and why.
         me: Name of the user in chats between people, or empty.
         date_order: Order of day and month in chats, or None to detect it.
+        columns: Names of columns by what they hold.
     """
 
     name: str
@@ -143,6 +146,7 @@ class SourceTree:
     refused: list[SkippedPart] = field(default_factory=list)
     me: str = ""
     date_order: Literal["dmy", "mdy"] | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def find_linked(self, file: SourceFile, target: str) -> SourceFile | None:
         """Return the file that another one names, inside this import only."""
@@ -180,7 +184,7 @@ def open_source(word: str, pasted: bytes | None = None) -> SourceTree:
     if not path.is_file():
         raise ValidationError(f"No file {word}.", code="no_file", recovery="Check the name.")
     with translated(path, "read"):
-        if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
+        if path.suffix.lower() == ".zip" or (path.suffix.lower() not in _ZIPPED and zipfile.is_zipfile(path)):
             return _open_archive(path)
         return SourceTree(path.name, {path.name: open_path(path, path.name)}, path.parent, _is_in_vault(path))
 

@@ -198,3 +198,9 @@ def test_cut_passages_of_words_next_to_markup_keeps_both() -> None:
 @check_rows("purged", ["# \u2588\u2588\u2588", "\u2588\u2588\u2588", "## Keys\n\n\u2588\u2588\u2588.", "- \u2588!"])
 def test_passages_of_purged_words_are_left_out(purged: str) -> None:
     assert [passage.text for passage in cut_passages(f"# Port\n\nIt is 8080.\n\n{purged}\n")][1:] == []
+
+
+def test_comments_next_to_code_and_within_lines_are_left_out() -> None:
+    text = "Buy %%secretly%% rope at 5%% or 6%% off.\n\n```\n%% code %%\n```\n\n%%\nhidden\n%%\nPaint <!-- x --> it."
+    [passage] = cut_passages(text)
+    assert passage.text == "Buy  rope at 5%% or 6%% off.\n\n```\n%% code %%\n```\n\nPaint  it."

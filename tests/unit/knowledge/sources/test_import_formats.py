@@ -468,3 +468,78 @@ def test_untrusted_words_never_become_the_users(read: Read, name: str) -> None:
     parts = read({file: content})
     assert ("user", EVIL) not in [(role, text.strip()) for role, text in turns(parts)]
     assert not [text for role, text in turns(parts) if role == "user" and EVIL in text]
+
+
+# -- further sources --------------------------------------------------------------------------------------------------
+
+
+def gemini(title: str, time: str = "2026-03-04T05:06:07Z", **fields: Any) -> dict[str, Any]:
+    return {"header": "Gemini Apps", "title": title, "time": time, "products": ["Gemini Apps"]} | fields
+
+
+def test_gemini_prompts_and_answers_keep_their_roles(read: Read) -> None:
+    entries = [
+        gemini("Prompted Plan B", "2026-03-04T06:00:00Z", safeHtmlItem=[{"html": "<p>Two.</p>"}, {"html": 5}]),
+        gemini("Prompted Plan A", safeHtmlItem=[{"html": f"<p>One.</p><script>{EVIL}</script>"}]),
+        gemini("Selected preferred draft"), {"header": "Search", "title": EVIL, "time": "2026-03-04T05:06:07Z"}, None,
+        gemini("Used", "2026-03-03T05:06:07Z", details=[{"name": "Request", "value": "Tea?"}, {"name": "Response"}, 1]),
+    ]  # fmt: skip
+    parts = read({"MeineAktivitäten.json": entries})
+    assert turns(parts) == [
+        ("user", "Plan A"), ("assistant", "One."), ("user", "Plan B"), ("assistant", "Two."), ("user", "Tea?"),
+    ]  # fmt: skip
+    assert skipped(parts) == ["entry 3", "entry 4", "entry 5"]
+
+
+def test_letta_blocks_and_messages_keep_their_origin(read: Read) -> None:
+    event = json.dumps({"type": "heartbeat", "reason": EVIL})
+    typed = json.dumps({"type": "user_message", "message": "I use vim."})
+    call = {"function": {"name": "send_message", "arguments": json.dumps({"message": "Noted."})}}
+    messages = [
+        {"role": "system", "content": EVIL}, {"role": "user", "content": event}, {"role": "user", "content": typed},
+        {"role": "assistant", "content": None, "tool_calls": [call, None]}, {"role": "tool", "content": EVIL},
+        {"role": "approval", "content": EVIL}, {"content": EVIL}, None,
+    ]  # fmt: skip
+    blocks = [{"label": "human", "value": "Ada. Uses vim."}, {"label": "persona", "value": EVIL}, {"label": "x"}, None]
+    parts = read({"a.af": {"agents": [{"name": "co", "messages": messages}, None], "blocks": blocks}})
+    assert turns(parts) == [
+        ("tool", event), ("user", "I use vim."), ("assistant", "Noted."), ("tool", EVIL), ("unknown", EVIL),
+        ("unknown", EVIL),
+    ]  # fmt: skip
+    assert texts(parts) == ["Ada.", "Uses vim."]
+    assert skipped(parts) == ["block 2 (persona)", "block 3", "block 4", "agent 2"]
+
+
+def test_basic_memory_note_gives_facts_relations_and_rest(read: Read) -> None:
+    note = (
+        "---\ntitle: Ada\ntype: person\npermalink: people/ada\ntags: [team]\ncreated: 2026-02-03\n---\n# Ada\n\n"
+        "She is kind.\n\n- [decision] Uses vim #tools #2 (since May)\n- [ ] Call her\n"
+        "- works_at [[Northwind|NW]] (now)\n"
+    )
+    parts = read({"Ada.md": note})
+    [fact] = facts(parts)
+    assert (fact.text, fact.category, fact.tags) == ("Ada: Uses vim", "decision", ("tools", "team"))
+    assert fact.metadata == {"entity": "Ada", "observation": "decision", "context": "since May"}
+    relations, rest = (part for _, part in parts if isinstance(part, ReceivedDocument))
+    assert relations.metadata["relations"] == [{"from": "Ada", "to": "Northwind", "type": "works_at"}]
+    assert "She is kind." in rest.text
+    assert "[ ] Call her" in rest.text
+    assert "Uses vim" not in rest.text
+
+
+def test_okf_bundle_gives_concepts_without_lists(read: Read) -> None:
+    concept = "---\ntype: Metric\ntimestamp: 2026-02-03\n---\n# DAU\n\nSee [users](../tables/users.md#id) and [x](https://a.b/c.md)."
+    index = "---\nokf_version: '0.2'\n---\n# Index\n\n- [DAU](metrics/dau.md)\n"
+    parts = read({"index.md": index, "metrics/dau.md": concept, "log.md": "# Log\n"})
+    [document] = [part for _, part in parts if isinstance(part, ReceivedDocument)]
+    assert {form for form, _ in parts} == {"okf"}
+    assert (document.said_at, document.metadata["links"]) == (datetime(2026, 2, 3), ["users"])  # noqa: DTZ001
+    assert document.metadata["type"] == "Metric"
+
+
+def test_persona_of_an_instruction_file_is_left_out(read: Read) -> None:
+    parts = read(
+        {".cursorrules": "You are an expert in Go.\nYou are not to push.\n", "AGENTS.md": "You are not to push."}
+    )
+    assert texts(parts) == ["You are not to push.", "You are not to push."]
+    assert skipped(parts) == ["line 1 (a persona)"]

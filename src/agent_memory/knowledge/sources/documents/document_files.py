@@ -1,0 +1,137 @@
+"""Web pages, mails and Word files as documents, without extra packages."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import zipfile
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree as ET
+
+from agent_memory.errors import ValidationError
+from agent_memory.knowledge.intake.drafts import ReceivedDocument, SkippedPart
+from agent_memory.knowledge.intake.turns import repair_text
+from agent_memory.knowledge.sources.documents.html_text import read_html
+from agent_memory.knowledge.sources.import_parts import LEFT_OUT
+from agent_memory.knowledge.sources.source_files import MAX_TEXT_BYTES, UNREADABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from email.message import EmailMessage
+
+    from agent_memory.knowledge.sources.import_parts import ImportPart
+    from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
+
+PAGES: Final = frozenset({".htm", ".html", ".xhtml"})
+MAILS: Final = frozenset({".eml", ".mbox"})
+WORD: Final = ".docx"
+UNREAD: Final = frozenset({".doc", ".epub", ".odt", ".pages", ".pdf", ".pptx", ".rtf", ".xlsx"})
+"""Suffixes of documents that another program has to convert."""
+_MAIL_FIELDS: Final = ("From", "To", "Cc", "Date", "Subject")
+_WORD_SPACE: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_WORD_MARKS: Final = {"tab": "\t", "br": "\n", "cr": "\n"}
+_WORD_BODY: Final = "word/document.xml"
+
+
+def read_page(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield the words of a web page, with low trust."""
+    title, text = read_html(repair_text(file.read_text()))
+    if text:
+        yield ReceivedDocument(text, title or file.base_name, "web_page", file.changed_at)
+    else:
+        yield SkippedPart("the page", LEFT_OUT)
+
+
+def read_mails(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield each mail of a file as a document, with low trust."""
+    for number, content in enumerate(_split_mails(file), 1):
+        place = f"mail {number}"
+        message = email.message_from_bytes(content, policy=email.policy.default)
+        text = _get_body(message)
+        if not text.strip():
+            yield SkippedPart(place)
+            continue
+        fields = [(name, repair_text(str(message[name]))) for name in _MAIL_FIELDS if message[name]]
+        subject = dict(fields).get("Subject", "")
+        head = "\n".join(f"{name}: {value}" for name, value in fields)
+        yield ReceivedDocument(f"{head}\n\n{text}", subject or file.base_name, "mail", _get_time(message))
+        for part in message.iter_attachments():
+            yield SkippedPart(f"{part.get_filename() or 'an attachment'} of {place}", LEFT_OUT)
+
+
+def _split_mails(file: SourceFile) -> Iterator[bytes]:
+    """Yield the mails of a mailbox, or the one of another file."""
+    lines, is_gap = list[bytes](), True
+    with file.open_stream() as stream:
+        for line in stream:
+            if file.suffix == ".mbox" and is_gap and line.startswith(b"From "):
+                if lines:
+                    yield b"".join(lines)
+                lines = []
+            else:
+                lines.append(line)
+            is_gap = not line.strip()
+    if lines:
+        yield b"".join(lines)
+
+
+def _get_body(message: EmailMessage) -> str:
+    """Return the text of a mail, without the marks of HTML."""
+    part = message.get_body(("plain", "html"))
+    try:
+        content = "" if part is None else part.get_content()
+    except (LookupError, ValueError, UnicodeError):  # an unknown character set
+        payload = part.get_payload(decode=True) if part is not None else b""
+        content = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
+    text = repair_text(content if isinstance(content, str) else "").replace("\r\n", "\n")
+    return read_html(text)[1] if part is not None and part.get_content_subtype() == "html" else text
+
+
+def _get_time(message: EmailMessage) -> datetime | None:
+    moment: datetime | None = getattr(message["Date"], "datetime", None)
+    return moment
+
+
+def read_word(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Yield the paragraphs of a Word file.
+
+    Raises:
+        ValidationError: It is damaged (`damaged_file`) or too large (`too_long`).
+    """
+    try:
+        with file.open_stream() as stream, zipfile.ZipFile(BytesIO(stream.read(MAX_TEXT_BYTES))) as archive:
+            if archive.getinfo(_WORD_BODY).file_size > MAX_TEXT_BYTES:
+                raise ValidationError(f"{file.name} is too large.", code="too_long")
+            root = ET.fromstring(archive.read(_WORD_BODY))  # noqa: S314 - expat bounds entities
+    except (KeyError, ET.ParseError, *UNREADABLE) as error:
+        raise ValidationError(f"{file.name} is damaged: {error}.", code="damaged_file") from None
+    text = "\n\n".join(filter(str.strip, map(_render_paragraph, root.iter(f"{_WORD_SPACE}p"))))
+    if text:
+        yield ReceivedDocument(repair_text(text), file.base_name, "document", file.changed_at)
+    else:
+        yield SkippedPart("the text", LEFT_OUT)
+
+
+def _render_paragraph(paragraph: ET.Element) -> str:
+    """Return a paragraph with the Markdown mark of its style."""
+    style = paragraph.find(f"{_WORD_SPACE}pPr/{_WORD_SPACE}pStyle")
+    name = "" if style is None else style.get(f"{_WORD_SPACE}val", "")
+    level = name.removeprefix("Heading")
+    is_item = paragraph.find(f"{_WORD_SPACE}pPr/{_WORD_SPACE}numPr") is not None
+    mark = f"{'#' * int(level)} " if level in set("123456") else "- " if is_item else ""
+    nodes = ((node.tag.removeprefix(_WORD_SPACE), node.text or "") for node in paragraph.iter())
+    words = "".join(text if tag == "t" else _WORD_MARKS.get(tag, "") for tag, text in nodes)
+    return f"{mark}{words}" if words.strip() else ""
+
+
+def refuse_document(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
+    """Refuse a document that has to be converted first.
+
+    Raises:
+        ValidationError: Always (`to_convert`).
+    """
+    raise ValidationError(
+        f"{file.name} is not read.", code="to_convert", recovery="Convert it to text or Markdown first."
+    )
