@@ -24,7 +24,7 @@ from agent_memory.capture.typed_text import (
     strip_injected,
     was_cut,
 )
-from agent_memory.capture.verdicts import Verdict, find_end, judge
+from agent_memory.capture.verdicts import Verdict, find_end, find_rules, judge
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
@@ -164,8 +164,8 @@ class Extractor:
         message = strip_injected(_remove_unstorable(text[:MAX_MESSAGE_CHARS]))
         if kind == "tool":
             message = read_teammate_statements(message)
-        if not message.strip():
-            return Extraction([], skipped)
+        if not _says_something(message, _MIN_WORDS_OF_CUE):
+            return Extraction([], skipped)  # a greeting; compiling the rules would take a tenth of a second
         typed_lines, blocks = separate(message, typed=kind == "user", has_tail=True)
         if kind == "user" and len(typed_lines) > MAX_OWN_CHARS:
             return Extraction([], Counter(pasted=1))
@@ -192,9 +192,12 @@ class Extractor:
         for sentence in sentences:
             paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"
         rule_sets = [self._load_rules(language) for language in guess_languages(typed_lines)]
+        matched = [find_rules(sentence, rule_sets, self._custom, speaker) for sentence in sentences]
+        if not any(matched):
+            return []  # most messages: neither vetoes nor doubts matter
         return [
-            judge(sentence, rule_sets, self._custom, speaker, paragraphs[sentence.paragraph][:4000])
-            for sentence in sentences
+            judge(sentence, rules, rule_sets, speaker, paragraphs[sentence.paragraph][:4000])
+            for sentence, rules in zip(sentences, matched, strict=True)
         ]
 
     def _load_rules(self, language: str) -> RuleSet:

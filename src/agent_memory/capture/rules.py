@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.language.languages import load_patterns
+from agent_memory.late import compile_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +132,7 @@ def _expand(pattern: str, define: Mapping[str, str]) -> str:
 
 
 def _compile(entry: Mapping[str, Any], define: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_expand("|".join(entry["patterns"]), define), re.IGNORECASE)
+    return compile_late(_expand("|".join(entry["patterns"]), define), re.IGNORECASE)
 
 
 def _read_shift(entry: Mapping[str, Any], define: Mapping[str, str], sign: int) -> ConfidenceShift:

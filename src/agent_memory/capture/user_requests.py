@@ -35,6 +35,8 @@ _STOPPING: Final = ("stop", "whole", "talk", "deny", "store", "ask", "filler", "
 """Lists of all words that a request to stop may consist of."""
 _RESUMING: Final = ("resume", "allow", "again", "store", "filler")
 """Lists of all words that a permission may consist of."""
+_DECIDING: Final = ("stop", "whole", "deny", "resume", "allow")
+"""Lists of which a request or a permission has a word."""
 
 
 class _ConsentWords:
@@ -65,6 +67,10 @@ class _ConsentWords:
     def _join_lists(self, *keys: str) -> str:
         words = "|".join(f"(?:{word})" for key in keys for word in self._data[key])
         return rf"\b(?:{words}){_WORD_END}" if self._data.get("spaced", True) else words
+
+    def may_decide(self, prompt: str) -> bool:
+        """Return True if a prompt has a deciding word."""
+        return self._find(*_DECIDING).search(prompt) is not None
 
     def stops(self, sentence: str, *, is_clause: bool, is_alone: bool) -> bool:
         """Return True if a sentence or clause asks to store nothing."""
@@ -110,14 +116,17 @@ def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | No
     if agent_id:
         name = re.escape(agent_id)
         prompt = re.sub(rf"\b{name}[,:]|,\s*{name}(?=[.!?]*\s*$)", " ", prompt, flags=re.IGNORECASE)
+    joined = " ".join(prompt[:MAX_MESSAGE_CHARS].split())
+    wordings = [wording for wording in _load_consent_words() if wording.may_decide(joined)]
     pieces = {piece.strip() for piece in _PIECE_END.split(prompt[:MAX_MESSAGE_CHARS])}
-    if not any(_is_of_words(piece) for piece in pieces if 1 < len(piece) <= _LONGEST):
+    short_pieces = [piece for piece in pieces if 1 < len(piece) <= _LONGEST]
+    if not any(wording.only_words.fullmatch(piece) for wording in wordings for piece in short_pieces):
         return None  # most prompts: finding the sentences of a long one costs more
     sentences = [sentence for sentence in list_own_sentences(prompt, strict=False) if len(sentence) <= _LONGEST]
     is_alone = sentences == [" ".join(prompt.split())]
-    if any(_stops(wording, sentence, is_alone=is_alone) for sentence in sentences for wording in _wordings()):
+    if any(_stops(wording, sentence, is_alone=is_alone) for sentence in sentences for wording in wordings):
         return "stop"
-    return "resume" if any(_is_permission(wording, prompt) for wording in _wordings()) else None
+    return "resume" if any(_is_permission(wording, prompt) for wording in wordings) else None
 
 
 def _stops(wording: _ConsentWords, sentence: str, *, is_alone: bool) -> bool:
@@ -134,13 +143,8 @@ def _is_permission(wording: _ConsentWords, prompt: str) -> bool:
     return is_whole and any(map(wording.resumes, sentences)) and all(map(wording.permits, sentences))
 
 
-def _is_of_words(piece: str) -> bool:
-    """Return True if a piece has only words of one language."""
-    return any(wording.only_words.fullmatch(piece) for wording in _wordings())
-
-
 @functools.cache
-def _wordings() -> tuple[_ConsentWords, ...]:
+def _load_consent_words() -> tuple[_ConsentWords, ...]:
     return tuple(_ConsentWords(data) for data in read_patterns("consent").values())
 
 

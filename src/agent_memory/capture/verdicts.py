@@ -62,25 +62,39 @@ class Verdict:
         return self.rule is not None and self.veto is None
 
 
+def find_rules(
+    sentence: MessageSentence, rule_sets: Sequence[RuleSet], custom: Sequence[CaptureRule], speaker: str
+) -> list[CaptureRule]:
+    """Return the rules that match a sentence.
+
+    Args:
+        sentence: Sentence with masked text.
+        rule_sets: Languages that apply.
+        custom: The user's own rules.
+        speaker: user, assistant or teammate.
+    """
+    readings = ((rule_set.rules, rule_set.read(sentence.masked)) for rule_set in rule_sets)
+    return [
+        rule
+        for rules, text in (*readings, (custom, sentence.masked))
+        for rule in rules
+        if speaker in rule.sources and _matches(rule, text, speaker)
+    ]
+
+
 def judge(
-    sentence: MessageSentence, rule_sets: Sequence[RuleSet], custom: Sequence[CaptureRule], speaker: str, paragraph: str
+    sentence: MessageSentence, matched: list[CaptureRule], rule_sets: Sequence[RuleSet], speaker: str, paragraph: str
 ) -> Verdict:
     """Return the verdict on `sentence`.
 
     Args:
         sentence: To be judged by its masked text.
+        matched: Result of `find_rules`.
         rule_sets: Languages that apply.
-        custom: The user's own rules.
         speaker: user, assistant or teammate.
         paragraph: Masked text of the whole paragraph, searched for words of proof.
     """
     readings = [(rule_set, rule_set.read(sentence.masked)) for rule_set in rule_sets]
-    matched = [
-        rule
-        for rules, text in (*((rule_set.rules, text) for rule_set, text in readings), (custom, sentence.masked))
-        for rule in rules
-        if speaker in rule.sources and _matches(rule, text, speaker)
-    ]
     verdict = Verdict(sentence, groups=frozenset(rule.group for rule in matched if rule.group))
     cue = next((rule.cue for rule in matched if rule.cue), "") if speaker == "user" else ""
     verdict.veto = _veto(readings, verdict.groups, is_cue=bool(cue))

@@ -7,6 +7,7 @@ that are accepted and documented, but not shown. `models.arguments` reads the va
 from __future__ import annotations
 
 import contextlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
@@ -236,6 +237,7 @@ def resolve_dates(filters: dict[str, Any]) -> list[str]:
     return warnings
 
 
+@lru_cache(maxsize=64)  # the host mounts each tool twice
 def build_schema(model: type[ToolArguments]) -> dict[str, Any]:
     """Return the JSON Schema that a model is shown.
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from importlib import resources
 
+import pytest
+
+from agent_memory.capture import Extractor
 from agent_memory.capture.rules import load_rules
 from agent_memory.language.languages import load_languages
+from agent_memory.settings import CaptureSettings
 from tests.rows import check_rows
 
 SOURCES = {"user", "assistant", "teammate"}
@@ -35,3 +39,10 @@ def test_no_pattern_of_a_language_matches_nothing_at_all(language: str) -> None:
     known = load_rules(language)
     for entry in (*known.rules, *known.vetoes, *known.shifts):
         assert not entry.pattern.search(""), entry.name
+
+
+@pytest.mark.parametrize("text", ["Hi.", "Hallo!", "你好"])
+def test_greeting_loads_no_rules(text: str) -> None:
+    load_rules.cache_clear()
+    assert Extractor(CaptureSettings()).extract(text, "user") == []
+    assert load_rules.cache_info().currsize == 0
