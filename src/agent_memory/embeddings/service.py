@@ -148,7 +148,8 @@ class EmbeddingService(Generic[IndexT]):
         many = status.pending > WORTH_WAITING
         hopeless = status.is_failing or self.index.is_empty or (many and self._waited)
         if patience is not None and hopeless:
-            self._worker.start()
+            if not self.index.is_empty:
+                self._worker.start()
             return False
         if status.is_settled:
             return True
@@ -163,10 +164,7 @@ class EmbeddingService(Generic[IndexT]):
 
     async def warm_up(self) -> None:
         """Load the model and embed the first texts; see `warm_up`."""
-        if self._worker is None or self.index is None:
-            return
-        self._worker.start()
-        if not self.index.is_empty:
+        if self._worker is not None and not self.is_empty:
             await warm_up(self._worker)
 
     async def finish(self) -> int:

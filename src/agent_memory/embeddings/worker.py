@@ -74,7 +74,7 @@ class WorkerStatus:
         pending: Texts waiting for a vector.
         problem: Last problem, for people, or None.
         code: Machine-readable code of the problem.
-        begun: True if a model or a vector was ever asked for.
+        begun: True if the model was needed, or a problem occurred.
         recovery: Advice about the problem.
         is_settled: True if the model is loaded and every submitted text has a stored vector.
         is_failing: True if the last attempt failed, so that texts wait for another one.
@@ -95,7 +95,8 @@ class WorkerStatus:
 class EmbeddingWorker:
     """Fills a vector cache in the background and embeds queries.
 
-    The thread starts with the first `submit` or `start`. An interpreter that ends has it stop after the piece at hand
+    The thread starts with the first `submit` or `start`. It loads the model for a text that is not in the cache, for a
+    query, and for `start`. An interpreter that ends has it stop after the piece at hand
     and waits for that, also without a call of `close`: left inside a model, it would abort the process. Nothing is
     lost, since what was not embedded is found missing by the next process.
 
@@ -121,6 +122,7 @@ class EmbeddingWorker:
         self._ended = threading.Event()
         self._closing = False
         self._wanted = False  # a caller waits for the model
+        self._has_query = False  # a query had no model
         self._finishing = False  # a session ends: the model is loaded only for a text that needs it
         self._least = 0  # texts that may be left due then
         self._is_warm = False  # the first texts after loading have their vectors
@@ -157,12 +159,13 @@ class EmbeddingWorker:
             source, backlog, error = self._source, self._backlog, self._backlog.problem
             problem = error.message if error else self.cache.problem
             is_idle = source.ready and not backlog.pending
+            has_begun = self._wanted or self._has_query or source.ready or backlog.needs_model
             return WorkerStatus(
                 source.ready,
                 backlog.pending,
                 problem,
                 code=error.code if error else ("vector_cache" if problem else None),
-                begun=self._thread is not None or problem is not None,
+                begun=has_begun or problem is not None,
                 recovery=error.recovery if error else None,
                 is_settled=is_idle and not source.has_unsaved and not self._closing,
                 is_failing=error is not None and not is_idle,
@@ -200,6 +203,7 @@ class EmbeddingWorker:
         """
         with self._state:
             if not self._source.ready:
+                self._has_query = True
                 self._begin()
                 return None
         try:
@@ -281,6 +285,10 @@ class EmbeddingWorker:
             _wait_for(self._ended, self._limits.remote_seconds if self._source.is_remote else None)
         self.cache.close()
 
+    @property
+    def _needs_model(self) -> bool:
+        return (self._wanted or self._has_query) and not (self._source.ready or self._finishing)
+
     def _begin(self) -> None:
         """Wake the thread, starting one if necessary; the lock is held."""
         self._state.notify_all()
@@ -313,7 +321,7 @@ class EmbeddingWorker:
 
         def has_work() -> bool:
             backlog = self._backlog
-            return bool(backlog.unchecked or backlog.texts or not (self._source.ready or self._finishing))
+            return bool(backlog.unchecked or backlog.texts or self._needs_model)
 
         with self._state:
             if self._backlog.is_resting:
@@ -328,7 +336,7 @@ class EmbeddingWorker:
             self._look_up()
             with self._state:
                 batch = self._backlog.take()
-            if batch or not (self._source.ready or self._finishing):
+            if batch or self._needs_model:
                 vectors = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
                 self._done.extend(vectors.items())
         except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
@@ -481,6 +489,11 @@ class TextBacklog:
     def pending(self) -> int:
         """Number of texts without a vector."""
         return len(self.unchecked) + len(self.texts) + self._busy
+
+    @property
+    def needs_model(self) -> bool:
+        """True if a text has no cached vector."""
+        return bool(self.texts or self._busy)
 
     @property
     def is_resting(self) -> bool:

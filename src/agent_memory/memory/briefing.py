@@ -7,14 +7,21 @@ conflicting pairs. It is data in a fence, as the scratchpad is.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.language.prompt_text import estimate_tokens, fence
-from agent_memory.memory.briefing_passages import ChosenSentence, RecordPassage, RecordSource, choose, find_passages
+from agent_memory.memory.briefing_passages import (
+    ChosenSentence,
+    RecordPassage,
+    RecordSource,
+    build_request,
+    choose,
+    find_passages,
+)
 from agent_memory.memory.caller import NOBODY, Caller
 from agent_memory.memory.results import Briefing, Suspect
 from agent_memory.memory.views import describe_day, describe_said_day
@@ -25,7 +32,6 @@ from agent_memory.models import (
     Listing,
     Memory,
     SearchFilters,
-    SearchRequest,
     flatten,
     of_another_project,
     utc_now,
@@ -47,9 +53,6 @@ UNCONFIRMED: Final = "(from tool output, unconfirmed)"
 """Label of what the agent learned from output of its project."""
 TOKENS: Final = 500
 """Default budget, see `estimate_tokens`."""
-PATIENCE: Final = 0.05
-"""Seconds to wait for the embedding of the prompt: a model that is not loaded takes half a second."""
-
 _MAX_PROMPT_CHARS: Final = 10_000
 """Characters of a prompt that are read, as in a search."""
 _STANDING_SHARE: Final = 0.4
@@ -119,7 +122,7 @@ class Briefer:
         forgotten: Filter of turns with forgotten words.
         clock: Source of the present.
         tokens: Maximum tokens of a briefing, see `estimate_tokens`.
-        patience: Seconds to wait for the embedding of a prompt; then words alone are compared.
+        patience: Seconds to wait for the embedding of a prompt; None waits only for a loaded model.
     """
 
     def __init__(
@@ -130,7 +133,7 @@ class Briefer:
         forgotten: TurnFilter | None = None,
         clock: Clock = utc_now,
         tokens: int = TOKENS,
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> None:
         self._service = service
         self._sources = [RecordSource(MEMORY, service.storage)]
@@ -168,7 +171,8 @@ class Briefer:
         room -= sum(section.tokens for section in fitting) + _LINE_TOKENS
         chosen = choose(passages, asked, room) if passages else []
         shown = {sentence.passage.id for sentence in chosen}
-        return _fit_text(agent, [*_build_talks(chosen), *_drop_shown(fitting, shown)], self._tokens)
+        briefing = _fit_text(agent, [*_build_talks(chosen), *_drop_shown(fitting, shown)], self._tokens)
+        return replace(briefing, has_passages=bool(chosen))
 
     async def _drop_forgotten(self, passages: list[RecordPassage]) -> list[RecordPassage]:
         """Return passages without turns that have forgotten words."""
@@ -202,7 +206,7 @@ async def _list_standing(
 
 
 async def _find_findings(
-    service: MemoryService, asked: str, now: datetime, caller: Caller, known: Collection[str], patience: float
+    service: MemoryService, asked: str, now: datetime, caller: Caller, known: Collection[str], patience: float | None
 ) -> _BriefingSection:
     """Return the agent's findings in this project, those about a prompt first.
 
@@ -211,7 +215,7 @@ async def _find_findings(
     rows: dict[str, tuple[str, tuple[Record, ...]]] = {}
     if caller.project:
         filters = SearchFilters(project=caller.project).within(caller.group)
-        request = SearchRequest(asked, _MAX_LOOKED_AT, now, filters, patience=patience)
+        request = build_request(asked, _MAX_LOOKED_AT, now, filters, patience)
         about = (await service.storage.answer(request)).records if asked else ()
         newest = await service.storage.browse(Listing("newest", filters, limit=_MAX_LOOKED_AT))
         for memory in (*about, *newest.records):

@@ -12,6 +12,7 @@ from agent_memory.capture.typed_text import get_typed_part
 from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.speakers import parse_turn
+from agent_memory.late import compile_late
 from agent_memory.memory.searcher import OTHER_PROJECT
 from agent_memory.models import (
     EPISODE,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _HITS: Final = 20
+_PATIENCE: Final = 0.05
 _LEAST_STRENGTH: Final = 0.3
 """Least share of the prompt's words, or least cosine, of the best hit.
 
@@ -52,8 +54,8 @@ _STEEPNESS: Final = 4
 _PEOPLE: Final = frozenset({"user", "human"})
 _ROLES: Final = _PEOPLE | {"agent", "ai", "assistant", "developer", "function", "model", "system", "tool"}
 _MAX_NAME_CHARS: Final = 60
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_WORD: Final = re.compile(r"\w{3,}")
+_CODE: Final = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
+_WORD: Final = compile_late(r"\w{3,}")
 _NOTE_CHARS: Final = 300
 """Characters of a note that is shown whole: its sentences were written together."""
 _NOTE_WORTH: Final = 3.0
@@ -63,7 +65,7 @@ _KNOWN: Final = 0.7
 _SHORTEST: Final = 15
 """Characters added to a length: a very short sentence says little by itself."""
 _LEAST_TOKENS: Final = 5
-_SETTLES: Final = re.compile(
+_SETTLES: Final = compile_late(
     r"\b(?:exactly|always|never|must|only|rules?|policy|settled|amend\w*|instead|decided|decision|wins?|cap(?:s|ped)?"
     r"|at (?:most|least)|no longer|supersed\w*|from now on|going forward|standard\w*|convention|agreed|pinned"
     r"|require[sd]?|deliberate\w*|source of truth|not \w+|don['\u2019]t|do not|keeps?|stays?|drops?|dropped|reject\w*"
@@ -72,22 +74,24 @@ _SETTLES: Final = re.compile(
     r"|danach|vor|nach|außer|bleibt)\b",
     re.IGNORECASE,
 )
-_LITERAL: Final = re.compile(r"`[^`]+`|'[^' ]{1,30}'|\"[^\" ]{1,30}\"|\b\d+\b|\b[a-z]+_[a-z_]+\b|\b[A-Z_]{4,}\b|->|=\B")
-_SUMS_UP: Final = re.compile(
+_LITERAL: Final = compile_late(
+    r"`[^`]+`|'[^' ]{1,30}'|\"[^\" ]{1,30}\"|\b\d+\b|\b[a-z]+_[a-z_]+\b|\b[A-Z_]{4,}\b|->|=\B"
+)
+_SUMS_UP: Final = compile_late(
     r"\b(?:final|full|amended|whole|definitive|project)\b[^.:]{0,40}\b(?:rule|policy|map|contract|convention)\b"
     r"|\bthe (?:rule|policy)\b|\bsettled\b|\bto (?:recap|sum up|summari[sz]e)\b|\brecap\b|\bgot it\b|\bsupersed\w*"
     r"|\b(?:die|unsere) regel\b|\bzusammengefasst\b|\bverstanden\b",
     re.IGNORECASE,
 )
-_ASIDE: Final = re.compile(
+_ASIDE: Final = compile_late(
     r"\b(?:unrelated|flaky|heads-up|rerun|fair warning|by the way|oh, and|übrigens|nebenbei)\b", re.IGNORECASE
 )
-_INTENT: Final = re.compile(
+_INTENT: Final = compile_late(
     r"\b(?:I['\u2019]ll|I will|let me|I['\u2019]d|I would|shall I|should I|want me|before I|I could|plan:|looking at"
     r"|reading|running|my (?:plan|inclination|instinct)|I was going|ich werde|ich würde|soll ich|lass mich)\b",
     re.IGNORECASE,
 )
-_ANSWERS: Final = re.compile(
+_ANSWERS: Final = compile_late(
     r"(?:no|not|never|exactly|absolutely not|careful|right|almost|neither|correct|yes|confirmed|nein|nicht|nie|genau|ja"
     r"|richtig|fast)\b",
     re.IGNORECASE,
@@ -116,7 +120,7 @@ class RecordSource(NamedTuple):
 
 
 async def find_passages(
-    asked: str, sources: Iterable[RecordSource], now: datetime, caller: Caller, patience: float
+    asked: str, sources: Iterable[RecordSource], now: datetime, caller: Caller, patience: float | None
 ) -> list[RecordPassage]:
     """Return passages about a prompt: parts of talks, then single notes.
 
@@ -127,13 +131,13 @@ async def find_passages(
         sources: Storages to search.
         now: Time of the prompt.
         caller: Session; records of other groups are left out, those of other projects count less.
-        patience: Seconds to wait for the embedding of the prompt; then words alone are compared.
+        patience: As in `build_request`.
 
     Raises:
         StorageError: The records cannot be read.
     """
     filters = SearchFilters(include_items=True).within(caller.group)
-    request = SearchRequest(asked, _HITS, now, filters, patience=patience)
+    request = build_request(asked, _HITS, now, filters, patience)
     storages = list(sources)
     hits: list[_PassageHit] = []
     for source in storages:
@@ -152,6 +156,26 @@ async def find_passages(
     notes = [hit for hit in hits if hit.talk not in read or not hit.talk]
     passages += [_build_passage(hit.record, hit.source, _get_nearness(hit, hits), "") for hit in notes]
     return [passage for passage in passages if passage.text.strip()]
+
+
+def build_request(
+    asked: str, limit: int, now: datetime, filters: SearchFilters, patience: float | None
+) -> SearchRequest:
+    """Return the request that finds records about a prompt.
+
+    Loading a model takes half a second of a processor, which a greeting is not worth.
+
+    Args:
+        asked: Prompt of the user.
+        limit: Number of records.
+        now: Time of the prompt.
+        filters: Conditions of all records.
+        patience: Seconds to wait for the embedding of the prompt; None waits only for a loaded model.
+    """
+    loads_model = patience is not None
+    return SearchRequest(
+        asked, limit, now, filters, patience=patience if loads_model else _PATIENCE, loads_model=loads_model
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,9 +313,11 @@ class Briefing:
         tokens: Estimated tokens, at least the real number.
         memories: Memories in the text; it is void once one of them is forgotten.
         turns: Turns of conversations in the text; as for memories.
+        has_passages: True if a part of the text is about the prompt.
     """
 
     text: str = ""
     tokens: int = 0
     memories: tuple[Memory, ...] = ()
     turns: tuple[Episode, ...] = ()
+    has_passages: bool = False

@@ -317,7 +317,7 @@ class MemoryService(EarlierNames):
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Load memories and model soon after the first answer."""
+        """Load memories and model soon, because a search is likely."""
         self.monitor.background.after_first_answer(partial(self.storage.prepare, 0))
 
     async def settle(self) -> None:

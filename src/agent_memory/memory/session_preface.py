@@ -94,6 +94,8 @@ class SessionPreface:
             shown_ids = [memory.id for memory in self._scratchpad.entries] if self._scratchpad else []
             self._source = SessionBriefing(service, self._settings.briefing_tokens)
             self._briefing = await self._source.make(await self._get_prompt(), self._get_caller(), shown_ids)
+            if self._briefing.has_passages:  # the model is likely to search for more
+                service.warm_up()
 
     async def _is_current(self, service: MemoryService) -> bool:
         """Return True if the scratchpad needs no rebuild.

@@ -251,6 +251,7 @@ class SearchRequest:
         min_answer_confidence: Lowest `answer_confidence` of an answer that is not `not_known`, 0 to 1. For programs of
             earlier versions; read `match`.
         patience: Maximum seconds to wait until all records have embeddings; None for the storage's default.
+        loads_model: False to compare words alone unless the embedding model is loaded already.
 
     Raises:
         ValidationError: Names the argument and its allowed values.
@@ -264,6 +265,7 @@ class SearchRequest:
     explain: bool = False
     patience: float | None = None
     min_answer_confidence: float | None = None
+    loads_model: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

@@ -79,11 +79,14 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         """Return the best matches, best first. Does not count as an access."""
         if (upkeep := self._upkeep) is not None:
             upkeep.look_after(is_changed=False)
-        await self._get_ready(request)
+        is_embedded = request.loads_model or (self._is_open and self.opened.embeddings.is_ready)
         question = None
-        if self._is_embedding_remote:
-            parsed = await self._look(lambda _: self.opened.index.parse_question(request))
-            question = await asyncio.to_thread(self.opened.index.embed_question, parsed)
+        if is_embedded:
+            await self._get_ready(request)
+        if self._is_embedding_remote or not is_embedded:
+            question = await self._look(lambda _: self.opened.index.parse_question(request))
+            if is_embedded:
+                question = await asyncio.to_thread(self.opened.index.embed_question, question)
         return await self._run(lambda store: store.search(request, question))
 
     async def _get_ready(self, request: SearchRequest) -> None:

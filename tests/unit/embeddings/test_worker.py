@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,22 @@ def test_an_api_is_not_waited_for(embedder: HashEmbedder) -> None:
     assert asked.wait(10)
     worker.close()
     answer.set()
+
+
+def test_cached_texts_load_no_model(tmp_path: Path, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, queries = tmp_path / "v.sqlite3", list[str]()
+    with closing(EmbeddingWorker(embedder, VectorCache(cache))) as worker:
+        worker.submit(_texts("alpha"))
+        assert worker.drain(10)
+    embed_query = HashEmbedder.embed_query
+    monkeypatch.setattr(HashEmbedder, "embed_query", lambda self, text: queries.append(text) or embed_query(self, text))
+    with closing(EmbeddingWorker(HashEmbedder(), VectorCache(cache))) as worker:
+        worker.submit(_texts("alpha"))
+        assert worker.finish(10, 10)
+        assert [key for key, _ in worker.collect()] == [text_hash("alpha")]
+        assert not queries
+        assert not worker.status.begun
+    with closing(EmbeddingWorker(HashEmbedder(), VectorCache(cache))) as worker:
+        worker.submit(_texts("alpha"))
+        assert worker.drain(10)
+        assert queries == ["ready"]

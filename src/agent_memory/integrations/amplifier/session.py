@@ -324,7 +324,6 @@ class MemorySession:
         self._coordinator.register_capability(SERVICE_CAPABILITY, service)
         service.pad.attribute_edits(self.conversation.model_at)
         service.monitor.set_checks(partial(_find_checks, service))
-        service.warm_up()
         days, project = self.current_identity.consent.retain_days, self.project()
         if days is not None and project and self._root is None:
             self._background.run(ARCHIVE.load("retention")(service, project, days, utc_now(), self.caller))
@@ -446,6 +445,8 @@ class MemorySession:
         self._identity = self._project = None
         if self.is_child:
             return
+        if self._share.service is not None:  # a session of a single turn may need no model
+            self._share.service.warm_up()
         self._read_trusted_tools()
         identity = SessionIdentity()
         with contextlib.suppress(AgentMemoryError):

@@ -251,3 +251,14 @@ async def test_session_settings_are_resolved_once(make_session: Sessions, monkey
     assert session.caller.session_id == "root-1"
     assert (session.identity().agent_id, service.settings is session.settings) == ("bob", True)
     assert merged == []
+
+
+async def test_second_prompt_warms_memory_up(make_session: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    warm_ups = list[MemoryService]()
+    monkeypatch.setattr(MemoryService, "warm_up", lambda service: warm_ups.extend([service]))
+    session = make_session(settings={"agent_id": "bob"})
+    await host_of(session).hooks.emit("prompt:submit", {"prompt": "Hi."})
+    service = await session.require()
+    assert warm_ups == []
+    await host_of(session).hooks.emit("prompt:submit", {"prompt": "What is due?"})
+    assert warm_ups == [service]

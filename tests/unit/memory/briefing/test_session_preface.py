@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.memory.session_preface import SessionPreface
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
@@ -65,3 +66,24 @@ async def test_preface_is_briefed_once_for_the_first_prompt(service: MemoryServi
     await preface.refresh(service)
     assert "briefing" not in preface.text
     await preface.close()
+
+
+@pytest.mark.parametrize(("prompt", "is_searched_soon"), [("Hi.", False), ("What is the attempt budget?", True)])
+async def test_preface_loads_model_for_prompt_about_memories(
+    root: Path, prompt: str, *, is_searched_soon: bool
+) -> None:
+    embedder = HashEmbedder()
+    service = open_service("bob", ServiceSettings(storage_root=str(root)), embedder)
+    await service.store("The attempt budget of the Retrier is seven.")
+    for number in range(60):
+        await service.store(f"Parcel {number} goes to {number * 7} Harbour Street")
+    await service.close()
+    service = open_service("bob", ServiceSettings(storage_root=str(root)), embedder)
+    warm_ups: list[str] = []
+    service.warm_up = lambda: warm_ups.append(prompt)  # type: ignore[method-assign]
+    preface = build_preface(is_briefed=True, prompt=prompt)
+    await preface.refresh(service)
+    assert bool(warm_ups) == is_searched_soon
+    assert service.storage.embedding_status() == {"status": "found"}
+    await preface.close()
+    await service.close()
