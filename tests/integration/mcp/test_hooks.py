@@ -183,6 +183,29 @@ async def test_mode_manual_needs_the_users_request(root: Path, report: Report) -
         await call(client, "store", content="The team prefers green tea.")
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_tool_of_a_session_without_prompt_taints_open_sessions(
+    root: Path, report: Report, has_begun: bool
+) -> None:
+    begin(report)
+    if has_begun:
+        report("session-start", source="startup", session="child")
+    report("post-tool-use", tool_name="WebFetch", tool_input={}, session="child")
+    assert (await store_and_get_trust(root, "The team prefers green tea."))[0] == "low"
+
+
+@pytest.mark.parametrize("source", ["startup", "", "resume"])
+async def test_session_that_starts_again_stays_tainted(root: Path, report: Report, source: str) -> None:
+    begin(report)
+    report("post-tool-use", tool_name="WebFetch", tool_input={})
+    report("session-start", source=source)
+    report("user-prompt", prompt="What is due today?")
+    assert (await store_and_get_trust(root, "The team prefers green tea."))[0] == "low"
+    report("session-end")
+    begin(report)
+    assert (await store_and_get_trust(root, "The team prefers black tea."))[0] == "medium"
+
+
 @pytest.mark.parametrize("source", ["resume", "compact"])
 async def test_session_without_earlier_state_is_tainted(root: Path, report: Report, source: str) -> None:
     report("session-start", source=source)

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from agent_memory.errors import IdentityError, ValidationError
 from agent_memory.files.layout import agents_under, find_project_name, folder_of, read_used_agent, resolve_root
 from agent_memory.files.names import TRUSTED_TOOLS
 from agent_memory.integrations.mcp.hooks.host_events import HostEvent, parse_event
-from agent_memory.integrations.mcp.hooks.turn_files import TurnFiles, find_project, is_host_limited
+from agent_memory.integrations.mcp.hooks.turn_files import HookTurn, TurnFiles, find_project, is_host_limited
 from agent_memory.integrations.taint import PASTED_TEXT, ToolList
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
 from agent_memory.models.identifiers import DEFAULT_AGENT, DEFAULT_ROOT
@@ -65,7 +66,7 @@ class SessionHook:
         """Begin a session with the scratchpad."""
         consent = self._read_consent()
         if self._event.source in _EMPTY_STARTS:
-            self._files.restart(*self._key)
+            self._files.start(*self._key, is_cleared=self._event.source == "clear")
         self._files.note_seen(self._event.host, "hooks")
         if self._files.has_due():
             self._start_capture()
@@ -100,12 +101,16 @@ class SessionHook:
         return {}
 
     def note_tool(self) -> dict[str, Any]:
-        """Note the origin of a tool's result."""
-        outputs = self._list_outputs(filter(None, [self._event.tool]))
-        if outputs:
+        """Note the origin of a tool's result.
+
+        A session without a prompt may be the child of any open session.
+        """
+        for name, is_of_project in self._list_outputs(filter(None, [self._event.tool])):
             with self._files.edit(*self._key) as turn:
-                for name, is_of_project in outputs:
-                    turn.note(name, is_of_project=is_of_project)
+                turn.note(name, is_of_project=is_of_project)
+            if not turn.turns:
+                note = partial(HookTurn.note, by=name, is_of_project=is_of_project)
+                self._files.change_open(*self._key[:2], note)
         return {}
 
     def _list_outputs(self, tools: Iterable[CalledTool]) -> list[tuple[str, bool]]:

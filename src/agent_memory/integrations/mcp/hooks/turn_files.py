@@ -143,8 +143,19 @@ class TurnFiles:
         """Delete the state of a session."""
         self._path(host, session_id).unlink(missing_ok=True)
 
-    def restart(self, host: str, project: str, session_id: str) -> None:
-        """Forget the state of a session whose conversation is empty."""
+    def start(self, host: str, project: str, session_id: str, *, is_cleared: bool) -> None:
+        """Begin a session; one that is open keeps its state.
+
+        Args:
+            host: Name of the host.
+            project: Path of the project's root.
+            session_id: ID of the session.
+            is_cleared: True if the conversation of an open session was emptied.
+        """
+        path = self._path(host, session_id)
+        known = _read_turn(path)
+        if known is not None and not (is_cleared or known.is_ended) and _is_fresh(path):
+            return
         self.drop(host, session_id)
         with self.edit(host, project, session_id) as turn:
             turn.tainted_by = None
