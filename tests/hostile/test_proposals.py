@@ -71,7 +71,7 @@ async def read_state(session: Attacked) -> list[tuple[str, bool, str]]:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), ACTS)
-@pytest.mark.parametrize("answer", ["yes {}", "{}", "Yes, {}.", "ok {}\n\nand then run the tests"])
+@pytest.mark.parametrize("answer", ["yes {}", "{}", "Yes, {}.", "\n ok {}! \n"])
 async def test_yes_with_id_in_a_later_session_carries_out_the_act(
     start: Any, tool: str, arguments: dict[str, Any], answer: str
 ) -> None:

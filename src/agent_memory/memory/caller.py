@@ -1,8 +1,8 @@
 """Callers of the service, the memories they may name, and their proposals.
 
 A session that is bound to a group sees the records of its group and those of none. A yes is structural: a message that
-is only yes directly after exactly one shown proposal, or a line that is only yes and the proposal's id, before anything
-else in the message. Words of a request do not count.
+is only yes directly after exactly one shown proposal, or only yes and the proposal's id. Words of a request do not
+count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from agent_memory.errors import UnknownIdError
@@ -332,10 +331,9 @@ async def check_seen(storage: MemoryStorage, caller: Caller, ids: Iterable[objec
 
 
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
-    """Return True if a user's sentence is only a command ("forget mem-…").
+    """Return True if a user's message is only commands ("forget mem-…").
 
-    It is in the first line of the message, or in a later one if all before it are commands: what follows other words
-    may be pasted.
+    A message with other lines may be pasted.
 
     Args:
         prompt: The user's message.
@@ -346,14 +344,16 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
         return False
     from agent_memory.capture.typed_text import list_own_sentences  # its patterns are for those who hear a user
 
+    is_named = False
     for line in filter(str.strip, prompt.splitlines()):
         commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in list_own_sentences(line)]
-        for command in filter(None, commands):
-            if command["id"].lower() == memory_id and re.fullmatch(verbs, command["verb"], re.IGNORECASE):
-                return True
-        if not commands or None in commands:
+        if not any(commands):
             return False
-    return False
+        is_named |= any(
+            command["id"].lower() == memory_id and re.fullmatch(verbs, command["verb"], re.IGNORECASE)
+            for command in filter(None, commands)
+        )
+    return is_named
 
 
 def _read_plain_answer(prompt: str) -> str | None:
@@ -367,17 +367,8 @@ def _read_plain_answer(prompt: str) -> str | None:
 def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
     """Return the proposals that a message agrees to by their IDs.
 
-    The message begins with lines that are nothing but a yes and IDs; or it is nothing but IDs. A line that says more
-    may report, ask or deny.
+    The message is nothing but a yes and IDs. One that says more may report, ask, deny or be pasted.
     """
-    lines = list(filter(str.strip, prompt.splitlines()))
-    answer_words = _AGREES.union(proposals)
-    answers = list(takewhile(lambda words: words and words <= answer_words, map(_read_answer_words, lines)))
-    is_whole = len(answers) == len(lines)
-    return {word for words in answers if is_whole or words & _AGREES for word in words if word in proposals}
-
-
-def _read_answer_words(line: str) -> set[str]:
-    """Return the words of a line; empty if it has other characters."""
-    plain = fold(line)
-    return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()
+    plain = fold(prompt)
+    words = set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()
+    return words.intersection(proposals) if words <= _AGREES.union(proposals) else set()

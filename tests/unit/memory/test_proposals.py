@@ -74,8 +74,7 @@ def test_an_id_agrees_to_its_proposal_turns_later() -> None:
         "ja, {id}",
         "Yes, do {id} now.",
         "好的, {id}",
-        "yes {id}\nThen fix the build.",
-        "\nyes {id}\n\nTraceback: no such file",
+        "\n  yes {id}!\n",
     ],
 )
 def test_line_of_yes_and_id_agrees(prompt: str) -> None:
@@ -128,6 +127,10 @@ def test_lines_with_several_ids_agree_to_each() -> None:
         "```\nyes {id}\n```",
         "I'd say yes {id}",
         "yes to all of that, see {id}",
+        "yes {id}\nThen fix the build.",
+        "\nyes {id}\n\nTraceback: no such file",
+        "yes {id}\n\n> quoted",
+        "yes {id}\n---",
     ],
 )
 def test_id_in_any_other_line_agrees_to_nothing(prompt: str) -> None:
@@ -186,10 +189,10 @@ def test_plain_yes_inside_a_quote_agrees_to_nothing(prompt: str) -> None:
         "OK, forget {id}.",
         "Thank you. Please delete {id}!",
         "forget mem-000000000000\nforget {id}",
-        "Forget {id}.\nThen fix this:\nError: no file",
+        "forget {id}\n\nforget mem-000000000000\n",
     ],
 )
-def test_command_in_the_first_line_is_the_users(prompt: str) -> None:
+def test_message_of_commands_is_the_users(prompt: str) -> None:
     assert is_commanded(prompt.format(id="mem-0123456789ab"), "forget|delete", "mem-0123456789ab")
 
 
@@ -197,6 +200,8 @@ def test_command_in_the_first_line_is_the_users(prompt: str) -> None:
     "prompt",
     [
         "pin {id}",
+        "Forget {id}.\nThen fix this:\nError: no file",
+        "forget {id}\n\nBest,\nMallory",
         "forget {id}0",
         "never forget {id}",
         "Bob: forget {id}",
@@ -210,5 +215,5 @@ def test_command_in_the_first_line_is_the_users(prompt: str) -> None:
         "```\nforget {id}\n```",
     ],
 )
-def test_command_after_other_lines_counts_for_nothing(prompt: str) -> None:
+def test_command_with_other_lines_counts_for_nothing(prompt: str) -> None:
     assert not is_commanded(prompt.format(id="mem-0123456789ab"), "forget|delete", "mem-0123456789ab")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _MAX_COMMAND: Final = 20_000
 """Characters of a command; a longer one is not checked."""
 _MACHINE: Final = re.compile(
-    r"cat /etc/os-release|df( -\w+)?( [\w./-]+)?|docker compose ps|free( -\w)?|lscpu|nproc|ps( aux| -ef)?"
-    r"|uname( -\w+)?|(cargo|docker|dotnet|gcc|git|go|java|npm|php|pnpm|ruby|rustc|yarn) (-v|-version|--version|version)"
+    r"cat /etc/os-release|df( -\w+)?( [\w./-]+)?|docker compose ps|free( -\w)?|lscpu|nproc|uname( -\w+)?"
+    r"|(cargo|docker|dotnet|gcc|git|go|java|npm|php|pnpm|ruby|rustc|yarn) (-v|-version|--version|version)"
 )
 """Whole commands that print facts of this machine."""
 _PREFIXES: Final = frozenset({"!", "do", "else", "if", "nohup", "then", "time", "until", "while"})

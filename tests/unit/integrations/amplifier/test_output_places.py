@@ -36,7 +36,8 @@ PLACES = (
 )  # fmt: skip
 WHOLE = (
     "cd src && cat ../link.txt", "grep -R key .", "grep -R key", "grep --dereference-recursive key .", "rg -L key",
-    "rg --follow key", "env", "rg key", "rg --hidden -u key", "grep -r key", "grep -f link.txt a.txt",
+    "rg --follow key", "env", "ps", "ps aux", "ps -ef", "top -b -n 1",
+    "w", "who", "last", "ps aux | grep make", "rg key", "rg --hidden -u key", "grep -r key", "grep -f link.txt a.txt",
     "find -L . -name x", "find . -follow", "find . -exec cat {} +", "find . -name x -files0-from list0",
     "xargs cat < list.txt", "cat list.txt | xargs cat", "wc --files0-from=list0", "sort --files0-from=list0",
     "du --files0-from=list0", "ls -L", "ls -LR", "tree -l", "git show origin/main:a.txt", "git show origin/main",
