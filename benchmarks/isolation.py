@@ -188,7 +188,7 @@ class AskedSession:
         return made.choice(_ASKED).format(mark=mark_of(self.agent, made.choice(GROUPS)))
 
     async def _names(self) -> list[str]:
-        return [topic.name for topic in await self.manager.category_layer.topics()]
+        return [topic.name for topic in await self.manager.category_layer.list_all()]
 
 
 WAYS: Final = {
@@ -269,7 +269,7 @@ async def miscounted(asked: AskedSession) -> list[str]:
     status = (await asked.service.status(asked.caller)).counts.get("items", 0)
     wrong = [] if status == len(items) else [f"{asked.group}: {status} items are told in the status, {len(items)} seen"]
     told = await asked.manager.category_layer.count_items()
-    for topic in await asked.manager.category_layer.topics():
+    for topic in await asked.manager.category_layer.list_all():
         on_it = [item for item in items if item.id in topic.item_ids or item.topic == topic.name]
         if told[topic.name] != len(on_it):
             wrong.append(f"{asked.group}: {told[topic.name]} items of {topic.name}, {len(on_it)} seen")

@@ -257,7 +257,7 @@ class MemoryStore:
         count = config.max_retrieval_results if max_results is None else max_results
         least = config.relevance_threshold if relevance_threshold is None else relevance_threshold
         candidates = config.embedding_config.max_similarity_results
-        checked = EntryQuery.check(query, count, least, entry_types, time_range, candidates)
+        checked = EntryQuery(query, count, least, check_types(entry_types), build_period(time_range), candidates)
         with self.performance_metrics.timing("retrieve"):
             records = await self.kept.search(checked)
             entries = [

@@ -472,15 +472,18 @@ class QueryCache:
 
 @dataclass(frozen=True, slots=True)
 class EntryQuery:
-    """Checked arguments of a retrieval.
+    """Arguments of a retrieval.
 
-    Attributes:
+    Args:
         query: Question in words.
         count: Maximum number of entries.
         least: Least relevance of an entry.
         entry_types: Types of the entries; None for any.
         period: Time of the content, both ends included; None for any.
         candidates: Number of ranked records of each kind at least.
+
+    Raises:
+        ValidationError: Names the argument and its possible values.
     """
 
     query: str
@@ -490,26 +493,12 @@ class EntryQuery:
     period: DateRange | None
     candidates: int
 
-    @classmethod
-    def check(
-        cls,
-        query: str,
-        count: int,
-        least: float,
-        entry_types: Collection[str] | None,
-        time_range: tuple[datetime, datetime] | None,
-        candidates: int,
-    ) -> EntryQuery:
-        """Return a query of checked arguments.
-
-        Raises:
-            ValidationError: Names the argument and its possible values.
-        """
+    def __post_init__(self) -> None:
+        count, least = self.count, self.least
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_RESULTS:
             raise ValidationError(f"max_results is a whole number from 1 to {MAX_RESULTS}, got {count!r}.")
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
             raise ValidationError(f"relevance_threshold must lie between 0 and 1, got {least!r}.")
-        return cls(query, count, float(least), check_types(entry_types), build_period(time_range), candidates)
 
     @property
     def depth(self) -> int:

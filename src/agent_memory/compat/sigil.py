@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_memory.compat.sigil_layers import (
@@ -70,7 +71,7 @@ from agent_memory.store.shards import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.compat.sigil_layers import MemoryCategory, Resource
@@ -324,8 +325,8 @@ class MemoryManager:
     async def _choose_topics(self, hint: str | None) -> str | list[Topic]:
         """Return the topic of a hint, declared if new, else all topics."""
         if hint is None:
-            return await self.category_layer.topics()
-        if await self.category_layer.topic(hint) is None:
+            return await self._seen.topics()
+        if await self._seen.topic(hint) is None:
             with suppress(CategoryExistsError):
                 await self.category_layer.create(hint, build_description(hint.replace("_", " ")))
         return hint
@@ -537,7 +538,11 @@ class MemoryManager:
 
         For a person to look at: nothing is deleted but by `delete_resource`.
         """
-        return await self.resource_layer.outdated(older_than, self.item_layer)
+        limit = timedelta(days=self.config.retention_days) if older_than is None else older_than
+        before = self._knowledge.clock() - limit
+        old_ids = [record.id for record in await self.resource_layer.records() if record.timestamp < before]
+        unused = [await self.resource_layer.get(old) for old in old_ids if not await self.item_layer.list_drawn(old)]
+        return [resource for resource in unused if resource is not None]
 
     async def close(self) -> None:
         """Close the files; a given service stays open."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import CategoryExistsError, ResourceNotFoundError, UnknownIdError, ValidationError
@@ -303,13 +303,6 @@ class ResourceLayer:
         await self._knowledge.resources.delete(resource_id)
         return True
 
-    async def outdated(self, older_than: timedelta | None, items: ItemLayer) -> list[Resource]:
-        """Return old resources without items."""
-        limit = timedelta(days=self._config.retention_days) if older_than is None else older_than
-        before = self._knowledge.clock() - limit
-        old = [record for record in await self.records() if record.timestamp < before]
-        return [await self._whole(record) for record in old if not await items.get_by_resource(record.id)]
-
     def _filter_visible(self, record: R | None) -> R | None:
         """Return a record if the session may see it."""
         return record if record is not None and sees(self._asking().group, record.facets) else None
@@ -390,15 +383,11 @@ class ItemLayer:
 
     async def get_by_category(self, category: str) -> list[MemoryItem]:
         """Return the items of a topic, oldest first."""
-        return [view_item(memory) for memory in await self.of_topic(category)]
-
-    async def of_topic(self, name: str) -> list[Memory]:
-        """Return the memories of a topic, oldest first."""
-        filters = SearchFilters(topic=name, include_items=True, group=self.caller.group)
+        filters = SearchFilters(topic=category, include_items=True, group=self.caller.group)
         named = (await self.service.storage.browse(Listing("oldest", filters))).records
-        filed = await self.service.storage.valid_among(await self.filed_under(name))
+        filed = await self.service.storage.valid_among(await self.filed_under(category))
         memories = filed | {memory.id: memory for memory in named}
-        return sorted(memories.values(), key=lambda memory: memory.timestamp)
+        return [view_item(memory) for memory in sorted(memories.values(), key=lambda memory: memory.timestamp)]
 
     async def search(self, query: str, k: int, category: str | None = None) -> Found:
         """Return items and notes that answer a query."""
@@ -483,7 +472,7 @@ class CategoryLayer:
     async def create(self, name: str, description: str) -> MemoryCategory:
         """Declare a topic."""
         async with self._creating:
-            if (existing := await self.topic(name)) is not None:
+            if (existing := await self._seen.topic(name)) is not None:
                 if is_derived(existing) or existing.description != build_description(name.replace("_", " ")):
                     raise CategoryExistsError(name)
                 return await self._update_topic(existing.id, {"description": description})
@@ -495,27 +484,19 @@ class CategoryLayer:
             declared = await self._seen.pages.declare(name, description, group=group, trust=self._seen.trust)
         return view_category(declared)
 
-    async def topic(self, name: str) -> Topic | None:
-        """Return the record of a topic by name, or None."""
-        return await self._seen.topic(name)
-
-    async def topics(self) -> list[Topic]:
-        """Return the records of all topics by name."""
-        return await self._seen.topics()
-
     async def get(self, category_id: str) -> MemoryCategory | None:
         """Return a category by its ID, or None."""
-        topic = next((candidate for candidate in await self.topics() if candidate.id == category_id), None)
+        topic = next((candidate for candidate in await self._seen.topics() if candidate.id == category_id), None)
         return None if topic is None else view_category(topic)
 
     async def get_by_name(self, name: str) -> MemoryCategory | None:
         """Return a category by its name, or None."""
-        topic = await self.topic(name)
+        topic = await self._seen.topic(name)
         return None if topic is None else view_category(topic)
 
     async def list_all(self) -> list[MemoryCategory]:
         """Return all categories by name."""
-        return [view_category(topic) for topic in await self.topics()]
+        return [view_category(topic) for topic in await self._seen.topics()]
 
     async def count_items(self) -> dict[str, int]:
         """Return the number of items by name of category."""
