@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock
 
+import hypothesis
 import pytest
 
 from agent_memory.journal import Change, Journal
@@ -44,6 +45,14 @@ class FrozenClock:
         """Move by a `timedelta`, also backwards, and return the new present."""
         self.now += timedelta(**by)
         return self.now
+
+
+def scale_examples(examples: int) -> int:
+    """Return the number of random examples that a test tries in this run.
+
+    `make coverage` tries all `examples`, `make test` a fifth of them.
+    """
+    return max(2, examples * hypothesis.settings().max_examples // 50)
 
 
 def read_files(root: Path) -> Iterator[tuple[Path, bytes]]:

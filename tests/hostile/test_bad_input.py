@@ -16,7 +16,7 @@ from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationErro
 from agent_memory.models import MEMORY
 from agent_memory.store.record_redaction import redact_record
 from tests.hostile.attacks import attack
-from tests.support import memory_of
+from tests.support import memory_of, scale_examples
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -91,7 +91,7 @@ whole_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters
 )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=whole_text, tag=whole_text, value=whole_text)
 @attack("text-that-breaks-a-line-of-the-journal")
 async def test_any_text_comes_back_from_the_journal_as_it_went_in(
@@ -135,7 +135,7 @@ junk = st.recursive(
 fields = st.sampled_from([*Memory.model_fields, "nonsense"])
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.dictionaries(fields, junk, max_size=6))
 async def test_random_fields_are_stored_or_refused_and_never_crash(
     service: MemoryService, values: dict[str, Any]

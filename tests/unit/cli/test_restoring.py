@@ -15,7 +15,7 @@ from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import MEMORY
 from agent_memory.storage import FileStorage
 from agent_memory.store.record_redaction import redact_record
-from tests.support import memory_of
+from tests.support import memory_of, scale_examples
 from tests.unit.cli.strategies import memories
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def is_without_secrets(memory: Memory) -> bool:
         return False
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("form", ["yaml", "jsonl"])
 @given(several=st.lists(memories, max_size=4, unique_by=lambda memory: memory.id))
 def test_an_agent_exported_and_imported_elsewhere_is_the_same(

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, JournalUpdate, Records, apply_change
 from agent_memory.journal.format import add_checksum, encode_line
 from agent_memory.models import to_text
-from tests.support import FrozenClock, Scrambling, lines_of
+from tests.support import FrozenClock, Scrambling, lines_of, scale_examples
 
 if TYPE_CHECKING:
     from agent_memory.journal import Codec
@@ -183,7 +183,7 @@ class EncryptedInterleavings(Interleavings):
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = hypothesis.settings(max_examples=60, stateful_step_count=25)
+TestInterleavings.settings = hypothesis.settings(max_examples=scale_examples(60), stateful_step_count=25)
 
 TestEncryptedInterleavings = EncryptedInterleavings.TestCase
-TestEncryptedInterleavings.settings = hypothesis.settings(max_examples=60, stateful_step_count=25)
+TestEncryptedInterleavings.settings = hypothesis.settings(max_examples=scale_examples(60), stateful_step_count=25)

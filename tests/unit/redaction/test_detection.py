@@ -14,6 +14,7 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.detection import find_public_spans
 from agent_memory.redaction.findings import KINDS
 from tests.rows import check_rows
+from tests.support import scale_examples
 
 ALNUM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ3lM6"
 GITHUB = "gh" + "p_" + ALNUM
@@ -144,7 +145,7 @@ def test_random_pictures_are_left_as_they_are() -> None:
     assert touched == 0
 
 
-@check_rows("seed", range(8))
+@check_rows("seed", range(scale_examples(8)))
 def test_a_token_next_to_any_public_form_is_redacted(seed: int) -> None:
     rng = random.Random(seed)
     token = "gh" + "p_" + "".join(rng.choices(string.ascii_letters + string.digits, k=36))

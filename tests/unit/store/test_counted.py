@@ -15,7 +15,7 @@ from agent_memory.models import EVERYTHING, Listing, SearchFilters
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.store.lookups import RecordCounter
-from tests.support import memory_of
+from tests.support import memory_of, scale_examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def comparable(tally: RecordCounts) -> RecordCounts:
     return replace(tally, last_item=None)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scale_examples(4)))
 async def test_what_is_kept_is_what_a_full_count_finds(root: Path, clock: FrozenClock, seed: int) -> None:
     chance, known, storage = random.Random(seed), list[str](), opened(root, clock)
     await storage.tally()

@@ -19,7 +19,7 @@ from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import MEMORY, Memory
 from agent_memory.storage import FileStorage
 from agent_memory.store.segment_builder import seal_up
-from tests.support import NOON, FrozenClock, memory_of
+from tests.support import NOON, FrozenClock, memory_of, scale_examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,7 +135,7 @@ class Session:
         await self._storage.close()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(scale_examples(8)))
 async def test_a_search_finds_the_same_with_the_same_scores_whatever_is_sealed(tmp_path: Path, seed: int) -> None:
     clock = FrozenClock(NOON - LONG_AGO)
     session = Session(tmp_path / "root", clock, seed)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent_memory.times import describe_saying, times_in
 from tests.rows import check_rows
+from tests.support import scale_examples
 
 SAID = datetime(2024, 5, 15, 12, tzinfo=UTC)  # a Wednesday
 NOVEMBER_DAY = datetime(2026, 11, 26, 12, tzinfo=UTC)
@@ -114,7 +115,7 @@ _PIECES = (
 _WORDS = st.sampled_from([*_PIECES.split(" "), "\n\n"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scale_examples(300), deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(_WORDS, max_size=30).map(" ".join)), st.datetimes())
 def test_no_text_raises_and_every_time_lies_in_it(text: str, said: datetime) -> None:
     end = 0

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_memory.settings import TOOL_NAMES
-from tests.support import lines_of, plan
+from tests.support import lines_of, plan, scale_examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,7 +217,7 @@ async def test_odd_arguments_are_read_and_reported(tools: dict[str, Any], case: 
     assert_carriable(result.output)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scale_examples(60))
 @given(name=st.sampled_from(TOOL_NAMES), arguments=st.dictionaries(argument_names, anything, max_size=5))
 async def test_random_arguments_never_make_a_tool_raise(
     tools: dict[str, Any], name: str, arguments: dict[str, Any]

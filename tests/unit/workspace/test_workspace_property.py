@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agent_memory.workspace import Caller, Workspace
 from agent_memory.workspace.core import open_folder
 from agent_memory.workspace.database.history import fold_entries, iter_entries, load_text
-from tests.support import FrozenClock
+from tests.support import FrozenClock, scale_examples
 
 if TYPE_CHECKING:
     from agent_memory.workspace import Claim
@@ -215,7 +215,7 @@ class Sequences(RuleBasedStateMachine):
 
 TestSequences = Sequences.TestCase
 TestSequences.settings = settings(
-    max_examples=15,
+    max_examples=scale_examples(15),
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent_memory.knowledge.entities import Described, Match, Matching
 from agent_memory.knowledge.entities.matching import Matcher
 from tests.rows import check_rows
+from tests.support import scale_examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -249,7 +250,7 @@ def test_the_right_one_is_found_among_many_that_share_its_words() -> None:
     assert (match.id, match.stage, match.decision) == ("ent-1234", "exact", "merge")
 
 
-@settings(max_examples=200)
+@settings(max_examples=scale_examples(200))
 @given(DESCRIBED, DESCRIBED)
 def test_who_is_asked_and_who_is_known_can_change_places(one: Described, other: Described) -> None:
     matcher = Matcher([("ent-1", one), ("ent-2", other)])
