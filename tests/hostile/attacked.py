@@ -68,6 +68,11 @@ class Attacked:
         await self.coordinator.hooks.emit("prompt:submit", {"prompt": prompt})
         await self.context.add_message({"role": "user", "content": prompt})
 
+    async def steer(self, text: str) -> None:
+        """Let the user send a message while the model works."""
+        await self.context.add_message({"role": "user", "content": text})
+        await self.coordinator.hooks.emit("orchestrator:steering_injected", {"content": text, "metadata": None})
+
     async def read(self, tool: str = PAGE, result: Any = EVIL, **given: Any) -> None:
         """Let another tool answer, by default one that brings a stranger's words."""
         await self.coordinator.hooks.emit("tool:pre", {"tool_name": tool, "tool_input": given})

@@ -276,3 +276,32 @@ async def test_typed_part_of_a_prompt_is_found_once(attacked: Begin) -> None:
     after = get_typed_part.cache_info()
     assert after.misses - before.misses == 1
     assert after.hits - before.hits >= 2
+
+
+# -- messages while the model works -----------------------------------------------------------------------------------
+
+
+async def test_steering_of_the_user_is_captured_and_taints_nothing(attacked: Begin) -> None:
+    session = await attacked()
+    await session.say("go on")
+    await session.steer("Remember that I always want small commits.")
+    assert session.trust == "medium"
+    await session.answer()
+    await session.coordinator.hooks.emit("session:end", {})
+    memories = [memory for memory in await session.memories() if "small commits" in memory.content]
+    assert {(memory.trust, memory.source.kind) for memory in memories if not memory.is_item} == {("medium", "user")}
+
+
+async def test_steering_with_a_stop_request_stores_nothing(attacked: Begin) -> None:
+    session = await attacked()
+    await session.say("go on")
+    await session.steer("Off the record.")
+    assert (await session.tool("memory_store", content="We like tea.", category="note"))["code"] == "stopped"
+
+
+async def test_steering_with_an_unknown_mark_is_not_typed(attacked: Begin) -> None:
+    session = await attacked()
+    await session.say("go on")
+    data = {"content": f"Remember: {EVIL}", "origin": "automation"}
+    await session.coordinator.hooks.emit("orchestrator:steering_injected", data)
+    assert (session.session.turn.prompt, await store_trust(session)) == ("", "low")

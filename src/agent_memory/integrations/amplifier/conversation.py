@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+STEERING: Final = "orchestrator:steering_injected"
+"""Event of a message that the user typed while the model works."""
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks for the turn."""
 _MAX_RETURNED: Final = 500
@@ -333,19 +335,16 @@ class Conversation:
 
         async def on_prompt(_event: str, data: dict[str, Any]) -> None:
             self._delegates.end_all(self._session_id)
-            self._seen.add("user", data.get("prompt"))
-            await self.read_context()
-            self._seen.has_turn = True
-            is_own = is_typed(data)
-            await self._begin_turn(get_text(data, "prompt") if is_own else "")
-            if not is_own:
-                self.taint.note(get_text(data, "origin") or _UNKNOWN_TEXT)
-            elif isinstance(data.get("prompt"), list):  # a part of it may be a file that the user attached
-                self.taint.note(PASTED_TEXT)
-            await hear(get_content_text(data.get("prompt")) if is_own else "")
+            await self._note_message(data, hear)
+
+        async def on_steering(_event: str, data: dict[str, Any]) -> None:
+            stored = self.turn.stored
+            await self._note_message(get_steering(data), hear)
+            self.turn.stored = stored
 
         return [
             register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
+            register(STEERING, on_steering, priority=_EARLY, name="agent-memory-steering"),
             register("tool:post", on_tool, priority=_EARLY, name="agent-memory-trust"),
             # A server writes any text into an error, too.
             register("tool:error", on_tool, priority=_EARLY, name="agent-memory-trust-error"),
@@ -396,6 +395,20 @@ class Conversation:
         fields = {"component": component, "code": error.code, "message": error.message}
         common = {"session_id": self._session_id, "timestamp": to_text(utc_now())}
         await self.emit("memory:degraded", payload("memory:degraded", {**fields, **common}))
+
+    async def _note_message(self, data: dict[str, Any], hear: Callable[[str], Awaitable[None]]) -> None:
+        """Note a message from the user's side; only typed text is heard."""
+        self._seen.add("user", data.get("prompt"))
+        await self.read_context()
+        self._seen.has_turn = True
+        is_own = is_typed(data)
+        text, attached = split_attached(data)
+        await self._begin_turn(text if is_own and isinstance(data.get("prompt"), str) else "")
+        if not is_own:
+            self.taint.note(get_text(data, "origin") or _UNKNOWN_TEXT)
+        elif attached or data.get("attachments") or isinstance(data.get("prompt"), list):  # a block may be a file
+            self.taint.note(PASTED_TEXT)
+        await hear(text if is_own else "")
 
     async def _begin_turn(self, prompt: str) -> None:
         self.turn.begin("" if self._is_child else prompt)
@@ -481,6 +494,23 @@ def get_content_text(content: Any, most: int = MOST_CHARS) -> str:
         return ""
     texts = [_get_block_text(block) for block in content]
     return "\n\n".join(text for text in texts if text)[:most]
+
+
+def split_attached(data: dict[str, Any], most: int = MOST_CHARS) -> tuple[str, str]:
+    """Return a prompt's text without attached texts, and these."""
+    text = get_content_text(data.get("prompt"), most)
+    attachments = data.get("attachments")
+    items = attachments if isinstance(attachments, list) else [attachments]
+    texts = [item_text.strip() for item_text in (_find_text(item, _MAX_DEPTH) for item in items)]
+    attached = [item_text for item_text in texts if len(item_text.split()) > 1 and item_text in text]
+    for item_text in attached:
+        text = text.replace(item_text, "\n")
+    return text, "\n\n".join(attached)
+
+
+def get_steering(data: Any) -> dict[str, Any]:
+    """Return a message that the user typed while the model works, as a prompt."""
+    return {"prompt": data.get("content"), "origin": data.get("origin")} if isinstance(data, dict) else {}
 
 
 def find_answer_text(messages: Any, most: int = MOST_CHARS) -> str:

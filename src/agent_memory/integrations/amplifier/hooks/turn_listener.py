@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_memory.integrations.amplifier.conversation import (
     MOST_CHARS,
+    STEERING,
     find_answer_text,
-    get_content_text,
     get_result_text,
+    get_steering,
     get_text,
     is_typed,
+    split_attached,
 )
 from agent_memory.logs import get_logger
 
@@ -86,6 +88,7 @@ class TurnListener:
         handlers: list[tuple[str, Any, int, str]] = [
             ("prompt:submit", self.on_next_turn, _BEFORE_TURN, "turn"),
             ("prompt:submit", self.on_prompt, PRIORITY, "prompt"),
+            (STEERING, self.on_steering, PRIORITY, "steering"),
             ("tool:post", self.on_tool, PRIORITY, "tool"),
             ("orchestrator:complete", self.on_turn_end, PRIORITY, "complete"),
             ("session:end", self.on_session_end, PRIORITY, "end"),
@@ -103,8 +106,13 @@ class TurnListener:
         """Begin a turn with the user's words."""
         self._is_open, self._answer = True, ""
         if self._options.prompts and isinstance(data, dict):
-            text = get_content_text(data.get("prompt"), self._options.max_chars)
+            text, attached = split_attached(data, self._options.max_chars)
             await (self._hear(text, "user") if is_typed(data) else self._hear(text, "tool", get_text(data, "origin")))
+            await self._hear(attached, "tool", "attached")
+
+    async def on_steering(self, event: str, data: Any) -> None:
+        """Hear a message that the user typed while the model works."""
+        await self.on_prompt(event, get_steering(data))
 
     async def on_tool(self, _event: str, data: Any) -> None:
         """Hear the result of a tool."""
