@@ -62,6 +62,7 @@ MAY_TOUCH_FILES = {
     "care/encrypted_files.py": "kept.encrypted, and derived files that encryption removes",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "knowledge/sources/table_rows.py": "a private copy of a database of another program",
+    "web/temporary_files.py": "temporary files of one run of the page",
     "workspace/core.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from agent_memory.cli.inbox import describe_accepted, find_candidate
-from agent_memory.cli.runtime import IMPORT_PREFIX, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
+from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.redaction import quoted
 
 

@@ -7,7 +7,7 @@ import typer
 
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.options import build_ambiguous, check_beginning
-from agent_memory.cli.runtime import IMPORT_PREFIX, AgentContext, command
+from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.styled_text import StyledText
 from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError, ValidationError
@@ -15,6 +15,7 @@ from agent_memory.files.wording import counted
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.models import CANDIDATE
 from agent_memory.models.escaped_text import plain
+from agent_memory.models.identifiers import IMPORT_PREFIX
 from agent_memory.models.json_fields import view_fields
 from agent_memory.redaction import quoted
 

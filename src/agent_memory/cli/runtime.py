@@ -38,7 +38,7 @@ from agent_memory.files.layout import agents_under, folder_of, is_agent_id
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import newest_backup
 from agent_memory.late import compile_late
-from agent_memory.models.identifiers import DEFAULT_AGENT
+from agent_memory.models.identifiers import DEFAULT_AGENT, IMPORT_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
-IMPORT_PREFIX: Final = "import-"
-"""Beginning of the ID of an import."""
 _LOGGED_ERROR: Final = compile_late(r'\berror="((?:[^"\\]|\\.)*)"')
 _ID_BEGIN: Final = compile_late(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
 """What an ID begins with, `mem-` given or not."""

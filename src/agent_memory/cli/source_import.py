@@ -13,7 +13,8 @@ from agent_memory.cli.knowledge import open_knowledge, process_due_texts
 from agent_memory.cli.unfinished_imports import UnfinishedImport, drop_unfinished
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.intake.withdrawal import list_session, undo, undo_turns
+from agent_memory.knowledge.intake.withdrawal import list_session, withdraw_import
+from agent_memory.knowledge.plan_view import list_problems, list_times, view_plan
 from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import to_text
 from agent_memory.models.escaped_text import one_line
@@ -21,7 +22,6 @@ from agent_memory.models.escaped_text import one_line
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.cli.runtime import AgentContext
@@ -34,22 +34,6 @@ _MAX_PROBLEMS: Final = 20
 _MAX_NAMED: Final = 5
 _MAX_SESSIONS: Final = 20
 _NOTHING: Final = "Nothing was stored."
-_WHY: Final = {
-    "ambiguous_dates": "has dates that may be day/month or month/day: add --dates dmy or --dates mdy",
-    "damaged_file": "is damaged",
-    "damaged_part": "is damaged, or of another form",
-    "encrypted": "is encrypted",
-    "invalid": "is empty or too long for a memory",
-    "no_text_column": "has no column named content or text: add --columns text=NAME",
-    "not_followed": "is not in this import",
-    "not_text": "is not text in UTF-8",
-    "only_secret": "is only a secret, which is never stored",
-    "to_convert": "has to be converted to text or Markdown first, for example with pandoc or pdftotext",
-    "too_long": "is too large",
-    "unknown_speaker": "has no speaker with the name of --me",
-    "too_many": "and what follows are more files than one import reads",
-}
-"""Reasons by error code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +76,7 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
     async with open_knowledge(run) as knowledge:
         bulk = BulkImport(knowledge, run.service, run.caller)
         plan = await _read_plan(run, bulk, tree, choices)
-        document = _build_document(plan)
+        document = view_plan(plan)
         run.screen.document(document)
         _show_plan(run, plan)
         if choices.scope is not None:
@@ -106,7 +90,7 @@ async def import_source(run: AgentContext, tree: SourceTree, choices: ImportChoi
             document |= await _store(run, bulk, tree, plan, choices)
             await process_due_texts(run, knowledge, is_shown=False)
             await asyncio.to_thread(unfinished.end)
-        document["problems"] = _list_problems(plan)
+        document["problems"] = list_problems(plan)
     _note_problems(run, plan)
     if plan.later:
         turns = sum(talk.turns.new for talk in plan.later)
@@ -163,16 +147,8 @@ async def count_imported(run: AgentContext, import_id: str) -> str:
 
 async def withdraw_imported(run: AgentContext, import_id: str) -> None:
     """Forget the documents, conversations and turns of an import."""
-    waiting = {}
-    if inbox_exists(run.service.agent_id, run.service.settings):
-        async with opened_inbox(run.service) as inbox:  # first: forgetting a turn also drops notes that repeat it
-            waiting = {"waiting": await inbox.drop_batch(import_id, run.caller)}
     async with open_knowledge(run) as knowledge:
-        resources, turns = await list_session(knowledge, import_id)
-        done = await undo(knowledge, run.service, resources, run.caller)
-        rest = await undo_turns(knowledge, run.service, turns, run.caller)
-    counts = {"resources": done.resources, "turns": done.episodes + rest.episodes, "items": done.items + rest.items}
-    counts |= waiting
+        counts = await withdraw_import(knowledge, run.service, import_id, run.caller)
     await asyncio.to_thread(drop_unfinished, knowledge.folder.path, import_id)
     run.screen.document({"undone": [], "memories": [], "conflicts": {}, "withdrawn": counts})
     named = [
@@ -182,31 +158,6 @@ async def withdraw_imported(run: AgentContext, import_id: str) -> None:
         *([counted(counts["waiting"], "waiting note")] if counts.get("waiting") else []),
     ]
     run.screen.show(f"Took back {', '.join(named)}.")
-
-
-def _build_document(plan: ImportPlan) -> dict[str, Any]:
-    return {
-        "files": [{"file": file.name, "format": form.name} for form, file in plan.files],
-        "rows": [_build_row(form, kind, row) for (form, kind), row in plan.rows.items()],
-        "similar": plan.similar,
-        "left_out": plan.left_out,
-        "problems": _list_problems(plan),
-        "stored": {},
-    }
-
-
-def _build_row(form: str, kind: str, row: PlanRow) -> dict[str, Any]:
-    counts = {name: getattr(row, name) for name in ("new", "known", "similar", "untrusted", "forgotten")}
-    times = {name: to_text(moment) if moment else None for name, moment in _list_times(row)}
-    return {"format": form, "what": kind, **counts, **times}
-
-
-def _list_times(row: PlanRow) -> list[tuple[str, datetime | None]]:
-    return [("earliest", row.earliest), ("latest", row.latest)]
-
-
-def _list_problems(plan: ImportPlan) -> list[dict[str, str]]:
-    return [{"where": where, "problem": _WHY.get(code, code), "code": code} for where, code in plan.problems]
 
 
 def _show_plan(run: AgentContext, plan: ImportPlan) -> None:
@@ -238,7 +189,7 @@ def _build_sessions(plan: ImportPlan) -> dict[str, Any]:
         {
             "project": talk.project,
             "file": talk.file,
-            **{name: to_text(moment) if moment else None for name, moment in _list_times(talk.turns)},
+            **{name: to_text(moment) if moment else None for name, moment in list_times(talk.turns)},
             **{name: getattr(talk.turns, name) for name in ("new", "known")},
         }
         for talk in plan.talks
@@ -269,7 +220,7 @@ def _show_table(run: AgentContext, rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def _list_days(row: PlanRow) -> list[str]:
-    return [f"{moment:%Y-%m-%d}" if moment else "-" for _, moment in _list_times(row)]
+    return [f"{moment:%Y-%m-%d}" if moment else "-" for _, moment in list_times(row)]
 
 
 def _list_cells(form: str, kind: str, row: PlanRow) -> tuple[str, ...]:
@@ -285,7 +236,7 @@ def _describe_counts(stored: Counter[str]) -> str:
 
 
 def _note_problems(run: AgentContext, plan: ImportPlan) -> None:
-    for problem in _list_problems(plan)[:_MAX_PROBLEMS]:
+    for problem in list_problems(plan)[:_MAX_PROBLEMS]:
         run.screen.note(f"{one_line(problem['where'])} {problem['problem']}.")
     if len(plan.problems) > _MAX_PROBLEMS:
         run.screen.note(f"… and {len(plan.problems) - _MAX_PROBLEMS:,} more; --json lists them all.")

@@ -16,6 +16,8 @@ DEFAULT_AGENT: Final = "me"
 """Agent of a session or command without an agent's name."""
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
 """Folder of all agents, if none is configured."""
+IMPORT_PREFIX: Final = "import-"
+"""Beginning of the session ID of an import."""
 MAX_PROJECT_CHARS: Final = 100
 _AGENT_ID: Final = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"

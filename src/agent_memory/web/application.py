@@ -28,6 +28,7 @@ from agent_memory.web import (
     bulk_change,
     decision_screen,
     deletion,
+    import_screen,
     memories,
     search_reasons,
     system_health,
@@ -68,6 +69,8 @@ _VIEWS: Final[Mapping[str, Show]] = {
     "/decisions": decision_screen.show_decisions,
     "/forget": deletion.show_deletion,
     "/health": system_health.show_health,
+    "/import": import_screen.show_import,
+    "/import/{upload_id}": import_screen.show_upload,
     "/backups/{file}": backup_screen.show_backup,
     "/why": search_reasons.show_question,
     "/why/{record_id}": search_reasons.show_provenance,
@@ -88,6 +91,8 @@ _ACTS: Final[Mapping[str, Act]] = {
     "/health/consent": system_health.limit_consent,
     "/health/repair": system_health.repair_files,
     "/purge/run": deletion.purge_records,
+    "/import/store": import_screen.store_upload,
+    "/import/undo": import_screen.undo_import,
     "/memories/edit": memories.store_edit,
     "/memories/forget": memories.forget_memories,
     "/memories/change": bulk_change.change_memories,
@@ -109,7 +114,8 @@ def build_application(session: PageSession, port: int, note_request: Callable[[]
         endpoint = partial(_show, session, show, note_request)
         names = ("/today.json", "/today", "/") if path == "/" else (path + JSON_SUFFIX, path)
         routes += [Route(name, endpoint) for name in names]
-    for path, act in {**_ACTS, "/unlock": _unlock}.items():
+    routes.append(Route("/import/upload", partial(_receive, session, note_request), methods=["POST"]))
+    for path, act in {**_ACTS, "/import/paste": import_screen.paste_text, "/unlock": _unlock}.items():
         routes.append(Route(path, partial(_act, session, act, note_request), methods=["POST"]))
     routes += [Mount("/static", StaticFiles(directory=_STATIC))]
     missing = partial(_send_missing, session)
@@ -176,6 +182,15 @@ async def _attempt(awaitable: Awaitable[PageView | ActResult], back: str) -> Pag
 
 def _build_refusal(message: str, recovery: str) -> PageView:
     return PageView("error", {"error": {"code": "refused", "message": message, "recovery": recovery}}, 403)
+
+
+async def _receive(session: PageSession, note_request: Callable[[], None], request: Request) -> Response:
+    """Receive an upload; answer its address or why not."""
+    note_request()
+    try:
+        return JSONResponse(await import_screen.receive_upload(session, request))
+    except AgentMemoryError as error:
+        return JSONResponse({"problem": f"{error.message} {error.recovery}"}, 400)
 
 
 async def _send_stamp(session: PageSession, note_request: Callable[[], None], _request: Request) -> Response:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.memory.results import ForgottenMany, Updated
     from agent_memory.models import Memory, RecordState, SearchFilters
+    from agent_memory.models.record_lists import RecordCounts
     from agent_memory.web.page_session import PageSession
 
 _PAGE: Final = 25
@@ -59,6 +60,7 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
         listed = await service.storage.browse(_limit(listing))
         records, total, match, degraded = list(listed.records), listed.total, None, None
     replaced = await find_current(service.storage.replaced_by, [memory.id for memory in records])
+    tally = await service.storage.tally()
     return PageView(
         "memories",
         {
@@ -71,8 +73,9 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "match": match,
             "degraded": degraded,
             "memories": [view_whole_memory(memory, replaced.get(memory.id)) for memory in records],
-            "facets": await _count_facets(service),
-            "stored": await service.storage.count(),
+            "facets": _count_facets(tally),
+            "stored": tally.records,
+            "hidden": {"replaced": tally.superseded, "expired": tally.expired},
             "is_damaged": bool((await service.storage.health()).get("problems")),
         },
     )
@@ -115,9 +118,8 @@ def _read_filters(asked: dict[str, str]) -> SearchFilters:
     return filters_of({name: value for name, value in named.items() if value})
 
 
-async def _count_facets(service: MemoryService) -> dict[str, dict[str, int]]:
+def _count_facets(tally: RecordCounts) -> dict[str, dict[str, int]]:
     """Return categories, projects and trust levels with the number of memories."""
-    tally = await service.storage.tally()
     counts = {"trust": tally.by_trust, **{name: tally.by_facet.get(name) for name in ("category", "project")}}
     return {name: dict(counter.most_common(_MAX_FACETS)) if counter else {} for name, counter in counts.items()}
 
@@ -223,7 +225,7 @@ async def _describe_updated(page: PageSession, updated: Updated) -> PageNotice:
 
 
 def _quote(memory: Memory) -> str:
-    return f"\u201c{shorten_line(memory.content, _QUOTED)}\u201d"
+    return f"\u201c{shorten_line(memory.content, _QUOTED).removesuffix('.')}\u201d"
 
 
 def _view_editable(memory: Memory) -> dict[str, Any]:
@@ -349,7 +351,8 @@ async def undo_changes(page: PageSession, form: PageForm) -> ActResult:
     if not ids:
         return ActResult(read_back(form), PageNotice("Nothing was taken back.", hints=tuple(left)))
     text = f"Took back {counted(len(undone), 'change')} of {counted(len(ids), 'memory', 'memories')}."
-    return ActResult(read_back(form), PageNotice(text, await page.find_undo(ids[:1]), tuple(left)))
+    notice = PageNotice(text, await page.find_undo(ids[:1]), tuple(left), undo_name="Redo")
+    return ActResult(read_back(form), notice)
 
 
 async def restore_memory(page: PageSession, form: PageForm) -> ActResult:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import time
 import webbrowser
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError
-from agent_memory.files.atomic import open_private
 from agent_memory.web.application import build_application
 from agent_memory.web.guard import ENTER
 from agent_memory.web.page_view import load_templates
+from agent_memory.web.temporary_files import write_opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,17 +82,7 @@ async def serve_page(
         if warming is not None:
             await asyncio.wait([warming])
         await session.close()
-
-
-def write_opening(folder: Path, address: str) -> Path:
-    """Write a file that leads to the address.
-
-    A browser is started with the file, so that the list of processes does not show the token.
-    """
-    path = folder / "open.html"
-    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
-    return path
+        session.uploads.close()
 
 
 async def _warm(session: PageSession) -> None:

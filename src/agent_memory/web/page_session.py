@@ -20,6 +20,7 @@ from agent_memory.memory.caller import Caller
 from agent_memory.memory.features import attach_features
 from agent_memory.memory.service import MemoryService, open_service
 from agent_memory.registry import KINDS
+from agent_memory.web.temporary_files import UploadFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +46,8 @@ class PageNotice:
         text: Sentence for the person.
         undo: Numbers of the changes that an undo takes back.
         candidate_id: Rejected note or proposal that an undo lets wait again.
+        import_id: Session of an import that an undo takes back.
+        undo_name: Name of the button.
         hints: Further sentences, such as similar memories that stayed.
     """
 
@@ -52,11 +55,18 @@ class PageNotice:
     undo: tuple[int, ...] = ()
     hints: tuple[str, ...] = ()
     candidate_id: str = ""
+    import_id: str = ""
+    undo_name: str = "Undo"
 
     @property
     def can_undo(self) -> bool:
         """True if the act can be taken back."""
-        return bool(self.undo or self.candidate_id)
+        return bool(self.undo or self.candidate_id or self.import_id)
+
+    @property
+    def undo_address(self) -> str:
+        """Address of the form that takes the act back."""
+        return "/undo" if self.undo else "/import/undo" if self.import_id else "/decisions/undo"
 
 
 @dataclass
@@ -72,6 +82,7 @@ class PageSession:
         cookie: Secret that the browser sends.
         csrf: Secret of each form.
         last_act: Notice of the last act that can be taken back.
+        uploads: Files to import.
         rejected: Rejected notes and proposals by ID; no file has them any more.
     """
 
@@ -85,6 +96,7 @@ class PageSession:
     caller: Caller = field(default_factory=lambda: Caller(SESSION_ID, origin="typed"))
     last_act: PageNotice | None = None
     rejected: dict[str, Candidate] = field(default_factory=dict)
+    uploads: UploadFolder = field(default_factory=UploadFolder)
     _service: MemoryService | None = None
     _notices: dict[str, PageNotice] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)

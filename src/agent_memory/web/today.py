@@ -91,15 +91,16 @@ async def _list_changes(service: MemoryService) -> list[dict[str, Any]]:
     except UnsupportedError:  # a server keeps no versions
         return []
     versions, withdrawn = await ChangeUndo(service).name_documents(recent)
-    return [
-        {
-            **_view_change(change),
-            "document": versions.get(change.seq) or withdrawn.get(change.seq),
-            "can_undo": change.seq not in withdrawn,
-        }
-        for change in recent
-        if versions.get(change.seq) != ""
-    ]
+    ids = {part.record_id for change in recent if change.verb == "stored" for part in change.parts}
+    existing = (await service.storage.texts_of(ids)).keys()
+    rows = []
+    for change in recent:
+        is_over = change.verb == "stored" and existing.isdisjoint(part.record_id for part in change.parts)
+        if versions.get(change.seq) != "":
+            document = versions.get(change.seq) or withdrawn.get(change.seq)
+            can_undo = change.seq not in withdrawn and not is_over
+            rows.append({**_view_change(change), "document": document, "can_undo": can_undo, "is_over": is_over})
+    return rows
 
 
 def _view_change(change: MemoryChange) -> dict[str, Any]:

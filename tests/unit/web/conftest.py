@@ -84,6 +84,7 @@ async def page(settings: ServiceSettings) -> AsyncIterator[PageClient]:
     yield client
     await client.http.aclose()
     await client.session.close()
+    client.session.uploads.close()
 
 
 @pytest.fixture
@@ -94,3 +95,4 @@ async def reader(settings: ServiceSettings, page: PageClient) -> AsyncIterator[P
     yield client
     await client.http.aclose()
     await client.session.close()
+    client.session.uploads.close()

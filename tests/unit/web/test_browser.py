@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ import pytest
 from agent_memory.memory.client import MemorySync
 from agent_memory.memory.service import open_service
 from agent_memory.settings import ServiceSettings
-from agent_memory.web.page_server import write_opening
+from agent_memory.web.temporary_files import write_opening
 from tests.concurrency.processes import environment
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 )
-SCREENS: Final = ("/", "/memories", "/decisions", "/forget", "/health?check=on", "/why?q=harbour+API")
+SCREENS: Final = ("/", "/memories", "/decisions", "/forget", "/import", "/health?check=on", "/why?q=harbour+API")
 HOSTILE: Final = (
     "<script>hit()</script>",
     "<img src=x onerror=hit()>",
@@ -264,6 +265,22 @@ def test_memory_is_searched_edited_forgotten_and_restored_by_keys(demo: ServedPa
     assert "Forgot" in tab.locator(".notice").inner_text()
     press(tab, "u")
     assert "Took back" in tab.locator(".notice").inner_text()
+
+
+def test_chosen_file_becomes_a_table_and_an_import(demo: ServedPage, tmp_path: Path) -> None:
+    day = "2026-01-02T03:04:05Z"
+    texts = [{"id": str(place), "memory": text, "created_at": day} for place, text in enumerate(HOSTILE[:10])]
+    file = tmp_path / "<img src=x onerror=hit()>.json"
+    file.write_text(json.dumps({"results": texts}), "utf-8")
+    tab = demo.goto("/import")
+    with tab.expect_navigation():
+        tab.locator("input[type=file]").set_input_files(file)
+    assert "10 new records" in tab.locator("h1").inner_text()
+    with tab.expect_navigation():
+        tab.get_by_role("button", name="Store").click()
+    assert "Stored 10 memories." in tab.locator(".notice").inner_text()
+    press(tab, "u")
+    assert "Took back 10 memories." in tab.locator(".notice").inner_text()
 
 
 def test_purge_has_a_receipt(demo: ServedPage) -> None:

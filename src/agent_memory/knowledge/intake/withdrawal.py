@@ -19,6 +19,7 @@ from agent_memory.knowledge.passages.replaced_items import show_again
 from agent_memory.knowledge.pipeline.stages import StageCheckpoints, with_never, without_never
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.language.words import query_terms
+from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, MARK, MEMORY, RESOURCE, TOPIC, SearchRequest
 from agent_memory.store.record_redaction import redact_fields
 
@@ -77,6 +78,24 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         )
         done = UndoneIngest(*map(sum, zip(astuple(done), astuple(counts), strict=True)))
     return done
+
+
+async def withdraw_import(
+    knowledge: Knowledge, service: MemoryService, import_id: str, caller: Caller
+) -> dict[str, int]:
+    """Forget the documents, turns and waiting notes of an import; return counts.
+
+    Raises as `undo`.
+    """
+    waiting = {}
+    if inbox_exists(service.agent_id, service.settings):
+        async with opened_inbox(service) as inbox:  # first: forgetting a turn also drops notes that repeat it
+            waiting = {"waiting": await inbox.drop_batch(import_id, caller)}
+    resources, turns = await list_session(knowledge, import_id)
+    done = await undo(knowledge, service, resources, caller)
+    rest = await undo_turns(knowledge, service, turns, caller)
+    counts = {"resources": done.resources, "turns": done.episodes + rest.episodes, "items": done.items + rest.items}
+    return counts | waiting
 
 
 async def list_session(knowledge: Knowledge, session_id: str) -> tuple[list[str], list[str]]:

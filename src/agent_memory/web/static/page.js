@@ -69,6 +69,31 @@
   window.addEventListener("beforeunload", () => { setTimeout(() => document.body.classList.add("busy"), 150); });
   window.addEventListener("pageshow", () => { isLeaving = false; document.body.classList.remove("busy"); });
 
+  const upload = async (file) => {
+    const zone = main().querySelector("[data-drop]");
+    const state = zone.querySelector("[data-state]");
+    state.textContent = `Reading ${file.name} …`;
+    document.body.classList.add("busy");
+    try {
+      const headers = { "X-CSRF": zone.dataset.csrf, "Content-Type": "application/octet-stream" };
+      const address = `/import/upload?${new URLSearchParams({ name: file.name })}`;
+      const answer = await (await fetch(address, { method: "POST", headers, body: file })).json();
+      if (answer.address) location.assign(answer.address);
+      else state.textContent = answer.problem;
+    } catch {
+      state.textContent = "The file could not be read.";
+    }
+    document.body.classList.remove("busy");
+  };
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-file]") && event.target.files[0]) upload(event.target.files[0]);
+  });
+  for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => {
+    if (!main().querySelector("[data-drop]")) return;
+    event.preventDefault();
+    if (name === "drop" && event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]);
+  });
+
   const refresh = async () => {
     const response = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!response.ok) throw new Error("not shown");

@@ -1,0 +1,167 @@
+"""Import screen: a dropped file or pasted text, its table, and storing."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from agent_memory.care.change_undo import ChangeUndo
+from agent_memory.errors import ConflictError, ValidationError
+from agent_memory.files.wording import counted
+from agent_memory.knowledge.bulk_import import BulkImport
+from agent_memory.knowledge.import_formats import take_sample
+from agent_memory.knowledge.intake.withdrawal import withdraw_import
+from agent_memory.knowledge.pipeline.background_work import runner_of
+from agent_memory.knowledge.plan_view import view_plan
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.sources.source_files import SourceTree, open_source
+from agent_memory.models.identifiers import IMPORT_PREFIX
+from agent_memory.web.page_session import PageNotice
+from agent_memory.web.page_view import ActResult, PageForm, PageView
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import AsyncIterator, Mapping
+
+    from starlette.requests import Request
+
+    from agent_memory.knowledge.bulk_import import ImportPlan
+    from agent_memory.memory import MemoryService
+    from agent_memory.web.page_session import PageSession
+
+_WORDS: Final = {"memories": ("memory", "memories"), "turns": ("turn", "turns"), "documents": ("document", "documents")}
+_PASTED: Final = "pasted.txt"
+
+
+async def show_import(page: PageSession, _request: Request) -> PageView:
+    """Show where to drop a file or paste a text."""
+    await page.open()
+    return PageView("import", {"agent_id": page.agent_id})
+
+
+async def receive_upload(page: PageSession, request: Request) -> dict[str, str]:
+    """Write a dropped file; return the address of its table.
+
+    Raises:
+        ValidationError: It is refused; nothing was written.
+    """
+    if page.is_read_only or not hmac.compare_digest(request.headers.get("x-csrf", "").encode(), page.csrf.encode()):
+        raise ValidationError("This page may not import; nothing was imported.", code="refused")
+    upload_id = await page.uploads.receive(request.query_params.get("name", ""), request.stream())
+    return {"address": f"/import/{upload_id}"}
+
+
+async def paste_text(page: PageSession, form: PageForm) -> PageView:
+    """Show the table of a pasted text."""
+
+    async def give_text() -> AsyncIterator[bytes]:
+        yield form.get_text("text").encode()
+
+    upload_id = await page.uploads.receive(_PASTED, give_text())
+    return await _view_upload(page, upload_id, {})
+
+
+async def show_upload(page: PageSession, request: Request) -> PageView:
+    """Show the table of an upload: what is new, known and untrusted."""
+    return await _view_upload(page, request.path_params["upload_id"], request.query_params)
+
+
+async def _view_upload(page: PageSession, upload_id: str, options: Mapping[str, str]) -> PageView:
+    service = await page.open()
+    asked = {"me": options.get("me", "").strip(), "dates": options.get("dates", "")}
+    tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
+    async with _open_knowledge(service) as knowledge:
+        plan = await BulkImport(knowledge, service, page.caller).plan(tree, None, int)
+    data = {
+        "agent_id": page.agent_id,
+        "upload_id": upload_id,
+        "name": "pasted text" if tree.name == "-" else tree.name,
+        "asked": asked,
+        "new": plan.new,
+    }
+    return PageView("import_table", {**data, **view_plan(plan)}, address="/import")
+
+
+def _open_upload(page: PageSession, upload_id: str, asked: Mapping[str, str]) -> SourceTree:
+    """Return the files of an upload.
+
+    Raises:
+        ValidationError: It is an export of this program, or a broken archive.
+    """
+    path = page.uploads.get_path(upload_id)
+    tree = open_source("-", path.read_bytes()) if path.name == _PASTED else open_source(str(path))
+    if len(tree.files) == 1 and take_sample(next(iter(tree.files.values())), tree).is_own_export():
+        raise ValidationError(
+            "This is an export of agent-memory; nothing was imported.",
+            code="own_export",
+            recovery="Run `agent-memory import FILE`, which asks what to believe of it.",
+        )
+    tree.me = asked["me"]
+    tree.date_order = cast("Literal['dmy', 'mdy']", asked["dates"]) if asked["dates"] in {"dmy", "mdy"} else None
+    return tree
+
+
+@asynccontextmanager
+async def _open_knowledge(service: MemoryService) -> AsyncIterator[Knowledge]:
+    knowledge = Knowledge(service.agent_id, service.settings)
+    try:
+        yield knowledge
+    finally:
+        await knowledge.close()
+
+
+async def store_upload(page: PageSession, form: PageForm) -> ActResult:
+    """Store what the table showed, as one import that can be undone."""
+    service, upload_id = await page.open(), form.get_text("upload")
+    asked = {"me": form.get_text("me"), "dates": form.get_text("dates")}
+    tree = await asyncio.to_thread(_open_upload, page, upload_id, asked)
+    caller = replace(page.caller, session_id=f"{IMPORT_PREFIX}{secrets.token_hex(4)}")
+    async with _open_knowledge(service) as knowledge:
+        bulk = BulkImport(knowledge, service, caller)
+        plan = await bulk.plan(tree, None, int)
+        _check_plan(plan, form)
+        stored = await bulk.store(tree, plan, int, holds_facts=form.get_text("review") == "on")
+        await runner_of(knowledge, service, caller, at_once=True).run()
+    hints = ["They have low trust until you accept them: Decisions lists them."] if stored["waiting"] else []
+    return ActResult("/import", PageNotice(_describe(stored), hints=tuple(hints), import_id=caller.session_id))
+
+
+def _check_plan(plan: ImportPlan, form: PageForm) -> None:
+    """Refuse an import that adds something else than the table showed.
+
+    Raises:
+        ConflictError: The memory changed since.
+    """
+    if plan.new != form.get_number("new"):
+        raise ConflictError(
+            "Nothing was imported: the memory changed since the table was made.", recovery="Choose the file again."
+        )
+
+
+def _describe(stored: Counter[str]) -> str:
+    named = [counted(stored[kind], *words) for kind, words in _WORDS.items() if stored[kind]]
+    waiting = [f"{stored['waiting']:,} in the inbox"] if stored["waiting"] else []
+    return f"Stored {', '.join([*named, *waiting]) or 'nothing new'}."
+
+
+async def undo_import(page: PageSession, form: PageForm) -> ActResult:
+    """Take an import back: memories, documents, turns and waiting notes."""
+    service, import_id = await page.open(), form.get_text("import")
+    if not import_id.startswith(IMPORT_PREFIX):
+        raise ValidationError("This is not an import; nothing was changed.", code="usage")
+    changes = await service.history.list_session(import_id)
+    async with _open_knowledge(service) as knowledge:
+        withdrawn: dict[str, Any] = await withdraw_import(knowledge, service, import_id, page.caller)
+    undone = [outcome async for outcome in ChangeUndo(service).take_back(changes, page.caller)]
+    memories = len({memory_id for outcome in undone for memory_id in outcome.memory_ids})
+    names = [
+        (memories, "memory", "memories"),
+        (withdrawn["resources"], "document or conversation", "documents and conversations"),
+        (withdrawn.get("waiting", 0), "waiting note", "waiting notes"),
+    ]
+    parts = [counted(count, *words) for count, *words in names if count]
+    return ActResult("/import", PageNotice(f"Took back {', '.join(parts) or 'nothing'}."))
