@@ -502,11 +502,13 @@ class KnowledgeWithdrawal:
 
     async def _list_forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
         """Return the forgotten memories, without changed ones."""
-        memories: list[Memory] = []
+        memories: dict[str, Memory] = {}
         for memory_id in memory_ids:
-            with contextlib.suppress(UnknownIdError):
-                memories += await self._service.storage.forgotten_with(memory_id)
-        return memories
+            if memory_id not in memories:  # all that one change forgot come at once
+                with contextlib.suppress(UnknownIdError):
+                    forgotten = await self._service.storage.forgotten_with(memory_id)
+                    memories |= {memory.id: memory for memory in forgotten}
+        return [*memories.values()]
 
     async def close(self) -> None:
         """Close what is open."""
