@@ -109,7 +109,7 @@ async def measure_ingestor(count: int, chars: int, pairs: int) -> dict[str, Any]
     return figures | {"signals": await _signalled(chars, pairs)}
 
 
-def _said(chars: int, number: int) -> str:
+def say(chars: int, number: int) -> str:
     """Return sentences of ten common words, some with a name."""
     drawn, (common,) = random.Random(number), turns_of(1, chars, number)
     words = [word if drawn.random() > 0.05 else drawn.choice(_NAMES) for word in common.text.split()]
@@ -118,7 +118,7 @@ def _said(chars: int, number: int) -> str:
 
 def _turns(count: int, chars: int) -> list[Turn]:
     return [
-        Turn(_said(chars, number), _said(chars // 2, -1 - number), timestamp=_BEGUN + timedelta(minutes=number))
+        Turn(say(chars, number), say(chars // 2, -1 - number), timestamp=_BEGUN + timedelta(minutes=number))
         for number in range(count)
     ]
 

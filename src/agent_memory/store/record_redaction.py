@@ -135,18 +135,33 @@ def redact_fields(
 
 
 def make_record(
-    kind: Kind[R], values: Mapping[str, Any], agent_id: str, redactor: Redactor | None = None
+    kind: Kind[R],
+    values: Mapping[str, Any],
+    agent_id: str,
+    redactor: Redactor | None = None,
+    *,
+    is_text_clean: bool = False,
 ) -> Redacted[R]:
     """Build a record without secrets from fields of any form.
 
     Validated first, so that the redacted text is bounded, and again only if a secret was removed.
+
+    Args:
+        kind: Kind of the record.
+        values: Fields of the record.
+        agent_id: Name of the agent.
+        redactor: Removes secrets; the default one if omitted.
+        is_text_clean: True if the text is the beginning of one that was redacted.
 
     Raises:
         ValidationError: Names the field and the rule, not the value; or the content is nothing but a secret.
     """
     owned = {**values, "agent_id": agent_id}
     record = validate_record(kind.model, owned)
-    cleaned, kinds = _remove_secrets(kind, _get_texts(kind, owned, record), redactor or _REDACTOR)
+    texts = _get_texts(kind, owned, record)
+    if is_text_clean:
+        texts.pop(kind.text, None)
+    cleaned, kinds = _remove_secrets(kind, texts, redactor or _REDACTOR)
     return Redacted(validate_record(kind.model, {**owned, **cleaned}) if kinds else record, kinds)
 
 

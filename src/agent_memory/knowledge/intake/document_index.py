@@ -40,6 +40,19 @@ _LEAST_SHARED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class AlikeDocument:
+    """A current document that a file resembles and does not replace.
+
+    Attributes:
+        key: `COPY_OF` or `MAYBE_VERSION_OF`.
+        resource_id: ID of the document.
+    """
+
+    key: str
+    resource_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class FrontMatter:
     """Front matter of a document.
 

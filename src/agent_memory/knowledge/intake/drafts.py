@@ -176,7 +176,7 @@ def draft_resource(
         "tags": [*origin.tags, *document.tags],
     }
     values["metadata"] = {**origin.metadata, **document.metadata}
-    record = make_record(RESOURCE, values, agent_id, redactor)
+    record = make_record(RESOURCE, values, agent_id, redactor, is_text_clean=bool(long_text))
     return _draft(
         record,
         (document.resource_type, origin.group, hash_text(long_text or record.value.content)),
@@ -251,9 +251,18 @@ def draft_episode(
         values |= {"content_type": "event", "event_type": turn.event_type}
     if part_of is not None:
         values["links"] = [{"rel": PART_OF, "id": part_of}]
-    record = make_record(EPISODE, values, agent_id, redactor)
+    record = make_record(EPISODE, values, agent_id, redactor, is_text_clean=bool(long_text))
     place = (part_of, order) if part_of is not None else (origin.group, "")
     return _draft(record, (*place, hash_text(long_text or record.value.content)), long_text, redacted)
+
+
+def get_turn_id(text: str, part_of: str, order: int) -> str:
+    """Return the ID of a turn whose text has no secret.
+
+    Raises:
+        ValueError: The text cannot be stored.
+    """
+    return derived_id(EPISODE.prefix, part_of, order, hash_text(_normalize(text)))
 
 
 def rename_draft(draft: RecordDraft[R], prefix: str, attempt: int) -> RecordDraft[R]:
@@ -325,7 +334,7 @@ def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[st
             recovery="Split it, at its chapters for instance, and take in the parts one by one.",
         )
     try:
-        normal = check_text(text.replace("\r\n", "\n"), "the text").strip()
+        normal = _normalize(text)
     except ValueError as error:
         raise ValidationError(f"Nothing was stored: {error}.") from None
     if len(normal) <= MAX_LINE_CHARS:
@@ -336,6 +345,10 @@ def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[st
     long_text = clean.text if len(clean.text) > MAX_LINE_CHARS else ""
     fields = {"content": clean.text[:MAX_LINE_CHARS], "chars": len(clean.text)}
     return long_text, fields | ({"blob": hash_text(long_text)} if long_text else {}), tuple(clean.kinds)
+
+
+def _normalize(text: str) -> str:
+    return check_text(text.replace("\r\n", "\n"), "the text").strip()
 
 
 def hash_text(text: str) -> str:

@@ -20,7 +20,9 @@ from agent_memory.knowledge.intake.document_index import (
     DOCUMENT_ID,
     FrontMatter,
     describe_path,
+    get_path,
     get_real_path,
+    is_placed,
     read_front_matter,
 )
 from agent_memory.knowledge.intake.drafts import PERSON, UNKNOWN, ReceivedDocument, ReceivedTurn, SkippedPart
@@ -418,6 +420,14 @@ def has_its_id(resource: Resource) -> bool:
         return path is None or read_front_matter(_read_text(path)).document_id == resource.metadata.get(DOCUMENT_ID)
     except AgentMemoryError:
         return True
+
+
+def find_moved(same_id: Sequence[Resource]) -> Resource | None:
+    """Return the only document whose file is missing or changed its id."""
+    moved = [
+        document for document in same_id if get_path(document) and not (is_placed(document) and has_its_id(document))
+    ]
+    return moved[0] if len(moved) == 1 else None
 
 
 def read_chat_lines(text: str, name: str) -> Iterator[FileConversation | SkippedPart]:

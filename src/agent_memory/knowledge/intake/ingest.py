@@ -7,7 +7,7 @@ same text in the same place has the same ID.
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from agent_memory.knowledge.intake.document_index import (
     MISSING_SINCE,
     PATH,
     PROJECT,
+    AlikeDocument,
     DocumentIndex,
     get_path,
     get_path_id,
@@ -40,11 +41,12 @@ from agent_memory.knowledge.intake.drafts import (
     draft_conversation,
     draft_episode,
     draft_resource,
+    get_turn_id,
     leave_out_purged,
     place_draft,
     rename_draft,
 )
-from agent_memory.knowledge.intake.file_formats import has_its_id, parse_file
+from agent_memory.knowledge.intake.file_formats import find_moved, parse_file
 from agent_memory.knowledge.intake.turns import FileConversation, split_batches
 from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
@@ -174,18 +176,12 @@ class FileIngested:
         self.characters += ingested.record.chars if is_new else 0
         self.redacted = tuple(dict.fromkeys((*self.redacted, *ingested.redacted)))
 
-
-@dataclass(frozen=True, slots=True)
-class _AlikeDocument:
-    """A current document that a file resembles and does not replace.
-
-    Attributes:
-        key: `COPY_OF` or `MAYBE_VERSION_OF`.
-        resource_id: ID of the document.
-    """
-
-    key: str
-    resource_id: str
+    def add_turn(self, ingested: IngestOutcome[Episode], role: str, conversation: str) -> None:
+        """Count a turn, and a conversation whose user was mistaken."""
+        self.add(ingested)
+        is_mistaken = ingested.record.role == "user" != role and not ingested.record.speaker
+        if is_mistaken and conversation not in self.mistaken:
+            self.mistaken.append(conversation)
 
 
 class Ingest:
@@ -433,7 +429,7 @@ class Ingest:
             return await self._resource(draft, caller)
         index = await self._get_index()
         placed = await self._place(draft, index)
-        if isinstance(placed, _AlikeDocument):
+        if isinstance(placed, AlikeDocument):
             document = replace(document, metadata={**document.metadata, placed.key: placed.resource_id})
             draft = await asyncio.to_thread(self._document, document, origin)
             placed = place_draft(draft, get_path_id(draft.record.value))
@@ -459,11 +455,11 @@ class Ingest:
 
     async def _place(
         self, draft: RecordDraft[Resource], index: DocumentIndex
-    ) -> RecordDraft[Resource] | Resource | _AlikeDocument:
+    ) -> RecordDraft[Resource] | Resource | AlikeDocument:
         """Return the draft to store, or the resource that has its text."""
         record = draft.record.value
         same_id = index.list_same_id(record)
-        current = index.find(record) or await asyncio.to_thread(_find_moved, same_id)
+        current = index.find(record) or await asyncio.to_thread(find_moved, same_id)
         if current is not None and has_same_text(current, record):
             return await self._move(current, record)
         if current is not None:
@@ -475,9 +471,9 @@ class Ingest:
             if is_unplaced or (get_path(candidate) and not await asyncio.to_thread(is_placed, candidate)):
                 return await self._move(candidate, record)
         if alike:
-            return _AlikeDocument(COPY_OF, alike[0].id)
+            return AlikeDocument(COPY_OF, alike[0].id)
         if similar := [*same_id, index.find_unplaced(record)][0]:
-            return _AlikeDocument(MAYBE_VERSION_OF, similar.id)
+            return AlikeDocument(MAYBE_VERSION_OF, similar.id)
         placed, place, number = draft, get_path_id(record), 1
         while await self._is_taken(placed.record.value.id):  # by a version that was replaced, withdrawn or purged
             placed, number = place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
@@ -559,13 +555,32 @@ class Ingest:
         done.resources.append(begun.record.id)
         batches = split_batches(part.turns)
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            stored = await self._find_stored(batch, begun.record.id, origin)
+            for order, turn in batch:
+                if order in stored:
+                    done.add_turn(IngestOutcome(stored[order], "known"), turn.role, begun.record.id)
+            batch = [(order, turn) for order, turn in batch if order not in stored]
             drafts, refused = await asyncio.to_thread(self._draft_turns, batch, begun.record.id, origin)
             done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
             for draft, ingested in zip(drafts, await self._turns(drafts, begun.record.id, caller), strict=True):
-                done.add(ingested)
-                if _is_mistaken(ingested.record, draft.record.value) and begun.record.id not in done.mistaken:
-                    done.mistaken.append(begun.record.id)
+                done.add_turn(ingested, draft.record.value.role, begun.record.id)
             tell(done)
+
+    async def _find_stored(
+        self, batch: Sequence[tuple[int, ReceivedTurn]], conversation: str, origin: Origin
+    ) -> dict[int, Episode]:
+        """Return turns of a batch that are stored as they are, by place.
+
+        Their texts have no secret, so they need not be searched for one again.
+        """
+        if not origin.keeps_purged and self._purge_list.read().ids:
+            return {}
+        ids = {}
+        for order, turn in batch:
+            with suppress(ValueError):
+                ids[order] = get_turn_id(turn.text, conversation, order)
+        records = await self._knowledge.episodes.get_many([*ids.values()])
+        return {order: records[record_id] for order, record_id in ids.items() if record_id in records}
 
 
 def _check_path(path: Path) -> None:
@@ -580,16 +595,3 @@ def _check_path(path: Path) -> None:
             code="own_file",
             recovery="To copy memories to another agent, run agent-memory export, then agent-memory import.",
         )
-
-
-def _find_moved(same_id: Sequence[Resource]) -> Resource | None:
-    """Return the only document whose file is missing or changed its id."""
-    moved = [
-        document for document in same_id if get_path(document) and not (is_placed(document) and has_its_id(document))
-    ]
-    return moved[0] if len(moved) == 1 else None
-
-
-def _is_mistaken(stored: Episode, read: Episode) -> bool:
-    """Return True if an earlier version mistook the speaker."""
-    return stored.role == "user" and not stored.speaker and read.role != "user"

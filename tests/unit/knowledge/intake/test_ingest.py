@@ -13,13 +13,16 @@ import pytest
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.knowledge.intake.drafts import ReceivedDocument, ReceivedTurn
+from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.memory import Caller
 from agent_memory.models import MAX_LINE_CHARS, MAX_TEXT_CHARS, PART_OF, Resource
+from agent_memory.redaction import SecretRedactor
 from tests.support import NOON
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
+    from agent_memory.knowledge.intake.ingest import FileIngested
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.redaction import Redaction
     from tests.unit.knowledge.conftest import Events
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -39,6 +42,35 @@ async def test_a_document_is_kept_once_with_what_is_known_of_it(ingest: Ingest, 
     assert (await ingest.resource(replace(given, text="Another text"), group="acme:s-1")).outcome == "new"
     assert (await ingest.resource(given, group="acme:s-2")).outcome == "new", "another group does not see the first"
     assert await knowledge.resources.count() == 3
+
+
+class SizeRedactor(SecretRedactor):
+    """Notes the sizes of long texts that are searched for secrets."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def redact(self, text: str) -> Redaction:
+        """Note the size of a text and redact it."""
+        if len(text) >= MAX_LINE_CHARS:
+            self.sizes.append(len(text))
+        return super().redact(text)
+
+
+async def test_ingest_long_text_is_redacted_once(knowledge: Knowledge) -> None:
+    redactor = SizeRedactor()
+    await Ingest(knowledge, redactor=redactor).turn(ReceivedTurn(LONG, role="tool"))
+    await Ingest(knowledge, redactor=redactor).resource(LONG)
+    assert redactor.sizes == [len(LONG.strip())] * 2
+
+
+async def test_ingest_stored_turns_are_not_redacted_again(knowledge: Knowledge, tmp_path: Path) -> None:
+    lines = [{"role": "user", "content": f"{number}. {LONG}"} for number in range(3)]
+    (tmp_path / "chat.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    redactor = SizeRedactor()
+    first = await Ingest(knowledge, redactor=redactor).file(tmp_path / "chat.jsonl")
+    again = await Ingest(knowledge, redactor=redactor).file(tmp_path / "chat.jsonl")
+    assert (first.new, again.new, again.known, len(redactor.sizes)) == (3, 0, 3, 3)
 
 
 async def test_no_secret_reaches_a_file_or_an_event(
