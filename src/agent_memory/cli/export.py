@@ -17,6 +17,7 @@ from agent_memory.cli.inbox import write_waiting
 from agent_memory.cli.knowledge import open_knowledge
 from agent_memory.cli.runtime import AgentContext
 from agent_memory.cli.transfer_tally import describe_counts
+from agent_memory.cli.vault import export_vault
 from agent_memory.errors import UnsupportedError, ValidationError
 from agent_memory.files.atomic import remove_leftovers, replace_file, translated
 from agent_memory.files.wording import counted
@@ -38,6 +39,9 @@ async def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File to write; '-' is stdout.")] = "-",
     form: FormatName = None,
     *,
+    vault: Annotated[
+        Path | None, typer.Option("--vault", metavar="FOLDER", help="Write Markdown notes into a folder instead.")
+    ] = None,
     about: Annotated[
         str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is stored about a person's name.")
     ] = None,
@@ -45,9 +49,17 @@ async def export(
 ) -> None:
     """Write memories, documents and conversations to a file.
 
-    A file with the suffix .zip gets an account for people, which cannot be imported. It has pages of all that the
-    agent holds. With --about it has what names a person, also by other known names.
+    A .zip is an account for people of all that the agent holds, and cannot be imported. With --about it has what
+    names a person, also by other known names.
+
+    Edits of the notes of a vault can be imported.
     """
+    if vault is not None:
+        if file != "-" or form is not None or about is not None:
+            raise typer.BadParameter("--vault needs no FILE, --format or --about", param_hint="--vault")
+        await export_vault(run, vault, force=force)
+        await _note_damage(run)
+        return
     if Path(file).suffix.lower() == _ZIP and form is None:
         _check_target(Path(file), run.root, force=force)
         await _export_account(run, Path(file), about)

@@ -17,6 +17,7 @@ from agent_memory.cli.options import Yes
 from agent_memory.cli.runtime import AgentContext, command
 from agent_memory.cli.source_import import ImportChoices, import_source
 from agent_memory.cli.transfer_tally import TransferTally
+from agent_memory.cli.vault_import import find_vault, import_vault
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.wording import counted
@@ -63,6 +64,12 @@ async def import_(  # noqa: PLR0913 - the options of a command
     For other programs a table is shown first. Memories have low trust; in a chat only your own role counts as you.
     """
     pasted = sys.stdin.buffer.read() if file == "-" else None
+    if pasted is None and form in {None, "vault"} and (found_vault := find_vault(Path(file))) is not None:
+        if review:
+            raise ValidationError("--review is not for a vault; nothing was imported.", code="usage")
+        choices = ImportChoices(Path(file), None, dry_run=dry_run, yes=yes)
+        await import_vault(run, found_vault[0], choices, trusted=trusted, only=found_vault[1])
+        return
     tree = await asyncio.to_thread(_open_foreign, file, form, pasted)
     if tree is None:
         await _import_export(run, file, pasted, form, trusted=trusted, dry_run=dry_run)

@@ -84,6 +84,10 @@ class OutputScreen:
         """Set the JSON document, which is printed when the command ends."""
         self._document = value
 
+    def get_document(self) -> Any:
+        """Return the JSON document set last, or None."""
+        return self._document
+
     def rows(self, document: dict[str, Any], key: str, columns: Sequence[str]) -> None:
         """Print rows in every format except text.
 

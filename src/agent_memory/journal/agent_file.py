@@ -173,6 +173,12 @@ def _read_value(folder: Path) -> dict[str, Any]:
         return {}
 
 
+def read_identity(folder: Path) -> str:
+    """Return the random ID of an agent's folder, or an empty text."""
+    identity = _read_value(folder).get("agent")
+    return identity if isinstance(identity, str) else ""
+
+
 def write_states(folder: Path, states: Mapping[str, JournalState]) -> None:
     """Write `agent.yaml` under the folder's lock; log a failure."""
     _write(folder, encode_states(folder, states), durable=False)

@@ -182,7 +182,8 @@ def _read_document(text: str, file: SourceFile, tree: SourceTree) -> ReceivedDoc
     place = describe_path(str(file.path)) if file.path is not None else {}
     marks = _read_marks(text[find_body(text) :]) if file.suffix in {".md", ".markdown"} else {}
     metadata = {
-        FORMAT: "obsidian" if tree.is_vault else "markdown", **place, **front_matter.metadata, **marks,
+        FORMAT: "obsidian" if tree.is_vault else "markdown",
+        **({"file": file.name} if file.folder else {}), **place, **front_matter.metadata, **marks,
         **({} if written_at else {FILE_TIME: True}),
     }  # fmt: skip
     tags = tuple(dict.fromkeys([*front_matter.tags, *metadata.pop("tags", ())]))[:_MAX_VALUES]
