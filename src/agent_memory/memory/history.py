@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.journal.past_records import load_past_records
 from agent_memory.memory.caller import NOBODY, Caller
 from agent_memory.memory.conflict_review import list_decisions
 from agent_memory.memory.events import read_audit, read_latest_audit
-from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
+from agent_memory.models import ACCESS, IDENTITY, MEMORY, Memory, is_told, to_text
 from agent_memory.store.deletion_states import DeletionState, check_transition, get_state_after
 from agent_memory.store.queries import RecordChange, RemovedTexts
 
@@ -106,6 +107,28 @@ class UndoneChange:
     conflicts: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class PastMemories:
+    """Memories as they were after a change, a part of them.
+
+    Attributes:
+        seq: Number of the change.
+        at: Time of the change as text; empty before the first.
+        first, last: Numbers of the first and the last change that the journal has.
+        total: Number of all memories that existed then.
+        memories: Memories of the part as they were, the last created first.
+        replaced_by: IDs of the memories that had replaced some of them.
+    """
+
+    seq: int
+    at: str
+    first: int
+    last: int
+    total: int
+    memories: tuple[Memory, ...]
+    replaced_by: dict[str, str]
+
+
 class History:
     """Past of one agent's memories: 30 days in files.
 
@@ -123,6 +146,7 @@ class History:
         self._storage, self._writer, self._scratchpad = parts.storage, writer, parts.scratchpad
         self._monitor = parts.monitor
         self._audit_file = None if parts.folder is None else parts.folder.audit
+        self._journal = None if parts.folder is None else parts.folder.path / MEMORY.journal
         self.traces = parts.storage.traces
 
     # -- versions -----------------------------------------------------------------------------------------------------
@@ -226,6 +250,41 @@ class History:
         if version is None or version.record is None or version.record.content == memory.content:
             return None
         return version if any(later.record is None and later.seq > version.seq for later in versions) else None
+
+    async def list_past(
+        self, seq: int | None = None, at: datetime | None = None, *, offset: int = 0, limit: int = 50
+    ) -> PastMemories:
+        """Return memories as they were after a change.
+
+        What a compaction has folded is as it was later: edits and deletions of more than 30 days ago.
+
+        Args:
+            seq: Number of the change; None for the last one.
+            at: Moment, instead of a number.
+            offset: Number of memories to leave out at the start.
+            limit: Most memories to return.
+
+        Raises:
+            UnsupportedError: The storage keeps no versions.
+            StorageError: The journal cannot be read.
+        """
+        if self._journal is None:
+            raise UnsupportedError("This storage keeps no earlier states.")
+        moment = None if at is None else to_text(at)
+        past = await asyncio.to_thread(load_past_records, self._journal, MEMORY.name, seq, moment)
+        ids = past.ids[::-1][offset : offset + limit]
+        newer = await self._storage.replaced_by(ids)
+        states: dict[str, Memory | None] = {}
+        for change in await self.load_changes({*ids, *newer.values()}):
+            if change.seq <= past.seq:
+                states[change.record_id] = change.after
+        memories = tuple(memory for record_id in ids if (memory := states.get(record_id)) is not None)
+        replaced_by = {
+            older_id: newer_id
+            for older_id, newer_id in newer.items()
+            if (state := states.get(newer_id)) is not None and state.supersedes == older_id
+        }
+        return PastMemories(past.seq, past.at, past.first, past.last, len(past.ids), memories, replaced_by)
 
     # -- changes ------------------------------------------------------------------------------------------------------
 

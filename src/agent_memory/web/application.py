@@ -32,6 +32,7 @@ from agent_memory.web import (
     memories,
     search_reasons,
     system_health,
+    time_lanes,
     today,
 )
 from agent_memory.web.guard import PageGuard
@@ -72,6 +73,7 @@ _VIEWS: Final[Mapping[str, Show]] = {
     "/import": import_screen.show_import,
     "/import/{upload_id}": import_screen.show_upload,
     "/backups/{file}": backup_screen.show_backup,
+    "/time": time_lanes.show_time,
     "/why": search_reasons.show_question,
     "/why/{record_id}": search_reasons.show_provenance,
     "/purge": deletion.preview_purge,

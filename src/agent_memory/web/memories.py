@@ -15,6 +15,7 @@ from agent_memory.redaction import quoted
 from agent_memory.store.lookups import find_current
 from agent_memory.web.page_session import PageNotice
 from agent_memory.web.page_view import ActResult, PageForm, PageView, read_back
+from agent_memory.web.time_lanes import load_past, view_past
 from agent_memory.web.word_differences import compare_words
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _HITS: Final = 50
 _MAX_FACETS: Final = 12
 MAX_CHOSEN: Final = 500
 _QUOTED: Final = 80
-_FILTERS: Final = ("category", "project", "tag", "trust", "since", "until", "state")
+_FILTERS: Final = ("category", "project", "tag", "trust", "since", "until", "state", "as_of")
 _STATES: Final[dict[str, frozenset[RecordState]]] = {
     "": frozenset({"valid"}),
     "expired": frozenset({"expired"}),
@@ -49,6 +50,8 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
     asked = {name: request.query_params.get(name, "").strip() for name in ("q", *_FILTERS)}
     offset = _read_offset(request.query_params.get("offset", "0"))
     filters = _read_filters(asked)
+    if asked["as_of"]:
+        return await _list_past(page, service, asked, offset)
     if asked["q"]:
         asked["state"] = ""  # words find valid memories; the other states are lists
         found = await service.search(asked["q"], _HITS, filters, caller=page.caller)
@@ -70,6 +73,7 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "offset": offset,
             "total": total,
             "page_size": _PAGE,
+            "past": None,
             "match": match,
             "degraded": degraded,
             "memories": [view_whole_memory(memory, replaced.get(memory.id)) for memory in records],
@@ -77,6 +81,31 @@ async def list_memories(page: PageSession, request: Request) -> PageView:
             "stored": tally.records,
             "hidden": {"replaced": tally.superseded, "expired": tally.expired},
             "is_damaged": bool((await service.storage.health()).get("problems")),
+        },
+    )
+
+
+async def _list_past(page: PageSession, service: MemoryService, asked: dict[str, str], offset: int) -> PageView:
+    """List memories as they were after a change, without other filters."""
+    past = await load_past(service, asked["as_of"], offset=offset, limit=_PAGE)
+    asked = {name: text if name == "as_of" else "" for name, text in asked.items()}
+    return PageView(
+        "memories",
+        {
+            "agent_id": page.agent_id,
+            "asked": asked,
+            "chosen": {"as_of": asked["as_of"]},
+            "past": view_past(past),
+            "offset": offset,
+            "total": past.total,
+            "page_size": _PAGE,
+            "match": None,
+            "degraded": None,
+            "memories": [view_whole_memory(memory, past.replaced_by.get(memory.id)) for memory in past.memories],
+            "facets": {},
+            "stored": past.total,
+            "hidden": {},
+            "is_damaged": False,
         },
     )
 

@@ -37,7 +37,16 @@ FLAGS: Final = (
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 )
-SCREENS: Final = ("/", "/memories", "/decisions", "/forget", "/import", "/health?check=on", "/why?q=harbour+API")
+SCREENS: Final = (
+    "/",
+    "/memories",
+    "/decisions",
+    "/forget",
+    "/import",
+    "/time",
+    "/health?check=on",
+    "/why?q=harbour+API",
+)
 HOSTILE: Final = (
     "<script>hit()</script>",
     "<img src=x onerror=hit()>",

@@ -56,7 +56,7 @@
     if (isTyping(target)) { target.focus(); if (target.select) target.select(); } else target.click();
   });
 
-  document.addEventListener("input", (event) => { if (event.target.form) isDirty = true; });
+  document.addEventListener("input", (event) => { if (event.target.form && !event.target.matches("[data-scrub]")) isDirty = true; });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-print]")) print();
     if (event.target.closest("[data-all]")) main().querySelectorAll("[data-row] input[type=checkbox]").forEach((box) => { box.checked = true; });
@@ -85,7 +85,11 @@
     }
     document.body.classList.remove("busy");
   };
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-scrub]")) main().querySelector("[data-shown]").value = event.target.value;
+  });
   document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-scrub]")) event.target.form.requestSubmit();
     if (event.target.matches("[data-file]") && event.target.files[0]) upload(event.target.files[0]);
   });
   for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => {
