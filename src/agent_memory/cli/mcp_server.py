@@ -1,6 +1,5 @@
 """`agent-memory mcp`: serve hosts by the Model Context Protocol."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -8,10 +7,9 @@ import typer
 
 from agent_memory.cli.options import AgentOption, choose_served_agent
 from agent_memory.cli.runtime import CommandContext, command
-from agent_memory.errors import ConfigurationError
 from agent_memory.registry import load_handler
 from agent_memory.settings import ServiceSettings, build_settings
-from agent_memory.settings.installation import advice
+from agent_memory.settings.installation import check_installed
 
 _STDIO: Final = "agent_memory.integrations.mcp.server:serve_stdio"
 _SESSION: Final = "agent_memory.integrations.mcp.server_session:ServerSession"
@@ -32,12 +30,7 @@ async def mcp(
     port: Annotated[int, typer.Option("--port", min=1, max=65_535, metavar="N", help="Port of --http.")] = 8_765,
 ) -> None:
     """Serve an MCP host on stdin and stdout, until it closes them."""
-    if find_spec("mcp") is None:
-        raise ConfigurationError(
-            "The MCP server needs the package mcp, which is not installed.",
-            code="not_installed",
-            recovery=advice("mcp"),
-        )
+    check_installed("The MCP server needs the package mcp, which is not installed.", "mcp", "mcp")
     agent = choose_served_agent(run.get_options(AgentOption).agent, run.root)
     settings = build_settings("mcp", ServiceSettings, {"storage_root": str(run.root), "embedder": embedder})
     session = load_handler(_SESSION)(agent, settings, Path.cwd(), is_project_only=project_only)

@@ -1,6 +1,5 @@
 """`agent-memory page`: see, decide and undo in a browser on this machine."""
 
-from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
@@ -8,10 +7,9 @@ import typer
 
 from agent_memory.cli.options import AgentOption, choose_served_agent
 from agent_memory.cli.runtime import CommandContext, command
-from agent_memory.errors import ConfigurationError
 from agent_memory.registry import load_handler
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings, build_settings
-from agent_memory.settings.installation import advice
+from agent_memory.settings.installation import check_installed
 
 _NEEDED: Final = ("starlette", "jinja2", "uvicorn")
 _SERVE: Final = "agent_memory.web.page_server:serve_page"
@@ -35,10 +33,7 @@ async def page(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Open a page in the browser to see, edit, decide and undo."""
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise ConfigurationError(
-            "The page needs packages that are not installed.", code="not_installed", recovery=advice("web")
-        )
+    check_installed("The page needs packages that are not installed.", "web", *_NEEDED)
     with TemporaryDirectory(prefix="agent-memory-page-") as folder:
         root = folder if demo else str(run.root)
         values = {"storage_root": root, "embedder": embedder, "lock_timeout": PERSON_SECONDS}

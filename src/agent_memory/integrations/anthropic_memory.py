@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models.verbatim import VerbatimRecord
 
+AnswerT = TypeVar("AnswerT")
 _ADAPTER: Final = "anthropic"
 _ROOT: Final = "/memories"
 _MAX_LINES: Final = 999_999
@@ -233,8 +234,8 @@ class MemoryFiles:
         return check
 
 
-class AgentMemoryTool(BetaAbstractMemoryTool):
-    """Anthropic's memory tool on the memory folder of an agent.
+class MemoryFileTool(Generic[AnswerT]):
+    """Commands of the memory tool, for both of its base classes.
 
     Args:
         agent_id: Name of the agent whose folder has the files.
@@ -249,33 +250,44 @@ class AgentMemoryTool(BetaAbstractMemoryTool):
         super().__init__(**options)
         self._files, self._loop = MemoryFiles(agent_id, root, refuse_secrets=refuse_secrets), LoopThread()
 
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+    def _run(self, work: Coroutine[Any, Any, str]) -> AnswerT:
+        """Return the answer, or an awaitable of it."""
+        raise NotImplementedError
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> AnswerT:
         """Return the lines of a file or the list of a folder."""
-        return self._loop.wait_for(_translate(self._files.view(command)))
+        return self._run(self._files.view(command))
 
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> AnswerT:
         """Create a file."""
-        return self._loop.wait_for(_translate(self._files.create(command)))
+        return self._run(self._files.create(command))
 
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> AnswerT:
         """Replace a text that occurs once in a file."""
-        return self._loop.wait_for(_translate(self._files.str_replace(command)))
+        return self._run(self._files.str_replace(command))
 
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> AnswerT:
         """Insert lines after a line of a file."""
-        return self._loop.wait_for(_translate(self._files.insert(command)))
+        return self._run(self._files.insert(command))
 
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> AnswerT:
         """Delete a file, or a folder with all its files."""
-        return self._loop.wait_for(_translate(self._files.delete(command)))
+        return self._run(self._files.delete(command))
 
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> AnswerT:
         """Rename or move a file or folder."""
-        return self._loop.wait_for(_translate(self._files.change_path(command)))
+        return self._run(self._files.change_path(command))
 
-    def clear_all_memory(self) -> str:
+    def clear_all_memory(self) -> AnswerT:
         """Delete all files."""
-        return self._loop.wait_for(_translate(self._files.clear()))
+        return self._run(self._files.clear())
+
+
+class AgentMemoryTool(MemoryFileTool[str], BetaAbstractMemoryTool):
+    """Anthropic's memory tool on the memory folder of an agent."""
+
+    def _run(self, work: Coroutine[Any, Any, str]) -> str:
+        return self._loop.wait_for(_translate(work))
 
     def close(self) -> None:
         """Close the files of the storage. Can be called more than once."""
@@ -283,49 +295,11 @@ class AgentMemoryTool(BetaAbstractMemoryTool):
         self._loop.stop()
 
 
-class AsyncAgentMemoryTool(BetaAsyncAbstractMemoryTool):
-    """`AgentMemoryTool` for asyncio.
+class AsyncAgentMemoryTool(MemoryFileTool["Coroutine[Any, Any, str]"], BetaAsyncAbstractMemoryTool):
+    """`AgentMemoryTool` for asyncio."""
 
-    Args:
-        agent_id: Name of the agent whose folder has the files.
-        root: Folder of all agents; that of the command line when omitted.
-        refuse_secrets: True to raise `ToolError` for a secret instead of replacing it by a marker.
-        options: Options of the base class, such as `cache_control`.
-    """
-
-    def __init__(
-        self, agent_id: str = "me", *, root: str | Path | None = None, refuse_secrets: bool = False, **options: Any
-    ) -> None:
-        super().__init__(**options)
-        self._files = MemoryFiles(agent_id, root, refuse_secrets=refuse_secrets)
-
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Return the lines of a file or the list of a folder."""
-        return await _translate(self._files.view(command))
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file."""
-        return await _translate(self._files.create(command))
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that occurs once in a file."""
-        return await _translate(self._files.str_replace(command))
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert lines after a line of a file."""
-        return await _translate(self._files.insert(command))
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Delete a file, or a folder with all its files."""
-        return await _translate(self._files.delete(command))
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Rename or move a file or folder."""
-        return await _translate(self._files.change_path(command))
-
-    async def clear_all_memory(self) -> str:
-        """Delete all files."""
-        return await _translate(self._files.clear())
+    def _run(self, work: Coroutine[Any, Any, str]) -> Coroutine[Any, Any, str]:
+        return _translate(work)
 
     async def close(self) -> None:
         """Close the files of the storage. Can be called more than once."""

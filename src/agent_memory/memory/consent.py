@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from agent_memory.errors import AgentMemoryError
+from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.entries import read_regular
 from agent_memory.files.layout import find_project_root, folder_of, resolve_root
 from agent_memory.files.names import CONSENT
@@ -121,6 +121,19 @@ class ConsentState:
     def is_enabled(self) -> bool:
         """True while memory is on."""
         return all(rule.enabled for rule in self.rules)
+
+    def check_enabled(self) -> None:
+        """Check that memory is on.
+
+        Raises:
+            IdentityError: A source switches it off (`switched_off`).
+        """
+        if not self.is_enabled:
+            raise IdentityError(
+                f"Memory is off: {self.decided_by() or 'a file of consent'} says so.",
+                code="switched_off",
+                recovery="The user runs: agent-memory consent on",
+            )
 
     @property
     def is_switched_off(self) -> bool:

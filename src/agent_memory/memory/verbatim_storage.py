@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, PurgeList
+from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
 from agent_memory.models import Link, derived_id, utc_now
 from agent_memory.models.verbatim import VERBATIM, VerbatimRecord
 from agent_memory.settings import DEFAULT_ROOT, ServiceSettings
@@ -20,7 +22,6 @@ from agent_memory.store.record_storage import RecordStorage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from agent_memory.models import Clock
     from agent_memory.store.state import State
@@ -64,6 +65,7 @@ class VerbatimStorage(RecordStorage[VerbatimRecord]):
         self.folder = folder_of(agent_id, settings.storage_root)
         plain = settings.model_copy(update={"embedder": "none"})
         super().__init__(Files(VERBATIM, self.folder, plain, clock).backend())
+        self._consent = ConsentFiles(host=adapter)
         self._adapter = adapter
         self._may_redact = not refuse_secrets
 
@@ -125,14 +127,30 @@ class VerbatimStorage(RecordStorage[VerbatimRecord]):
     ) -> None:
         """Store and delete records as one change.
 
+        While memory is off, records can be read and deleted, and none is stored.
+
         A record replaces the one with its ID and keeps its timestamp; `observed_at` is the time of the last change.
 
         Args:
             drafts: Records of `draft`.
             removed: IDs of records to delete.
             check: Called with all records behind the lock; raises to change nothing.
-        """
 
+        Raises:
+            IdentityError: Memory is off for the agent, the folder or everywhere (`switched_off`).
+        """
+        if drafts:
+            folders = find_own_folders(str(self.folder.path.parent), self.agent_id)
+            ConsentState(self._consent.read(folders, Path.cwd())).check_enabled()
+        await self._put(drafts, removed, check=check)
+
+    async def _put(
+        self,
+        drafts: Sequence[VerbatimDraft],
+        removed: Sequence[str] = (),
+        *,
+        check: Callable[[Mapping[str, VerbatimRecord]], None] = lambda _: None,
+    ) -> None:
         def decide(records: Mapping[str, VerbatimRecord]) -> tuple[list[VerbatimRecord], list[str], None]:
             check(records)
             return [self._date(draft.value, records.get(draft.value.id)) for draft in drafts], list(removed), None
@@ -148,7 +166,7 @@ class VerbatimStorage(RecordStorage[VerbatimRecord]):
         existing = await self.get_many([record.id for record in records])
         unknown = [record for record in records if record.id not in existing and not purges.names(record.id)]
         if unknown and not dry_run:
-            await self.put(
+            await self._put(
                 [
                     self.draft(tuple(record.namespace), load_value(record), key=record.key, **_list_fields(record))
                     for record in unknown

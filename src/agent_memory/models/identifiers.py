@@ -154,3 +154,5 @@ class TextOrigin(NamedTuple):
 
 AFTER_PROJECT: Final = str(TextOrigin("agent after", PROJECT_OUTPUT))
 """Printed origin of what the agent stores after output of the project alone."""
+VIA: Final = " via "
+"""Between such an origin and the host that stored it."""

@@ -16,6 +16,7 @@ from agent_memory.models.identifiers import (
     AFTER_PROJECT,
     ID_DIGITS,
     MAX_ORIGIN_CHARS,
+    VIA,
     OriginKind,
     TextOrigin,
     check_agent_id,
@@ -396,7 +397,11 @@ def mark_origin(record: Record, template: str) -> str:
 
 def is_project_finding(record: Record, project: str) -> bool:
     """Return True if a record comes from output of this project."""
-    return bool(project) and record.origin == AFTER_PROJECT and getattr(record, "project", None) == project
+    return (
+        bool(project)
+        and record.origin.partition(VIA)[0] == AFTER_PROJECT
+        and getattr(record, "project", None) == project
+    )
 
 
 def encode_datetimes(values: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_memory.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from importlib import metadata
 
@@ -83,6 +85,16 @@ def install_command(*parts: Part, reinstall: bool = False) -> str:
 def advice(*parts: Part, reinstall: bool = False) -> str:
     """Return the advice to install parts; the command is at its end."""
     return f"Run this, then start again: {install_command(*parts, reinstall=reinstall)}"
+
+
+def check_installed(message: str, part: Part, *packages: str) -> None:
+    """Check that packages of a part are installed.
+
+    Raises:
+        ConfigurationError: One is missing; the message is the given one, with the command that installs the part.
+    """
+    if any(find_spec(package) is None for package in packages):
+        raise ConfigurationError(message, code="not_installed", recovery=advice(part))
 
 
 def installed_version() -> str:

@@ -110,7 +110,9 @@ async def test_tool_result_taints_by_tool(
     begin(report)
     values = {key: text.replace("{root}", str(root)) for key, text in arguments.items()}
     assert report("post-tool-use", tool_name=tool, tool_input=values) == ""
-    assert await store_and_get_trust(root, "The team prefers green tea.") == outcome
+    trust, origin = outcome
+    via = f" via {HOST}" if origin.startswith("agent after") else ""
+    assert await store_and_get_trust(root, "The team prefers green tea.") == (trust, origin + via)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.cli import web_page
+from agent_memory.settings import installation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_page_without_its_packages_names_how_to_install_them(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_page, "find_spec", lambda _name: None)
+    monkeypatch.setattr(installation, "find_spec", lambda _name: None)
     assert "starlette" in cli("page", code=1).stderr
 
 

@@ -118,6 +118,20 @@ def test_secret_in_a_file_becomes_a_marker(tool: AgentMemoryTool, root: Path) ->
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in root.rglob("*.yaml"))
 
 
+def test_tool_refuses_files_while_memory_is_off(tool: AgentMemoryTool, root: Path) -> None:
+    create(tool, "/memories/a.md", "aaa")
+    (root / "consent.yaml").write_text("enabled: false\n")
+    for act in (
+        lambda: create(tool, "/memories/b.md", "bbb"),
+        lambda: call(tool, "str_replace", "/memories/a.md", old_str="aaa", new_str="b"),
+        lambda: tool.rename(SimpleNamespace(old_path="/memories/a.md", new_path="/memories/c.md")),
+    ):
+        with pytest.raises(ToolError, match="Memory is off"):
+            act()
+    assert "aaa" in call(tool, "view", "/memories/a.md")
+    call(tool, "delete", "/memories/a.md")
+
+
 def test_refusing_tool_names_the_secret_kind(root: Path) -> None:
     tool = AgentMemoryTool("bob", root=root, refuse_secrets=True)
     with pytest.raises(ToolError, match="the content has a secret"):

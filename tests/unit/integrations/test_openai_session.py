@@ -11,8 +11,10 @@ from tests.adapter_protocols import use_protocols
 
 use_protocols("agents")
 
-from agent_memory.errors import ValidationError  # noqa: E402
+from agent_memory.errors import IdentityError, ValidationError  # noqa: E402
 from agent_memory.integrations.openai_session import AgentMemorySession  # noqa: E402 - it may use the stand-in
+from agent_memory.journal import Change, Journal  # noqa: E402
+from agent_memory.models.verbatim import VERBATIM  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +70,28 @@ async def test_failed_add_leaves_nothing(session: AgentMemorySession) -> None:
         await session.add_items([*make_items("a"), {"content": object()}])
     await session.add_items(make_items("b"))
     assert await session.get_items() == make_items("b")
+
+
+async def test_damaged_items_are_skipped_and_not_counted(session: AgentMemorySession, root: Path) -> None:
+    await session.add_items(make_items("a", "b"))
+    session.close()
+    with Journal(root / "bob" / VERBATIM.journal, {VERBATIM.name}).locked() as writer:
+        (last,) = [entry.changes[-1] for entry in writer.update.entries][-1:]
+        writer.append([Change("put", VERBATIM.name, "vrb-00000000000a", {**last.data, "content": "not JSON {{{"})])
+    again = AgentMemorySession("s1", "bob", root=root)
+    assert await again.get_items(limit=2) == make_items("a", "b")
+    assert await again.pop_item() == make_items("b")[0]
+    again.close()
+
+
+async def test_session_refuses_items_while_memory_is_off(session: AgentMemorySession, root: Path) -> None:
+    await session.add_items(make_items("a"))
+    (root / "consent.yaml").write_text("enabled: false\n")
+    with pytest.raises(IdentityError, match="Memory is off"):
+        await session.add_items(make_items("b"))
+    assert await session.get_items() == make_items("a")
+    await session.clear_session()
+    assert await session.get_items() == []
 
 
 async def test_refusing_session_adds_no_secret(root: Path) -> None:

@@ -24,7 +24,7 @@ from agent_memory.memory import Caller, open_service
 from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.consent import SPOKEN, ConsentFiles, ConsentModes, ConsentRule, ConsentState, find_own_folders
 from agent_memory.memory.features import attach_features
-from agent_memory.models.identifiers import TextOrigin
+from agent_memory.models.identifiers import VIA, TextOrigin
 from agent_memory.models.record import is_project_finding
 from agent_memory.models.search import ProjectScope
 from agent_memory.tools.consent import LOW_TRUST
@@ -216,6 +216,7 @@ class ServerSession:
         """The client as a caller of the service."""
         is_tainted = self.taint.by is not None
         is_of_host = not is_tainted or self.hooks == "missing"
+        tainted_origin = TextOrigin.parse(f"{self.taint.origin}{VIA}{self._host}")
         return Caller(
             self.session_id,
             trust="low" if is_tainted else "medium",
@@ -224,7 +225,7 @@ class ServerSession:
             group=ProjectScope(self.project()) if self.is_project_only else None,
             project=self.project(),
             prompt_before=self._prompt_before,
-            origin=str(TextOrigin("model via MCP", self._host)) if is_of_host else self.taint.origin,
+            origin=str(TextOrigin("model via MCP", self._host) if is_of_host else tainted_origin),
             forgets_up_to="medium" if is_of_host else "low",
         )
 
@@ -283,13 +284,7 @@ class ServerSession:
             IdentityError: A file of consent switches memory off.
             AgentMemoryError: The memory cannot be opened.
         """
-        identity = self.current_identity
-        if not identity.consent.is_enabled:
-            raise IdentityError(
-                f"Memory is off: {identity.consent.decided_by() or 'a file of consent'} says so.",
-                code="switched_off",
-                recovery="The user runs: agent-memory consent on",
-            )
+        self.current_identity.consent.check_enabled()
         if self.is_project_only and not self.project():
             raise IdentityError(
                 "This client has only its project, and works in none.",
