@@ -361,8 +361,15 @@ def _why(record: Record, rests: list[ProvenanceStep]) -> str:
         return "it was drawn from what is here no longer"
     if record.source.kind == "extraction":
         return "it was drawn from what had this trust"
+    return _why_said(record)
+
+
+def _why_said(record: Record) -> str:
+    """Return the reason for words that are the record's own."""
     if record.origin.startswith("agent after"):
         return "the model wrote it while untrusted text was in its conversation"
+    if record.origin.startswith("model via MCP") and record.trust == "low":
+        return "a model wrote it by MCP, without hooks that report what was typed and read"
     return _SAID[record.source.kind, record.trust]
 
 

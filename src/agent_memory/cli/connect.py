@@ -13,9 +13,12 @@ from agent_memory.files.layout import folder_of, resolve_root
 from agent_memory.files.wording import counted
 from agent_memory.registry import load_handler
 from agent_memory.settings import DEFAULT_ROOT
+from agent_memory.settings.installation import check_installed
 
 _PLACE: Final = "agent_memory.integrations.hosts"
 _LIMIT: Final = "agent_memory.integrations.mcp.hooks.turn_files:limit_host"
+_NEEDED: Final = ("mcp", "tomlkit", "ruamel")
+_AMPLIFIER_SETTINGS: Final = "settings.yaml"
 _COLUMNS: Final = ("host", "state", "agent", "file")
 
 
@@ -41,6 +44,8 @@ async def connect(
         agent: str = next((row["agent"] or "" for row in _read_connections() if row["host"] == host), "")
         change = load_handler(f"{_PLACE}.host_connection:plan_disconnection")(host)
     else:
+        if not plan.commands:  # else they install them
+            check_installed("The server for hosts needs packages that are not installed.", "mcp", *_NEEDED)
         agent = choose_served_agent(run.get_options(AgentOption).agent, run.root)
         root = "" if run.root == resolve_root(DEFAULT_ROOT) else str(run.root)
         change = load_handler(f"{_PLACE}.host_connection:plan_connection")(
@@ -83,7 +88,7 @@ def _apply(run: CommandContext, plan: ProgramPlan, change: Any, *, yes: bool) ->
 def _report(run: CommandContext, host: str, agent: str) -> None:
     summary = summary_of(agent, run.root)
     sharing = [row["host"] for row in _read_connections() if row["agent"] == agent and row["host"] != host]
-    if run.root == resolve_root(DEFAULT_ROOT):
+    if run.root == resolve_root(DEFAULT_ROOT) and (run.root.parent / _AMPLIFIER_SETTINGS).exists():
         sharing.append("amplifier")  # the bundle uses the same folder
     count = "" if summary.memories is None else f"{counted(summary.memories, 'memory', 'memories')}, "
     sentences = [f'Connected {host} to memory "{agent}" ({count}{shorten_home(summary.folder)}).']

@@ -166,7 +166,7 @@ def _confirm(run: CommandContext, words: str, items: Sequence[StoredItem], hosts
     run.screen.last_words = lambda: "Stopped. Nothing was deleted."
     answer = read_line(run.screen, f'Type "{words}" to {first}delete {what} for good: ')
     if (answer or "").strip() != words:
-        run.screen.note("Nothing was disconnected or deleted.")
+        run.screen.note("Nothing was disconnected or deleted. An export stays.")
         raise typer.Exit(FAILED)
 
 

@@ -230,6 +230,8 @@ def test_connect_creates_the_default_agent_and_names_amplifier(
     run: Callable[..., Result], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AGENT_MEMORY_ROOT")
+    (home / ".amplifier").mkdir()
+    (home / ".amplifier" / "settings.yaml").write_text("")
     shown = run("claude-code", "--yes").stdout.splitlines()[-1]
     assert shown == (
         'Connected claude-code to memory "me" (0 memories, ~/.amplifier/memory/me). '
@@ -257,6 +259,20 @@ def test_connect_writes_to_the_folder_of_the_environment(
     run(name, "--yes")
     assert "agent-memory" in (tmp_path / "other" / file).read_text()
     assert str(tmp_path / "other") in run("--list").stdout
+
+
+def test_connect_without_packages_of_the_server_writes_nothing(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("codex", "--yes")
+    before = HOSTS["codex"].file.read_text()
+    monkeypatch.setitem(sys.modules, "tomlkit", None)
+    for arguments in (("cursor", "--yes"), ("codex", "--print")):
+        assert "tomlkit" in run(*arguments, code=1).stderr
+    assert not HOSTS["cursor"].file.exists()
+    assert "not installed" in run("--list").stdout
+    assert "tomlkit" in run("codex", "--undo", "--yes", code=1).stderr
+    assert HOSTS["codex"].file.read_text() == before
 
 
 def test_unknown_host_is_refused(run: Callable[..., Result]) -> None:

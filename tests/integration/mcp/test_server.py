@@ -43,6 +43,14 @@ async def store_as_user(root: Path, content: str, trust: str = "medium") -> str:
     return stored.memory.id
 
 
+async def store_as_model(root: Path, content: str) -> str:
+    service = open_service("bob", settings_of(root))
+    stored = await service.store({"content": content, "trust": "low"})
+    await service.settle()
+    await service.close()
+    return stored.memory.id
+
+
 @contextlib.asynccontextmanager
 async def client_of(
     root: Path, mode: Any = "auto", answer: Callable[[str], ElicitResult] | None = None, name: str = "test"
@@ -148,13 +156,13 @@ async def test_forget_of_high_trust_without_forms_becomes_a_proposal(root: Path)
     foreign = await store_as_user(root, "The ledger is in MySQL.", "high")
     async with client_of(root) as client:
         refused = await refuse(client, "forget", ids=[foreign])
-        assert f"agent-memory forget {foreign}" in refused
         assert "agent-memory review" in refused
         assert "memory_" not in refused
     service = open_service("bob", settings_of(root))
     async with opened_inbox(service) as inbox:
         (waiting,) = await inbox.waiting()
         assert waiting.act_ids == [foreign]
+        assert f"`agent-memory accept {waiting.id.removeprefix('cnd-')}`" in refused
         await inbox.accept(waiting.id)
     assert await service.storage.get(foreign) is None
     await service.close()
@@ -192,6 +200,31 @@ async def test_decide_undoes_the_change_of_this_session_alone(root: Path) -> Non
         await call(client, "decide", id=own, verdict="undo")
         assert (await call(client, "fetch", id=own))["text"] == "The team prefers green tea."
         assert f"agent-memory undo {of_user}" in await refuse(client, "decide", id=of_user, verdict="undo")
+
+
+@pytest.mark.parametrize("verdict", ["newer", "older", "both"])
+@pytest.mark.parametrize("index", [0, 1])
+async def test_decide_undoes_its_decision_by_either_memory(root: Path, verdict: str, index: int) -> None:
+    ids = [await store_as_model(root, f"The ledger listens on port {port}.") for port in (8080, 9090)]
+    async with client_of(root) as client:
+        await call(client, "decide", id=ids[0], verdict=verdict)
+        await call(client, "decide", id=ids[index], verdict="undo")
+        await call(client, "decide", id=ids[0], verdict="both")
+
+
+async def test_empty_query_lists(root: Path) -> None:
+    await store_as_user(root, "The ledger is in MySQL.")
+    async with client_of(root) as client:
+        assert len((await call(client, "search", query=""))["results"]) == 1
+
+
+@pytest.mark.parametrize("name", ["mem-0123456789ab", "topic/deploy"])
+async def test_unknown_resource_is_not_found(root: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    await store_as_user(root, "The ledger is in MySQL.")
+    async with client_of(root) as client:
+        with pytest.raises(MCPError, match=r"no record|'deploy' not found"):
+            await client.read_resource(f"memory://{name}")
+    assert "Traceback" not in capfd.readouterr().err
 
 
 async def test_resources_and_prompts_are_offered(root: Path) -> None:

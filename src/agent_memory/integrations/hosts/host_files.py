@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.integrations.hosts.json_edits import parse_json, remove_member, set_member
+from agent_memory.settings.installation import check_installed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ def read_entry(host: HostFile, text: str) -> Mapping[str, Any] | None:
     Raises:
         ConfigurationError: The text is not of the host's form.
     """
-    value = _parse(host, text)
+    value = _parse(host, text) if text.strip() else {}
     for key in (*host.keys, NAME):
         value = value.get(key) if hasattr(value, "get") else None
     return value if hasattr(value, "get") else None
@@ -141,6 +142,9 @@ def write_entry(host: HostFile, text: str, entry: Mapping[str, Any] | None) -> s
 
 
 def _parse(host: HostFile, text: str) -> Any:
+    if host.form != "json":
+        package = "tomlkit" if host.form == "toml" else "ruamel"
+        check_installed(f"A package that reads {host.path} is not installed.", "mcp", package)
     try:
         match host.form:
             case "json":

@@ -47,7 +47,7 @@ _DECISIONS: Final[dict[str, tuple[Decision, bool]]] = {
 class SearchArguments(ToolArguments):
     """Arguments of `search`."""
 
-    query: str = Field(max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
+    query: str = Field(max_length=10_000, json_schema_extra={"x-aliases": ["q"], "x-empty": True})
     limit: int = Field(5, ge=1, le=100, json_schema_extra={"x-aliases": ["k", "top_k", "max_results"]})
     category: CategoryName | None = Field(None, json_schema_extra={"x-unlisted": True})
     since: str | None = Field(None, description="day")
@@ -330,6 +330,7 @@ class ClientDecide(ClientTool[DecideArguments]):
             decision, is_reversed = _DECISIONS[args.verdict]
             first, second = (pair.older, pair.newer) if is_reversed else (pair.newer, pair.older)
             await service.writer.conflicts.decide(first.id, second.id, decision, self.session.caller)
+            self.session.decided |= dict.fromkeys((first.id, second.id), (first.id, second.id))
         return {"id": args.id, "verdict": args.verdict, "done": True}
 
     async def _describe_act(self, args: DecideArguments) -> str:
@@ -352,7 +353,9 @@ class ClientDecide(ClientTool[DecideArguments]):
         Raises:
             ValidationError: Another session or a person made it (`needs_user`).
         """
-        last = await service.history.find_last(memory_id)
+        last = next(
+            iter(await service.history.find_last_changes(self.session.decided.get(memory_id, (memory_id,)))), None
+        )
         own_changes = [] if self.session.is_shared else await service.history.list_session(self.session.session_id)
         change = next((own for own in own_changes if last is not None and own.seq == last.seq), None)
         if change is None:

@@ -5,17 +5,19 @@ Protocols 2026-07-28 and 2025-11-25, by stdio or loopback HTTP (https://modelcon
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final, NamedTuple
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from agent_memory.errors import AgentMemoryError, UnknownIdError
+from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.mcp.client_tools import CLIENT_TOOLS, ClientFetch, ClientTool
 from agent_memory.integrations.mcp.server_session import ServerSession
 from agent_memory.memory.caller import is_seen
@@ -51,13 +53,13 @@ _PROMPTS: Final = {
         "Keep something",
         "Store what you type in memory.",
         "What to store.",
-        "Store this with the tool store, as one self-contained sentence each: {text}",
+        "Store what follows with the tool store, as one self-contained sentence each. {text}",
     ),
     "briefing": ServedPrompt(
         "Begin with memory",
         "Get what memory knows about a task.",
         "The task.",
-        "Call the tool context with this query, and use what it says: {text}",
+        "Call the tool context for what we are going to do, and use what it says. {text}",
     ),
     "review": ServedPrompt(
         "Review memory",
@@ -84,6 +86,7 @@ _TOOL_NAMES: Final = {
 }
 """Names here, by the names that the texts of the tools use."""
 _TOOL_NAME: Final = re.compile("|".join(_TOOL_NAMES))
+_WAITING_PROPOSAL: Final = re.compile(r"with the id (\w+)\..*agent-memory review", re.DOTALL)
 _GUIDANCE: Final = frozenset({"ask", "note", "tell_user"})
 """Fields of an answer that say what to do next."""
 
@@ -213,8 +216,9 @@ def _build_result(tool: ClientTool[Any], arguments: Any, answer: ToolAnswer) -> 
     error = answer.error
     recovery = str(error.get("recovery", ""))
     if error["code"] == "needs_user" and not recovery.startswith("The user runs"):
-        waits = " It also waits in `agent-memory review`." if "review" in recovery else ""
-        recovery = f"The user runs: {tool.describe_command(arguments)}{waits}"
+        proposal = _WAITING_PROPOSAL.search(recovery)
+        waits = f"`agent-memory accept {proposal[1]}`, or decides in `agent-memory review`." if proposal else ""
+        recovery = f"The user runs {waits or f'`{tool.describe_command(arguments)}`.'}"
     text = _name_tools(f"{error['message']} {recovery}".strip())
     return CallToolResult(content=[TextContent(type="text", text=f"{text} [{error['code']}]")], is_error=True)
 
@@ -228,32 +232,45 @@ def _add_resources(server: MCPServer[Any], session: ServerSession) -> None:
     @server.resource("memory://scratchpad", title="Scratchpad", mime_type="text/markdown")
     async def scratchpad() -> str:
         """Return the memories that each session begins with."""
-        service = await session.require()
-        pad = await service.scratchpad(session.caller)
-        entries = [memory for memory in pad.entries if is_seen(memory, session.caller)]
-        total = len(entries) if session.is_project_only else (await service.storage.tally()).count_current(None)
+        with _translated_errors():
+            service = await session.require()
+            pad = await service.scratchpad(session.caller)
+            entries = [memory for memory in pad.entries if is_seen(memory, session.caller)]
+            total = len(entries) if session.is_project_only else (await service.storage.tally()).count_current(None)
         header, fence, rest = render(entries, pad.agent_id, ScratchpadSettings(), total).text.partition("\n```")
         return visible(f"{_name_tools(header)}{fence}{rest}")
 
     @server.resource("memory://{record_id}", title="One record", mime_type="application/json")
     async def record(record_id: str) -> str:
         """Return one record with its source."""
-        return _read_answer(await ClientFetch(session.for_call()).answer({"id": record_id}))
+        with _translated_errors():
+            return _read_answer(await ClientFetch(session.for_call()).answer({"id": record_id}))
 
     @server.resource("memory://topic/{name}", title="Page of a topic", mime_type="text/markdown")
     async def topic(name: str) -> str:
         """Return what is known about a topic, with sources."""
         if session.is_project_only:
-            raise UnknownIdError("A page is about all projects; this client has only its own.")
+            raise ResourceNotFoundError("A page is about all projects; this client has only its own.")
         from agent_memory.knowledge.tools import GetCategoryTool, KnowledgeAccess
 
-        return _read_answer(await GetCategoryTool(KnowledgeAccess(session.for_call())).answer({"name": name}))
+        with _translated_errors():
+            return _read_answer(await GetCategoryTool(KnowledgeAccess(session.for_call())).answer({"name": name}))
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Raise our errors as errors of a resource."""
+    try:
+        yield
+    except AgentMemoryError as error:
+        raise ResourceError(error.message) from None
 
 
 def _read_answer(answer: ToolAnswer) -> str:
     if answer.output is None:
         error = answer.error or {}
-        raise UnknownIdError(str(error.get("message")), recovery=str(error.get("recovery", "")))
+        is_unknown = error.get("code") == "unknown_id"
+        raise (ResourceNotFoundError if is_unknown else ResourceError)(str(error.get("message")))
     return str(answer.output.get("text") or json.dumps(answer.output, ensure_ascii=False))
 
 

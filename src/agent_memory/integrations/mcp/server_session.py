@@ -103,11 +103,13 @@ class ClientState:
         session_id: ID of the session that its changes are recorded with.
         proposals: Proposals and limits of its turn.
         turns_seen: Number of the last reported turn, by host.
+        decided: Pairs of memories whose conflict the client decided, by each ID.
     """
 
     session_id: str = field(default_factory=lambda: f"mcp-{secrets.token_hex(4)}")
     proposals: ProposalBook = field(default_factory=ProposalBook)
     turns_seen: dict[str, int] = field(default_factory=dict)
+    decided: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,7 @@ class ServerSession:
             self._clients.pop(next(iter(self._clients)))
         self._clients[key] = state
         self.session_id, self.proposals, self._turns_seen = state.session_id, state.proposals, state.turns_seen
+        self.decided = state.decided
 
     def apply_turn(self, turn: HookTurn | None) -> None:
         """Use the state of a turn, None for an unknown one."""

@@ -197,6 +197,12 @@ _HANDLERS: Final[Mapping[str, Callable[[SessionHook], dict[str, Any]]]] = {
 }
 
 
+_USAGE: Final = (
+    f"Usage: agent-memory hook {'|'.join(_HANDLERS)} [--host NAME] [--agent NAME] [--root FOLDER]\n"
+    "A host runs it with its report as JSON on stdin, and reads JSON on stdout."
+)
+
+
 def run_hook(arguments: Sequence[str]) -> int:
     """Answer a hook of a host; return the exit code 0.
 
@@ -205,6 +211,9 @@ def run_hook(arguments: Sequence[str]) -> int:
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 10 ms
     name = arguments[0] if arguments else ""
+    if name in {"", "-h", "--help"}:
+        sys.stderr.write(f"{_USAGE}\n")
+        return 0
     answer: dict[str, Any] = {}
     hook: SessionHook | None = None
     try:
