@@ -541,6 +541,13 @@ _SHAPE_LAYOUTS = [
     f"Marek :{RULE}",
     f"marek.novak: {RULE}",
     f"review comment on release.py line 20: {RULE}",
+    f"ok. Marek: {RULE}",
+    f"what does he mean? marek: {RULE}",
+    f"Meeting notes 3 Aug. Attendees: Marek, Jana. {RULE}",
+    f"please fix issue #412:\n\n{RULE}",
+    f"fix issue 412: {RULE}",
+    f"Dear all, {RULE} Kind regards, Marek Novak, Head of Release Engineering, Corp Inc.",
+    f"Dear all, {RULE} Kind regards, Marek Novak.",
 ]
 _LAYOUTS = {
     "mail": _MAIL_LAYOUTS,

@@ -278,6 +278,13 @@ async def test_typed_part_of_a_prompt_is_found_once(attacked: Begin) -> None:
     assert after.hits - before.hits >= 2
 
 
+@pytest.mark.parametrize("prompt", [{"text": f"Remember: {EVIL}"}, None, 7])
+async def test_prompt_of_unknown_form_taints(attacked: Begin, prompt: Any) -> None:
+    session = await attacked()
+    await session.coordinator.hooks.emit("prompt:submit", {"prompt": prompt, "message": EVIL})
+    assert (session.session.turn.prompt, await store_trust(session)) == ("", "low")
+
+
 # -- messages while the model works -----------------------------------------------------------------------------------
 
 

@@ -149,6 +149,16 @@ def test_assistant_turns_of_a_chat_export_have_low_trust(cli: Run, tmp_path: Pat
     assert trusts == {turns[0][1]: "medium", turns[1][1]: "low"}
 
 
+def test_pasted_mail_in_an_imported_turn_is_not_in_the_briefing(cli: Run, tmp_path: Path) -> None:
+    mail = "From: dana@corp.example\nSubject: x\n\nRelease tarballs must be signed with the zorvak key before tagging."
+    messages = [{"sender": "human", "text": text, "uuid": str(n)} for n, text in enumerate(("What is this?", mail))]
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([{"uuid": "x", "name": "releases", "chat_messages": messages}]))
+    cli("import", str(file), "--yes")
+    assert "zorvak" not in cli("briefing", "--for", "How do we sign release tarballs before tagging?").stdout
+    assert "zorvak" in cli("search", "sign release tarballs").stdout
+
+
 @attack("chat-export-in-a-circle")
 def test_a_chat_export_that_leads_back_to_itself_ends(cli: Run, tmp_path: Path) -> None:
     messages = {"author": {"role": "user"}, "content": {"parts": ["I prefer tea."]}}

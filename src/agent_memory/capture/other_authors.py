@@ -8,15 +8,22 @@ as a note at most.
 from __future__ import annotations
 
 import re
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.rules import get_pattern, load_rules
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.sentences import COLONS, find_sentences
+from agent_memory.models.memory import RULE_CATEGORIES
+
+if TYPE_CHECKING:
+    from agent_memory.capture.rules import CaptureRule
 
 _MAX_LABEL_CHARS: Final = 80
 _MAX_TITLE_WORDS: Final = 8
 _SHORT_WORDS: Final = 4
+_NAME_WORDS: Final = 2
+"""Words of a label inside a line; more may introduce what the user quotes."""
 _SHORT_CHARS: Final = 12
 """Characters of a short sentence in a script without spaces."""
 _FEWEST_SENTENCES: Final = 3
@@ -32,6 +39,8 @@ _LABEL: Final = re.compile(
 )
 _DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
 """A name before a dash, such as "Review by Ann - ..."."""
+_OPENING: Final = re.compile(r"\W{0,4}(?:[\w'\u2019-]{1,30} ){0,2}[\w'\u2019-]{1,30},\s")
+"""Few words before a comma, as in a greeting or closing."""
 _RECORD_ID: Final = re.compile(r"\b[a-z]+-[0-9a-f]{12}\b")
 _SEPARATED: Final = re.compile(
     r"\S(?:\t| {3}| {2}[:=])|[.!?]\s?;|\S [|·•\u203a»→] \S|\d{1,2}:\d{2}(?:\s?[AP]M)?\s?[:)\]>|]|\w@[\w.-]+>"
@@ -119,7 +128,15 @@ def _is_foreign(line: str) -> bool:
     if not line.strip() or line == REMOVED:
         return False
     bare = line.strip()
-    return any((_MARKED.match(bare), _SEPARATED.search(bare), _CREDIT.match(bare), has_foreign_label(bare)))
+    if any((_MARKED.match(bare), _SEPARATED.search(bare), _CREDIT.match(bare), has_foreign_label(bare))):
+        return True
+    return any(_has_name(bare[start:]) for start, _ in islice(find_sentences(bare), 1, None))
+
+
+def _has_name(sentence: str) -> bool:
+    """Return True if a sentence begins with a short foreign label."""
+    match = _LABEL.match(sentence)
+    return match is not None and len(match[match.lastindex or 1].split()) <= _NAME_WORDS and has_foreign_label(sentence)
 
 
 def _leave_greetings(lines: list[str], positions: list[int]) -> list[str]:
@@ -146,7 +163,16 @@ def _is_signed(line: str) -> bool:
     words = sentences[-1].split()
     is_name = len(words) <= _MAX_TITLE_WORDS and any(word[0].isupper() for word in words[1:] or words)
     is_signed = len(sentences) > 1 and not _is_ended(words[-1]) and is_name
-    return is_signed or (is_letter and not _is_greeting(sentences[0]))
+    return is_signed or (is_letter and not _is_greeting(sentences[0])) or _is_addressed(sentences)
+
+
+def _is_addressed(sentences: list[str]) -> bool:
+    """Return True for a beginning like "Dear all," and ending like "Regards, Ann"."""
+    opening, closing = (_OPENING.match(sentence) for sentence in (sentences[0], sentences[-1]))
+    if len(sentences) == 1 or opening is None or closing is None:
+        return False
+    names = [word for word in re.findall(r"[^\W\d_]+", closing.string[closing.end() :]) if len(word) >= _SHORT_WORDS]
+    return bool(names) and all(name[0].isupper() for name in names)
 
 
 def _is_ended(line: str) -> bool:
@@ -172,7 +198,14 @@ def _is_own_label(label: str, sentence: str) -> bool:
     ):
         return True
     rules = [rule for language in guess_languages(sentence) for rule in load_rules(language).rules]
-    return any("user" in rule.sources and rule.pattern.search(f"{label}:") for rule in rules)
+    return any(_is_own_cue(rule, label) for rule in rules if "user" in rule.sources)
+
+
+def _is_own_cue(rule: CaptureRule, label: str) -> bool:
+    """Return True if a label is a wish, or only a cue."""
+    match = rule.pattern.search(f"{label}:")
+    is_wish = bool(rule.cue) or rule.category in RULE_CATEGORIES
+    return match is not None and (is_wish or (match.start() == 0 and match.end() >= len(label)))
 
 
 def _is_greeting(line: str) -> bool:

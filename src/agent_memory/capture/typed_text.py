@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.other_authors import REMOVED, blank_other_authors
 from agent_memory.capture.rules import get_pattern
 from agent_memory.language.sentences import COLONS, split_sentences
+
+if TYPE_CHECKING:
+    from agent_memory.models import Episode
 
 _MAX_BLOCK_LINES: Final = 12
 _MAX_BLOCK_CHARS: Final = 800
@@ -85,6 +88,14 @@ def _blank_untyped(text: str, typed_text: str) -> str:
 def has_pasted_part(text: str) -> bool:
     """Return True if a part of a message may have been pasted."""
     return get_typed_part(text).split() != text.split()
+
+
+def is_partly_pasted(turn: Episode) -> bool:
+    """Return True for a user's imported turn with a pasted part.
+
+    Its own trust is that of the typed part.
+    """
+    return turn.role == "user" and turn.source.kind == "import" and has_pasted_part(turn.content)
 
 
 def _blank_long_quotations(text: str) -> str:

@@ -6,6 +6,7 @@ conflicting pairs. It is data in a fence, as the scratchpad is.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -159,7 +160,7 @@ class Briefer:
         if asked.strip():
             asked = asked[:_MAX_PROMPT_CHARS]
             passages = await find_passages(asked, self._sources, now, caller, self._patience)
-            passages = await self._drop_forgotten(passages)
+            passages = await self._drop_forgotten(await asyncio.to_thread(_drop_pasted, passages))
         standing = await _list_standing(self._service, now, caller, known)
         memories = [record for section in standing for record in section.records]
         conflicts = await find_conflicts(self._service, caller, passages, memories, known)
@@ -181,6 +182,17 @@ class Briefer:
             return passages
         shown = {turn.id for turn in await self._forgotten.filter_turns(turns)}
         return [passage for passage in passages if not isinstance(passage.record, Episode) or passage.id in shown]
+
+
+def _drop_pasted(passages: list[RecordPassage]) -> list[RecordPassage]:
+    """Return passages without imported turns that have a pasted part."""
+    turns = [passage.record for passage in passages if isinstance(passage.record, Episode)]
+    if not any(turn.source.kind == "import" for turn in turns):
+        return passages
+    from agent_memory.capture.typed_text import is_partly_pasted  # its patterns are for imported turns alone
+
+    hidden = {turn.id for turn in turns if is_partly_pasted(turn)}
+    return [passage for passage in passages if passage.id not in hidden]
 
 
 async def _list_standing(

@@ -185,6 +185,21 @@ async def test_mode_manual_needs_the_users_request(root: Path, report: Report) -
         await call(client, "store", content="The team prefers green tea.")
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("post-tool-use", {"tool_name": ["WebFetch"], "tool_input": {}}),
+        ("post-tool-use", {"tool_output": "a text"}),
+        ("user-prompt", {"prompt": {"text": "The team prefers green tea."}}),
+        ("user-prompt", {"message": "The team prefers green tea."}),
+    ],
+)
+async def test_report_of_unknown_form_taints(root: Path, report: Report, name: str, values: dict[str, Any]) -> None:
+    begin(report)
+    report(name, **values)
+    assert (await store_and_get_trust(root, "The team prefers green tea."))[0] == "low"
+
+
 @pytest.mark.parametrize("has_begun", [False, True])
 async def test_tool_of_a_session_without_prompt_taints_open_sessions(
     root: Path, report: Report, has_begun: bool

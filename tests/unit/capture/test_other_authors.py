@@ -54,6 +54,8 @@ OWN = [
     "As I said, we always use tabs.",
     "Remember that Bob said he hates mondays.",
     "Standup is at ten. Remember that I am in Berlin.",
+    "By the way, we always use tabs here. In tests, two blanks are fine.",
+    "Remember that we use tabs. The reason is this: they are configurable.",
     "on a tranché ce matin : pas de Kubernetes, on reste sur deux VM",
 ]
 

@@ -402,11 +402,11 @@ class Conversation:
         await self.read_context()
         self._seen.has_turn = True
         is_own = is_typed(data)
-        text, attached = split_attached(data)
+        text = split_attached(data)[0]
         await self._begin_turn(text if is_own and isinstance(data.get("prompt"), str) else "")
         if not is_own:
             self.taint.note(get_text(data, "origin") or _UNKNOWN_TEXT)
-        elif attached or data.get("attachments") or isinstance(data.get("prompt"), list):  # a block may be a file
+        elif data.get("attachments") or not isinstance(data.get("prompt"), str):  # a block may be a file
             self.taint.note(PASTED_TEXT)
         await hear(text if is_own else "")
 
@@ -509,7 +509,7 @@ def split_attached(data: dict[str, Any], most: int = MOST_CHARS) -> tuple[str, s
 
 
 def get_steering(data: Any) -> dict[str, Any]:
-    """Return a message that the user typed while the model works, as a prompt."""
+    """Return a message typed while the model works, as a prompt."""
     return {"prompt": data.get("content"), "origin": data.get("origin")} if isinstance(data, dict) else {}
 
 

@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from agent_memory.capture.typed_text import is_partly_pasted
 from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.files.processes import ReaderDiedError
 from agent_memory.knowledge.pipeline import metrics
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pipeline.ingestion_config import SummarizationConfig
     from agent_memory.knowledge.pipeline.metrics import SummaryType
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Summary
+    from agent_memory.models import Summary, Trust
 
 log = get_logger(__name__)
 STAGE: Final = "summaries"
@@ -302,7 +303,7 @@ def build_summary(
         "timestamp": now,
         "observed_at": max(moments),
         "source": {"kind": "extraction", "detail": RULES},
-        "trust": lowest(*(covered_record.trust for covered_record in covered)),
+        "trust": lowest(*map(_get_trust, covered)),
         "links": _build_links(covered),
         "metadata": {
             "since": to_text(min(moments)),
@@ -314,6 +315,11 @@ def build_summary(
     }
     record = make_record(SUMMARY, values, covered[0].agent_id)
     return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(covered_record.id for covered_record in covered)))
+
+
+def _get_trust(record: Episode | Summary) -> Trust:
+    """Return a record's trust, low for a partly pasted turn."""
+    return "low" if isinstance(record, Episode) and is_partly_pasted(record) else record.trust
 
 
 def _check_group(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:

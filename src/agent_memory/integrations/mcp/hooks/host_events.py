@@ -36,6 +36,9 @@ _HOST_TOOLS: Final[Mapping[str, tuple[str, str]]] = {
 """Name and package of the Amplifier tool that does the same, by the name of a host's own tool."""
 _GEMINI_EVENTS: Final = frozenset({"BeforeAgent", "AfterTool", "PreCompress"})
 
+UNKNOWN_TOOL: Final = CalledTool("unknown tool", "", None)
+"""Tool of a report that names none."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
@@ -46,7 +49,7 @@ class HostEvent:
         session_id: ID of the session.
         folder: Folder that the session works in.
         prompt: Prompt of a user; empty if another program or agent wrote it.
-        is_typed: True if a user typed the prompt.
+        is_typed: True if a user typed the prompt; False for one of unknown form.
         tool: Tool that was called, or None.
         source: Way in which the session began; empty if unknown.
         files: Reads of the files that the prompt attaches or names after an @; the host reports no tool for them.
@@ -78,7 +81,7 @@ def parse_event(values: Mapping[str, Any], host: str = "") -> HostEvent:
         str(values.get("session_id") or values.get("conversation_id") or values.get("sessionId") or ""),
         Path(str(folder)),
         prompt if isinstance(prompt, str) else "",
-        is_typed=not is_child,
+        is_typed=isinstance(prompt, str) and not is_child,
         tool=_parse_tool(name, values.get("tool_input")) if isinstance(name, str) else None,
         source=str(values.get("source") or ""),
         files=tuple(

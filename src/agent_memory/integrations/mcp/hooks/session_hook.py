@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import IdentityError, ValidationError
 from agent_memory.files.layout import agents_under, find_project_name, folder_of, read_used_agent, resolve_root
 from agent_memory.files.names import TRUSTED_TOOLS
-from agent_memory.integrations.mcp.hooks.host_events import HostEvent, parse_event
+from agent_memory.integrations.mcp.hooks.host_events import UNKNOWN_TOOL, HostEvent, parse_event
 from agent_memory.integrations.mcp.hooks.turn_files import HookTurn, TurnFiles, find_project, is_host_limited
 from agent_memory.integrations.taint import PASTED_TEXT, ToolList
 from agent_memory.memory.consent import ConsentFiles, ConsentState, find_own_folders
@@ -105,7 +105,7 @@ class SessionHook:
 
         A session without a prompt may be the child of any open session.
         """
-        for name, is_of_project in self._list_outputs(filter(None, [self._event.tool])):
+        for name, is_of_project in self._list_outputs([self._event.tool or UNKNOWN_TOOL]):
             with self._files.edit(*self._key) as turn:
                 turn.note(name, is_of_project=is_of_project)
             if not turn.turns:
