@@ -77,7 +77,7 @@ def build_entry(host: HostFile, command: str, arguments: Sequence[str]) -> dict[
     Args:
         host: Host that starts the server.
         command: Path of the program.
-        arguments: Its arguments.
+        arguments: Arguments of the program.
     """
     if host.style == "list":
         return {"type": "local", "command": [command, *arguments], "enabled": True}
@@ -119,7 +119,7 @@ def write_entry(host: HostFile, text: str, entry: Mapping[str, Any] | None) -> s
 
     Args:
         host: Host of the file.
-        text: Text before.
+        text: Text of the file before the change.
         entry: Entry to write; None removes it.
 
     Raises:

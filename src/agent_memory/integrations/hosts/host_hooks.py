@@ -116,7 +116,7 @@ def write_hooks(name: str, text: str, command: Sequence[str] | None) -> str:
 
     Args:
         name: Name of the host.
-        text: Text before.
+        text: Text of the file before the change.
         command: As for `build_hooks`; None removes the hooks.
 
     Raises:

@@ -248,7 +248,7 @@ def _add_resources(server: MCPServer[Any], session: ServerSession) -> None:
 
     @server.resource("memory://topic/{name}", title="Page of a topic", mime_type="text/markdown")
     async def topic(name: str) -> str:
-        """Return what is known about a topic, with sources."""
+        """Return the page of a topic, with sources."""
         if session.is_project_only:
             raise ResourceNotFoundError("A page is about all projects; this client has only its own.")
         from agent_memory.knowledge.tools import GetCategoryTool, KnowledgeAccess
