@@ -4,8 +4,8 @@
     python -m benchmarks.imports --megabytes 2000 [--turns 4000] [--kills 5] [--json]
 
 A log with prompts, answers and outputs of tools in equal parts is imported as `agent-memory import` does it, items and
-pages included. With `--megabytes` the outputs are as long as that needs, the import is a process, and with `--kills` it
-is killed that often and repeated.
+pages included. With `--megabytes` copies of the conversation, which a compaction writes, fill the log. The
+import is a process then, and with `--kills` it is killed that often and repeated.
 
 - `cpu_ms`: processor time of a turn, with what is loaded once
 - `memory_mb`: largest private memory of the process
@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -45,36 +44,40 @@ if TYPE_CHECKING:
 _BEGUN: Final = datetime(2026, 1, 5, tzinfo=UTC)
 _CHARS: Final = (120, 400, 1200)
 """Characters of a prompt, an answer and an output."""
+_ANSWER, _OUTPUT = 1, 2
+_COPIED: Final = 1000
+"""Messages of a conversation that is compacted."""
 _CALLER: Final = Caller("import-bench")
 _OF_ONE_RUN: Final = ("timestamp", "created_by_session")
 """Fields that differ between two imports of the same log."""
 
 
-def write_log(path: Path, turns: int, output_chars: int = _CHARS[2]) -> None:
-    """Write a log of Codex with so many turns."""
+def write_log(path: Path, turns: int, megabytes: int = 0) -> None:
+    """Write a log of Codex with so many turns, and with at least so many megabytes."""
+    copy = [{"role": "user", "content": say(1000, number)} for number in range(_COPIED)]
+    compacted = {"type": "compacted", "timestamp": _BEGUN.isoformat(), "payload": {"replacement_history": copy}}
+    padding = json.dumps(compacted) + "\n"
+    share = (megabytes << 20) / len(padding) / turns
     with path.open("w", encoding="utf-8") as stream:
-        for line in iter_lines(turns, output_chars):
+        for number, line in enumerate(iter_lines(turns)):
             stream.write(json.dumps(line) + "\n")
+            stream.write(padding * (int(share * (number + 1)) - int(share * number)))
 
 
-def iter_lines(turns: int, output_chars: int) -> Iterator[dict[str, Any]]:
+def iter_lines(turns: int) -> Iterator[dict[str, Any]]:
     """Yield the lines of a log: prompts, answers and outputs in order."""
     yield {"timestamp": _BEGUN.isoformat(), "type": "session_meta", "payload": {"id": "s", "cwd": "/srv/ledger"}}
     for number in range(turns):
-        prompt, answer, output = (number % 3 == kind for kind in range(3))
-        if output:
-            text = f"line {number}\n" + "\n".join(
-                say(100, random.Random(number).randrange(1000) + row) for row in range(9)
-            )
-            text = (text * (output_chars // len(text) + 1))[:output_chars]
-            payload: dict[str, Any] = {"type": "function_call_output", "call_id": "c", "output": text}
-        elif answer:
+        kind = number % len(_CHARS)
+        payload: dict[str, Any] = {"type": "user_message", "message": say(_CHARS[0], number)}
+        if kind == _ANSWER:
             content = [{"type": "output_text", "text": say(_CHARS[1], number)}]
             payload = {"type": "message", "role": "assistant", "content": content}
-        else:
-            payload = {"type": "user_message", "message": say(_CHARS[0], number)}
+        elif kind == _OUTPUT:
+            rows = "\n".join(say(100, number % 1000 + row) for row in range(_CHARS[2] // 100))
+            payload = {"type": "function_call_output", "call_id": "c", "output": f"{number} rows\n{rows}"}
         said_at = (_BEGUN + timedelta(minutes=number)).isoformat()
-        yield {"timestamp": said_at, "type": "event_msg" if prompt else "response_item", "payload": payload}
+        yield {"timestamp": said_at, "type": "response_item" if kind else "event_msg", "payload": payload}
 
 
 async def measure(turns: int, embedder: str) -> dict[str, float]:
@@ -103,7 +106,7 @@ def measure_process(turns: int, megabytes: int, kills: int) -> dict[str, Any]:
     """Import a log in processes, some of them killed, and return the figures."""
     with open_scratch() as folder:
         log = folder / "rollout-a.jsonl"
-        write_log(log, turns, max(_CHARS[2], 3 * (megabytes << 20) // turns))
+        write_log(log, turns, megabytes)
         began = time.monotonic()
         figures: dict[str, Any] = {"megabytes": log.stat().st_size >> 20, **_run(log, folder / "whole")}
         figures["seconds"] = time.monotonic() - began

@@ -39,7 +39,7 @@ from agent_memory.knowledge.sources.fact_lists import (
     read_mem0,
     read_memories,
 )
-from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, iter_lines
+from agent_memory.knowledge.sources.json_records import JsonRecord, iter_elements, peek_lines
 from agent_memory.knowledge.sources.messengers.messenger_exports import read_discord, read_slack, read_telegram
 from agent_memory.knowledge.sources.messengers.whatsapp import is_whatsapp, read_whatsapp
 from agent_memory.knowledge.sources.note_files import (
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.sources.import_parts import ImportPart
     from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
 
-_PEEKED_LINES: Final = 200
 _PEEKED_ELEMENTS: Final = 5
 _PEEKED_BYTES: Final = 1 << 16
 _PEEKED_HEAD: Final = 1 << 12
@@ -129,7 +128,7 @@ def take_sample(file: SourceFile, tree: SourceTree) -> FileSample:
     text = file.read_start(_PEEKED_BYTES)
     records: Iterator[JsonRecord] = iter(())
     if _is_jsonl(file, text):
-        records = islice(iter_lines(file), _PEEKED_LINES)
+        records = peek_lines(file)
     elif _is_json(file, text):
         records = islice(iter_elements(file), _PEEKED_ELEMENTS)
     return FileSample(file, tree, text, tuple(record.value for record in records))

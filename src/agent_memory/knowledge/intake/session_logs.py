@@ -8,6 +8,7 @@ with an unknown key or value may be anybody's: new versions of a program add lin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.intake.drafts import UNKNOWN, ReceivedTurn
@@ -27,7 +28,9 @@ from agent_memory.knowledge.intake.turns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    ReadTurns = Callable[[Iterable["Line"]], Iterator["KeyedTurn"]]
 
 Line = dict[str, Any]
 KeyedTurn = tuple[str, ReceivedTurn]
@@ -88,13 +91,13 @@ class LogFormat:
     Attributes:
         name: As it is kept with a conversation.
         matches: Returns True if a line is of this format and of no other.
-        read: Returns the turns of all lines, which are iterated several times.
+        prepare: Scans all lines once if that is needed; returns the reader of their turns.
         has_keys: True if a file may hold several conversations.
     """
 
     name: str
     matches: Callable[[Line], bool]
-    read: Callable[[Iterable[Line]], Iterator[KeyedTurn]]
+    prepare: Callable[[Iterable[Line]], ReadTurns]
     has_keys: bool = False
 
 
@@ -113,7 +116,7 @@ def read_log(lines: Sequence[Line]) -> tuple[str, list[KeyedTurn]]:
         UnknownShapeError: A role is inside a line of no known format.
     """
     form = find_log_format(lines)
-    return form.name, list(form.read(lines))
+    return form.name, list(form.prepare(lines)(lines))
 
 
 def find_log_format(lines: Sequence[Line]) -> LogFormat:
@@ -176,10 +179,10 @@ def _is_codex(line: Line) -> bool:
     return _get_name(line, "type") in _CODEX_TYPES and isinstance(line.get("payload"), dict)
 
 
-def _read_codex(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
-    """Yield the turns of a Codex log.
+def _prepare_codex(lines: Iterable[Line]) -> ReadTurns:
+    """Return the reader of a Codex log.
 
-    The user's are those of `user_message` events, if it has such events. The items under
+    The user's turns are those of `user_message` events, if it has such events. The items under
     the user's role hold also what Codex itself puts into the conversation.
     """
     has_prompts = has_answers = is_agents = False
@@ -188,6 +191,10 @@ def _read_codex(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
         has_prompts = has_prompts or (kind == "event_msg" and payload.get("type") == "user_message")
         has_answers = has_answers or (kind == "response_item" and payload.get("role") == "assistant")
         is_agents = is_agents or (kind == "session_meta" and not _is_persons(payload))
+    return partial(_read_codex, has_prompts=has_prompts, has_answers=has_answers, is_agents=is_agents)
+
+
+def _read_codex(lines: Iterable[Line], *, has_prompts: bool, has_answers: bool, is_agents: bool) -> Iterator[KeyedTurn]:
     for line in filter(_is_codex, lines):
         payload, said_at = line["payload"], parse_moment(line.get("timestamp"))
         kind = payload.get("type")
@@ -220,12 +227,16 @@ def _is_amplifier_event(line: Line) -> bool:
     return isinstance(line.get("event"), str) and ":" in line["event"] and isinstance(line.get("data"), dict)
 
 
-def _read_amplifier_events(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
+def _prepare_amplifier_events(lines: Iterable[Line]) -> ReadTurns:
     children = {
         str(line.get("session_id"))
         for line in filter(_is_amplifier_event, lines)
         if line["data"].get("parent_id") or line.get("parent_id")
     }
+    return partial(_read_amplifier_events, children)
+
+
+def _read_amplifier_events(children: Collection[str], lines: Iterable[Line]) -> Iterator[KeyedTurn]:
     for line in filter(_is_amplifier_event, lines):
         data, session, said_at = line["data"], line.get("session_id"), parse_moment(line.get("ts"))
         turns: list[ReceivedTurn] = []
@@ -281,12 +292,12 @@ def _read_langchain(lines: Iterable[Line]) -> Iterator[KeyedTurn]:
         yield from (("", turn) for turn in make_turns(data.get("content"), role))
 
 
-_MESSAGES: Final = LogFormat("messages", lambda _: False, _read_messages, has_keys=True)
+_MESSAGES: Final = LogFormat("messages", lambda _: False, lambda _: _read_messages, has_keys=True)
 _FORMATS: Final = (
-    LogFormat("codex", _is_codex, _read_codex),
-    LogFormat("claude_code", _is_claude_code, _read_claude_code),
-    LogFormat("amplifier_events", _is_amplifier_event, _read_amplifier_events, has_keys=True),
-    LogFormat("gemini", _is_gemini, _read_gemini),
-    LogFormat("langchain", _is_langchain, _read_langchain),
+    LogFormat("codex", _is_codex, _prepare_codex),
+    LogFormat("claude_code", _is_claude_code, lambda _: _read_claude_code),
+    LogFormat("amplifier_events", _is_amplifier_event, _prepare_amplifier_events, has_keys=True),
+    LogFormat("gemini", _is_gemini, lambda _: _read_gemini),
+    LogFormat("langchain", _is_langchain, lambda _: _read_langchain),
 )
 """Formats with an own shape. Other lines are read as messages."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_RECORD_BYTES: Final = 64 << 20
 _CHUNK: Final = 1 << 20
+_PEEKED_LINES: Final = 200
+_PEEKED_BYTES: Final = 4 << 20
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]|"', re.DOTALL)
 """A whole string, a bracket, or the quote of a string that goes on."""
 _SCALAR: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^\s,\[\]{}"]++', re.DOTALL)
@@ -30,11 +33,13 @@ class JsonRecord:
         number: Place in the list, or line, from 1.
         value: Value of the record; None if broken.
         is_broken: True if it cannot be read.
+        size: Number of its bytes.
     """
 
     number: int
     value: Any = None
     is_broken: bool = False
+    size: int = 0
 
 
 def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
@@ -49,6 +54,16 @@ def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
             bare = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
             if bare:
                 yield JsonRecord(number, is_broken=True) if is_cut else _parse(number, bare)
+
+
+def peek_lines(file: SourceFile) -> Iterator[JsonRecord]:
+    """Yield the first lines of a JSON lines file, which may be long."""
+    size = 0
+    for record in islice(iter_lines(file), _PEEKED_LINES):
+        yield record
+        size += record.size
+        if size > _PEEKED_BYTES:
+            return
 
 
 def iter_elements(file: SourceFile) -> Iterator[JsonRecord]:
@@ -83,9 +98,9 @@ def _iter_list(file: SourceFile, key: str) -> Iterator[JsonRecord]:
 
 def _parse(number: int, content: bytes) -> JsonRecord:
     try:
-        return JsonRecord(number, json.loads(content))
+        return JsonRecord(number, json.loads(content), size=len(content))
     except (ValueError, RecursionError):
-        return JsonRecord(number, is_broken=True)
+        return JsonRecord(number, is_broken=True, size=len(content))
 
 
 class _ElementReader:

@@ -6,7 +6,6 @@ import hashlib
 import posixpath
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,18 +14,18 @@ from agent_memory.knowledge.intake.drafts import SkippedPart
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, find_log_format
 from agent_memory.knowledge.intake.turns import FileConversation, StreamedTurns
 from agent_memory.knowledge.sources.import_parts import LEFT_OUT
-from agent_memory.knowledge.sources.json_records import iter_lines
+from agent_memory.knowledge.sources.json_records import iter_lines, peek_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.knowledge.intake.drafts import ReceivedTurn
-    from agent_memory.knowledge.intake.session_logs import LogFormat
+    from agent_memory.knowledge.intake.session_logs import LogFormat, ReadTurns
     from agent_memory.knowledge.sources.import_parts import ImportPart
+    from agent_memory.knowledge.sources.json_records import JsonRecord
     from agent_memory.knowledge.sources.source_files import SourceFile, SourceTree
 
 EVENTS_NAME: Final = "events.jsonl"
-_SEEN_LINES: Final = 200
 _DETAILS: Final = {"sessionId": "session", "cwd": "folder", "gitBranch": "branch"}
 """Fields of a log's first lines by the names under which they are stored."""
 
@@ -44,10 +43,14 @@ class _LogLines:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for record in iter_lines(self.file):
+            self.note(record)
             if isinstance(record.value, dict):
                 yield record.value
-            else:
-                self.broken[record.number] = None
+
+    def note(self, record: JsonRecord) -> None:
+        """Note the number of a line that is not an object."""
+        if not isinstance(record.value, dict):
+            self.broken[record.number] = None
 
 
 def read_session_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]:  # noqa: ARG001 - of all readers
@@ -56,8 +59,11 @@ def read_session_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]
     Raises:
         ValidationError: A line has its role at an unknown place (`unknown_form`).
     """
+    first_lines: list[dict[str, Any]] = []
     lines = _LogLines(file)
-    first_lines = [*islice(lines, _SEEN_LINES)]
+    for record in peek_lines(file):
+        lines.note(record)
+        first_lines += [record.value] if isinstance(record.value, dict) else []
     form = find_log_format(first_lines)
     try:
         yield from _read_talks(form, lines, file.base_name, _read_details(first_lines))
@@ -67,20 +73,21 @@ def read_session_log(file: SourceFile, tree: SourceTree) -> Iterator[ImportPart]
 
 
 def _read_talks(form: LogFormat, lines: _LogLines, name: str, details: dict[str, str]) -> Iterator[FileConversation]:
+    read = form.prepare(lines)
     starts: dict[str, ReceivedTurn] = {}
-    for key, turn in form.read(lines):
+    for key, turn in read(lines):
         starts.setdefault(key, turn)
         if not form.has_keys:
             break
     for key, first in starts.items():
         chat_id = key or hashlib.sha256(first.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        turns = StreamedTurns(partial(_read_talk, form, lines, key))
+        turns = StreamedTurns(partial(_read_talk, read, lines, key))
         metadata = details | ({"session": key} if key else {})
         yield FileConversation(key or name, f"{name}:{chat_id}", turns, first.said_at, form.name, metadata)
 
 
-def _read_talk(form: LogFormat, lines: _LogLines, key: str) -> Iterator[ReceivedTurn]:
-    return (turn for turn_key, turn in form.read(lines) if turn_key == key)
+def _read_talk(read: ReadTurns, lines: _LogLines, key: str) -> Iterator[ReceivedTurn]:
+    return (turn for turn_key, turn in read(lines) if turn_key == key)
 
 
 def _read_details(lines: list[dict[str, Any]]) -> dict[str, str]:
