@@ -32,21 +32,29 @@ def write_zip(path: Path, files: dict[str, Any]) -> Path:
     return path
 
 
+def write_files(folder: Path, files: dict[str, Any]) -> Path:
+    """Write texts below a folder, and return it."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_text(content), encoding="utf-8")
+    return folder
+
+
+def read_source(path: Path, form: str | None = None) -> list[tuple[str, Any]]:
+    """Return format and part of everything in a source."""
+    tree = open_source(str(path))
+    chosen = [(choose_format(take_sample(file, tree), form), file) for file in tree.files.values()]
+    return [(known.name, part) for known, file in chosen if known for part in read_parts(known, file, tree)]
+
+
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
     """Return a function that gives format and part of everything in some files."""
 
     def read_files(files: dict[str, Any], form: str | None = None, *, zipped: bool = False) -> list[tuple[str, Any]]:
-        folder = tmp_path / "source"
         if zipped:
-            tree = open_source(str(write_zip(tmp_path / "source.zip", files)))
-        else:
-            for name, content in files.items():
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(to_text(content), encoding="utf-8")
-            tree = open_source(str(folder))
-        chosen = [(choose_format(take_sample(file, tree), form), file) for file in tree.files.values()]
-        return [(known.name, part) for known, file in chosen if known for part in read_parts(known, file, tree)]
+            return read_source(write_zip(tmp_path / "source.zip", files), form)
+        return read_source(write_files(tmp_path / "source", files), form)
 
     return read_files
