@@ -32,8 +32,7 @@ async def backfill(
 ) -> None:
     """Import the past sessions of a program; propose memories.
 
-    The newest sessions come first. Conversations are found by search; only what you typed counts as yours. What it
-    proposes waits in the inbox, as one batch. The same command again imports what is left.
+    The newest sessions come first. Proposals wait in the inbox. The same command again imports what is left.
     """
     from agent_memory.knowledge.session_backfill import BackfillScope, open_logs
 

@@ -120,7 +120,7 @@ async def show(
 ) -> None:
     """Show all fields of memories, or the earlier versions of one.
 
-    The versions cover at least the last 30 days, also of a forgotten memory.
+    Versions cover 30 days or more, also of a forgotten memory.
     """
     if history:
         await _show_history(run, memory_id)

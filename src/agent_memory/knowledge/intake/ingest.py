@@ -569,7 +569,7 @@ class Ingest:
     async def _find_stored(
         self, batch: Sequence[tuple[int, ReceivedTurn]], conversation: str, origin: Origin
     ) -> dict[int, Episode]:
-        """Return turns of a batch that are stored as they are, by place.
+        """Return unchanged stored turns of a batch, by place.
 
         Their texts have no secret, so they need not be searched for one again.
         """

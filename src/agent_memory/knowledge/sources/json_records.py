@@ -57,7 +57,7 @@ def iter_lines(file: SourceFile) -> Iterator[JsonRecord]:
 
 
 def peek_lines(file: SourceFile) -> Iterator[JsonRecord]:
-    """Yield the first lines of a JSON lines file, which may be long."""
+    """Yield the first lines of a JSON lines file."""
     size = 0
     for record in islice(iter_lines(file), _PEEKED_LINES):
         yield record
