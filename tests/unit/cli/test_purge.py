@@ -149,7 +149,7 @@ def test_ingest_of_copy_leaves_purged_words_out(cli: Run, root: Path, page: Path
 
 
 def test_ingest_of_long_purged_file_leaves_words_out(cli: Run, root: Path, page: Path) -> None:
-    boats = "\n\n".join(f"# Boat {number}\n\nThe boat {number} is {'very ' * 20}blue." for number in range(700))
+    boats = "\n\n".join(f"# Boat {number}\n\nThe boat {number} is {'very ' * 150}blue." for number in range(120))
     page.write_text(f"{boats}\n\n{PAGE.format(salary=SECRET)}")
     _purge_salary(cli, root, page)
     cli("ingest", str(page), "-a", "eve")

@@ -105,7 +105,7 @@ def test_import_damaged_export_in_a_zip_exits_with_1(cli: Run, tmp_path: Path) -
 
 
 def test_import_killed_and_repeated_equals_one_run(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [{"role": "user", "content": f"The boat {number} is blue."} for number in range(350)]
+    lines = [{"role": "user", "content": f"The boat {number} is blue."} for number in range(110)]
     (tmp_path / "chat.jsonl").write_text("\n".join(map(json.dumps, lines)))
     store, calls = ingest.store_new, list[int]()
 
@@ -120,13 +120,13 @@ def test_import_killed_and_repeated_equals_one_run(cli: Run, tmp_path: Path, mon
         cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", code=130)
     monkeypatch.setattr(ingest, "store_new", store)
     resumed = document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))
-    assert resumed["stored"] == {"turns": 250}
+    assert resumed["stored"] == {"turns": 10}
     cli("import", str(tmp_path / "chat.jsonl"), "-a", "adam", "--yes")
     turns = [
         document(cli("knowledge", "episodes", "-a", name, "--all", "--json"))["episodes"] for name in ("eve", "adam")
     ]
     assert [turn["id"] for turn in turns[0]] == [turn["id"] for turn in turns[1]]
-    assert "350 turns" in cli("undo", "--import", resumed["import"], "--yes", "-a", "eve").stdout
+    assert "110 turns" in cli("undo", "--import", resumed["import"], "--yes", "-a", "eve").stdout
     assert (
         document(cli("import", str(tmp_path / "chat.jsonl"), "-a", "eve", "--yes", "--json"))["import"]
         != resumed["import"]
