@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from agent_memory.embeddings import worker
+from agent_memory.embeddings.schedule import EmbeddingSchedule
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.memories import MigratableStorage
@@ -112,6 +114,7 @@ async def test_without_a_thread_for_embedding_words_find(
         real(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(worker, "SCHEDULE", EmbeddingSchedule())  # no other storage has left a thread in it
     storage = MigratableStorage("bob", root, embedder=HashEmbedder(), clock=clock)
     await storage.store(memory_of("peppermint tea"))
     assert not await storage.prepare(None)

@@ -54,6 +54,8 @@ _HASH_BYTES: Final = 32
 _NONE: Final = (b"", b"")
 PREFIX_BYTES: Final = 8
 _ATTEMPTS: Final = 3
+_MOST_CONNECTED: Final = 16
+"""Caches of one process with an open file; each has up to three descriptors."""
 
 
 def text_hash(text: str) -> bytes:
@@ -189,8 +191,10 @@ class VectorCache:
             if not self._path.exists():  # or the umask would decide who may read it and what SQLite makes next to it
                 with suppress(OSError):
                     self._path.touch(mode=0o600)
+            _disconnect_idle()
             database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
             self._connection = database
+            _CONNECTED[self] = None
             try:
                 _prepare(database)
                 self._path.chmod(0o600)
@@ -206,7 +210,16 @@ class VectorCache:
         assert self._path is not None
         return self._path.is_file() and not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
 
+    def disconnect_idle(self) -> None:
+        """Close the file, which the next call opens, unless in use."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._disconnect()
+            finally:
+                self._lock.release()
+
     def _disconnect(self) -> None:
+        _CONNECTED.pop(self, None)
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -231,6 +244,20 @@ class VectorCache:
             return False
         self._begun_anew = f"vector cache was unreadable ({error}); set aside as {aside.name} and begun anew"
         return True
+
+
+_CONNECTED: Final[dict[VectorCache, None]] = {}
+"""Caches with an open file, the oldest first."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_CONNECTED.clear)
+
+
+def _disconnect_idle() -> None:
+    """Close the oldest idle files where one more would be too many."""
+    for cache in list(_CONNECTED):
+        if len(_CONNECTED) < _MOST_CONNECTED:
+            return
+        cache.disconnect_idle()
 
 
 def _prepare(database: sqlite3.Connection) -> None:

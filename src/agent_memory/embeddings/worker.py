@@ -1,4 +1,4 @@
-"""Background embedding: a queue of texts and a thread.
+"""Background embedding: a queue of texts, embedded in shared threads.
 
 Neither the agent nor a search waits for a model. Deals in texts and their hashes, not in memories; the caller collects
 vectors when it likes. Thread-safe.
@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import os
 import threading
+import time
 import weakref
 from collections import OrderedDict, deque
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.embeddings.cache import VectorCache, round_vector
 from agent_memory.embeddings.onnx_runtime import estimate_length, pieces
+from agent_memory.embeddings.schedule import SCHEDULE
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -95,13 +97,13 @@ class WorkerStatus:
 class EmbeddingWorker:
     """Fills a vector cache in the background and embeds queries.
 
-    The thread starts with the first `submit` or `start`. It loads the model for a text that is not in the cache, for a
+    Work begins with the first `submit` or `start`. The model is loaded for a text that is not in the cache, for a
     query, and for `start`. An interpreter that ends has it stop after the piece at hand
     and waits for that, also without a call of `close`: left inside a model, it would abort the process. Nothing is
     lost, since what was not embedded is found missing by the next process.
 
     Args:
-        embedder: Converts texts to vectors; loaded on the thread.
+        embedder: Converts texts to vectors; loaded in a shared thread.
         cache: Cache of vectors, shared with other processes.
         limits: Batch size and waiting times.
 
@@ -118,8 +120,8 @@ class EmbeddingWorker:
         self._state = threading.Condition()
         self._backlog = TextBacklog(self._limits)
         self._done: deque[tuple[bytes, Vector]] = deque()
-        self._thread: threading.Thread | None = None
-        self._ended = threading.Event()
+        self._has_stepped = False
+        self._rest_ends = 0.0
         self._closing = False
         self._wanted = False  # a caller waits for the model
         self._has_query = False  # a query had no model
@@ -259,8 +261,7 @@ class EmbeddingWorker:
             return self._state.wait_for(is_done, timeout)
 
     def _goes_on(self) -> bool:
-        is_alive = self._thread is not None and self._thread.is_alive()
-        return is_alive and not self._closing and not self._backlog.is_resting
+        return not (self._closing or self._backlog.is_resting)
 
     def _stage(self) -> WarmUpStage:
         backlog = self._backlog
@@ -280,9 +281,7 @@ class EmbeddingWorker:
         with self._state:
             self._closing = True
             self._state.notify_all()
-            thread = self._thread
-        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
-            _wait_for(self._ended, self._limits.remote_seconds if self._source.is_remote else None)
+        _remove(self, self._limits.remote_seconds if self._source.is_remote else None)
         self.cache.close()
 
     @property
@@ -290,45 +289,37 @@ class EmbeddingWorker:
         return (self._wanted or self._has_query) and not (self._source.ready or self._finishing)
 
     def _begin(self) -> None:
-        """Wake the thread, starting one if necessary; the lock is held."""
-        self._state.notify_all()
-        if self._closing or (self._thread is not None and self._thread.is_alive()):
-            return  # a thread does not survive fork(), so a child that finds it dead starts its own
-        self._ended = threading.Event()
-        # A daemon only so that the end of the interpreter, which waits for other threads first, can tell it to stop.
-        thread = threading.Thread(target=self._run, args=(self._ended,), name="agent-memory-embedding", daemon=True)
+        """Schedule a step; the lock is held."""
+        if self._closing:
+            return
+        is_urgent = self._has_stepped or self._wanted or self._finishing
         try:
-            thread.start()
+            SCHEDULE.add(self, 0.0 if is_urgent else self._limits.head_start_seconds)
         except RuntimeError as error:  # no room for a thread: tried again with the next text
             self._backlog.rest(_as_embedding_error(error))
             return
-        self._thread = thread
         _WORKING.add(self)
 
-    def _run(self, ended: threading.Event) -> None:
-        try:
-            with self._state:
-                self._state.wait_for(
-                    lambda: self._closing or self._wanted or self._finishing, self._limits.head_start_seconds
-                )
-            while self._wait_for_work():
-                self._embed_batch()
-        finally:
-            ended.set()
-
-    def _wait_for_work(self) -> bool:
-        """Wait for texts or the end of a pause; False when closing."""
-
-        def has_work() -> bool:
-            backlog = self._backlog
-            return bool(backlog.unchecked or backlog.texts or self._needs_model)
-
+    def step(self) -> float | None:
+        """Embed a batch; return the seconds until the next, or None."""
         with self._state:
+            self._has_stepped = True
             if self._backlog.is_resting:
-                self._state.wait_for(lambda: self._closing, self._limits.rest_seconds)
+                if (seconds := self._rest_ends - time.monotonic()) > 0:
+                    return seconds
                 self._backlog.end_rest()
-            self._state.wait_for(lambda: self._closing or has_work())
-            return not self._closing
+            if self._closing or not self._has_work:
+                return None
+        self._embed_batch()
+        with self._state:
+            if not self._backlog.is_resting:
+                return 0.0 if self._has_work else None
+            self._rest_ends = time.monotonic() + self._limits.rest_seconds
+            return self._limits.rest_seconds
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(self._backlog.unchecked or self._backlog.texts or self._needs_model)
 
     def _embed_batch(self) -> None:
         batch: dict[bytes, str] = {}
@@ -363,11 +354,11 @@ class EmbeddingWorker:
                 self._state.notify_all()
 
 
-def _wait_for(ended: threading.Event, seconds: float | None) -> None:
-    try:  # not join(), which takes an interrupt for the end of the thread
-        ended.wait(seconds)
+def _remove(worker: EmbeddingWorker, seconds: float | None) -> None:
+    try:
+        SCHEDULE.remove(worker, seconds)
     except KeyboardInterrupt:
-        _wait_for(ended, seconds)
+        _remove(worker, seconds)
         raise
 
 

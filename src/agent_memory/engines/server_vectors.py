@@ -183,7 +183,7 @@ class ServerEmbeddings:
         self.vectors = vectors
         self._worker = worker
         self._absent = absent
-        self._filler = Worker("agent-memory-vectors")
+        self._filler = Worker()
 
     @property
     def is_there(self) -> bool:

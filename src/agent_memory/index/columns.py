@@ -11,6 +11,8 @@ import io
 import json
 import mmap
 import os
+import resource
+import weakref
 import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -39,6 +41,11 @@ _SUFFIX: Final = ".npy"
 _READ_BYTES: Final = 64 << 10
 """Up to which an array is read instead of mapped: each mapping holds a descriptor, and a process may have 256 on
 macOS and 1,024 on Linux, and a segment of a million records has some fifty arrays, most of them small."""
+_MAPPED_BYTES: Final = 16 << 20
+"""From which on an array is always mapped, however many others are."""
+_MAPPED_SHARE: Final = 0.25
+"""Share of the descriptors of this process that mappings may hold; further small arrays are read."""
+_MAPPINGS: Final[weakref.WeakSet[mmap.mmap]] = weakref.WeakSet()
 _SUMS: Final = "sums.json"
 _HEAD_BYTES: Final = 128
 """Bytes of the first checksum, and of the header of an array: numpy leaves room in it for a growing length."""
@@ -175,12 +182,21 @@ def _open_array(path: Path) -> NDArray[Any]:
             np.lib.format.read_magic(file)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             size, begin = int(np.prod(shape)), file.tell()
-            if size * dtype.itemsize <= _READ_BYTES:
+            if not _is_mapped(size * dtype.itemsize):
                 return _read_only(np.fromfile(file, dtype, size).reshape(shape))
             mapped = mmap.mmap(file.fileno(), begin + size * dtype.itemsize, access=mmap.ACCESS_READ)
+            _MAPPINGS.add(mapped)
             return np.frombuffer(mapped, dtype, size, begin).reshape(shape)
         except (ValueError, OSError) as error:
             raise StorageError(f"{path.name} of an index cannot be read: {error}.") from error
+
+
+def _is_mapped(size: int) -> bool:
+    """Return True if an array of this size is to be mapped."""
+    if size <= _READ_BYTES or size >= _MAPPED_BYTES:
+        return size > _READ_BYTES
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return descriptors == resource.RLIM_INFINITY or len(_MAPPINGS) < descriptors * _MAPPED_SHARE
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

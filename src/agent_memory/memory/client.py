@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 
 from agent_memory.memory.caller import Caller
 from agent_memory.memory.features import attach_features
-from agent_memory.memory.loop_thread import LoopThread
+from agent_memory.memory.loop_thread import SHARED_LOOP
 from agent_memory.memory.service import open_service
 from agent_memory.models import Listing, filters_of
 from agent_memory.settings import DEFAULT_ROOT, ServiceSettings
@@ -347,7 +347,6 @@ class MemorySync:
         session_id: str = "",
     ) -> None:
         self.memory = Memory(agent_id, root=root, embedder=embedder, project=project, session_id=session_id)
-        self._loop = LoopThread()
 
     def __enter__(self) -> Self:
         return self
@@ -358,13 +357,13 @@ class MemorySync:
         self.close()
 
     def close(self) -> None:
-        """Finish background work, close the files and end the thread.
+        """Finish background work, close the files and release the thread.
 
         Can be called more than once.
         """
         self.wait_for(self.memory.close())
-        self._loop.stop()
+        SHARED_LOOP.stop(self)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the thread of this client; return its result."""
-        return self._loop.wait_for(work)
+        """Run a coroutine in the clients' thread; return its result."""
+        return SHARED_LOOP.wait_for(self, work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -24,6 +24,11 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._process = 0
+
+    @property
+    def is_current(self) -> bool:
+        """True in the thread itself."""
+        return self._thread is threading.current_thread()
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result."""
@@ -58,3 +63,46 @@ class LoopThread:
                 self._thread = threading.Thread(target=self._loop.run_forever, name="agent-memory", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+class SharedLoopThread:
+    """Thread of all blocking clients, ended by the last one."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all clients: a forked child has no thread."""
+        self._lock = threading.Lock()
+        self._clients: set[int] = set()
+        self._loop = LoopThread()
+
+    def wait_for(self, client: object, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of a client and return its result.
+
+        A client that is called within a coroutine of another one would wait for itself: it gets a thread of its own.
+        """
+        with self._lock:
+            self._clients.add(id(client))
+            loop = self._loop
+        if not loop.is_current:
+            return loop.wait_for(work)
+        own_loop = LoopThread()
+        try:
+            return own_loop.wait_for(work)
+        finally:
+            own_loop.stop()
+
+    def stop(self, client: object) -> None:
+        """Release the thread. Can be called more than once."""
+        with self._lock:
+            self._clients.discard(id(client))
+            if self._clients:
+                return
+            loop, self._loop = self._loop, LoopThread()
+        loop.stop()
+
+
+SHARED_LOOP: Final = SharedLoopThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SHARED_LOOP.reset)

@@ -92,7 +92,7 @@ class StorageEdge(Generic[R]):
         self.kind = backend.kind
         self._backend = backend
         self._clock = backend.clock
-        self.worker = Worker(f"agent-memory-{self.agent_id}", backend.wait, self._follow_up)
+        self.worker = Worker(backend.wait, self._follow_up)
         self._parents: list[object] = []
         self._pid = os.getpid()
         self._open: Store[R] | None = None

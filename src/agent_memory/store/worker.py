@@ -2,8 +2,9 @@
 
 No event loop blocks, and calls of the store run one at a time, FIFO.
 
-All calls of the store run in one thread, the syncs of what they wrote included. Two more threads exist only while they
-are needed: one that waits for another process's lock, so that searches continue, and one that compacts.
+All calls of the store run one at a time, the syncs of what they wrote included. Two more lanes of calls are used only
+where they are needed: one that waits for another process's lock, so that searches continue, and one that compacts. The
+lanes of all storages share their threads.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import os
 import threading
 import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import AgentMemoryError, BusyError
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.logs import get_logger
+from agent_memory.store.shared_threads import THREADS, SerialLane, ThreadName
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -35,9 +37,6 @@ S = TypeVar("S")
 T = TypeVar("T")
 log = get_logger(__name__)
 
-ThreadName = Literal["compacting", "waiting", "store"]
-_THREADS: Final[tuple[ThreadName, ...]] = ("compacting", "waiting", "store")
-"""A thread may wait for the threads after it."""
 _TOGETHER: Final = 16
 """Writes under one lock: searches, and other processes that write, wait for some 3 ms."""
 
@@ -88,36 +87,31 @@ class QueuedWrite:
 
 
 class Worker:
-    """Threads that run calls in order, started with the first call.
+    """Calls of one storage, in order, in shared threads.
 
     A forked child starts threads of its own: threads do not survive a fork, and waiting for the parent's would hang.
 
     Args:
-        name: First part of the names of the threads.
         patience: Seconds to wait for a lock.
         follow_up: Called in the thread of the store after writes, once for all that are queued.
     """
 
-    def __init__(
-        self, name: str, patience: float = WAIT_SECONDS, follow_up: Callable[[], object] = lambda: None
-    ) -> None:
-        self._name = name
+    def __init__(self, patience: float = WAIT_SECONDS, follow_up: Callable[[], object] = lambda: None) -> None:
         self._patience = patience
         self._follow_up = follow_up
         self._has_follow_up = False
         self._last_write = 0.0
-        self._pools: dict[ThreadName, ThreadPoolExecutor] = {}
+        self._lanes: dict[ThreadName, SerialLane] = {}
         self._pid = 0
         self._writes: deque[QueuedWrite] = deque()
         self._is_parked = False
-        self._latest: Future[Any] = Future()
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
         """Run `function` in the thread of the store.
 
         Cancelling the wait does not stop it.
         """
-        return await _wait_for(self._start("store", function, *args))
+        return await asyncio.shield(asyncio.wrap_future(self._start("store", function, *args)))
 
     async def write(
         self,
@@ -142,7 +136,8 @@ class Worker:
         Raises:
             BusyError: No write of this process got the lock for the length of its patience.
         """
-        self._start_again_in_child()
+        if self._pid != os.getpid():
+            self._start_again_in_child()
         write = QueuedWrite(time.monotonic(), prepare, get_hold, function, _make_promise(), look)
         self._writes.append(write)
         # The sync is begun by the thread, not by the caller, who may be cancelled by then.
@@ -178,22 +173,23 @@ class Worker:
             self._start(thread, _run_logged, function, *args)
 
     def close(self) -> None:
-        """Wait for queued calls and end the threads.
+        """Wait for queued calls and release the threads.
 
         A later call starts new ones.
         """
-        pools = self._pools
-        if self._pid == os.getpid() and pools:
-            pools["compacting"].shutdown()
+        lanes = self._lanes
+        if self._pid == os.getpid() and lanes:
+            lanes["compacting"].shutdown()
             with contextlib.suppress(RuntimeError):  # another thread closes it, too
                 is_busy = True
                 while is_busy:
-                    pools["store"].submit(bool).result()
-                    pools["waiting"].submit(bool).result()
+                    lanes["store"].submit(bool).result()
+                    lanes["waiting"].submit(bool).result()
                     is_busy = self._is_parked or bool(self._writes)
-            pools["store"].shutdown()
-            pools["waiting"].shutdown()
-        self._pools = {}
+            lanes["store"].shutdown()
+            lanes["waiting"].shutdown()
+            THREADS.release(lanes)
+        self._lanes = {}
         self._has_follow_up = False
 
     def _write_queued(self) -> None:
@@ -216,7 +212,7 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - none was written; the callers receive it
             _fail(group, error)
         else:
-            if self._latest.running():  # this call is the last one, so that no other waits for the sync
+            if not self._lanes["store"].has_waiting:  # else another call would wait for the sync
                 _acknowledge(written)
                 self._run_follow_up()
             else:
@@ -280,19 +276,16 @@ class Worker:
             self._last_write = time.monotonic()
 
     def _start_again_in_child(self) -> None:
-        if self._pid != os.getpid():
-            self._pools, self._writes = {}, deque()
-            self._is_parked = self._has_follow_up = False
-            self._pid = os.getpid()
+        self._lanes, self._writes = {}, deque()
+        self._is_parked = self._has_follow_up = False
+        self._pid = os.getpid()
 
     def _start(self, thread: ThreadName, function: Callable[..., T], *args: Any) -> Future[T]:
-        self._start_again_in_child()
-        if not self._pools:
-            self._pools = {name: ThreadPoolExecutor(1, f"{self._name}-{name}") for name in _THREADS}
-        call = self._pools[thread].submit(function, *args)
-        if thread == "store":
-            self._latest = call
-        return call
+        if self._pid != os.getpid():
+            self._start_again_in_child()
+        if not self._lanes:
+            self._lanes = THREADS.acquire()
+        return self._lanes[thread].submit(function, *args)
 
 
 async def _wait_for(work: Future[T]) -> T:

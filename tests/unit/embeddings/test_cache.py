@@ -273,3 +273,14 @@ def test_a_link_in_its_place_is_not_followed(cache: VectorCache, path: Path, tmp
 def test_its_files_are_private_whatever_the_umask(cache: VectorCache, path: Path, open_umask: None) -> None:
     assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
     assert {each.stat().st_mode & 0o777 for each in path.parent.glob(f"{path.name}*")} == {0o600}
+
+
+def test_many_caches_keep_few_files_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_MOST_CONNECTED", 3)
+    caches = [VectorCache(tmp_path / f"{number}.sqlite3") for number in range(8)]
+    for cache in caches * 2:
+        assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+        assert len(list(tmp_path.glob("*-wal"))) <= 3
+    assert all(KEY in cache.get_many(ONE, [KEY]) for cache in caches)
+    for cache in caches:
+        cache.close()

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -183,18 +183,18 @@ def test_an_interrupted_close_has_waited_all_the_same(
     worker.submit(_texts("alpha"))
     worker.start()
     waits = []
-    wait = threading.Event.wait
+    wait_for = threading.Condition.wait_for
 
-    def impatient(event: threading.Event, timeout: float | None = None) -> bool:
+    def impatient(change: threading.Condition, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
         if threading.current_thread() is not threading.main_thread():
-            return wait(event, timeout)
+            return wait_for(change, predicate, timeout)
         waits.append(timeout)
         if len(waits) == 1:
             raise KeyboardInterrupt
         embedder.gate.set()
-        return wait(event, timeout)
+        return wait_for(change, predicate, timeout)
 
-    monkeypatch.setattr(threading.Event, "wait", impatient)
+    monkeypatch.setattr(threading.Condition, "wait_for", impatient)
     with pytest.raises(KeyboardInterrupt):
         worker.close()
     assert waits == [None, None]

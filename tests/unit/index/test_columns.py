@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent_memory.index import columns as columns_module
 from agent_memory.index.columns import ColumnFolder, finish_columns, write_columns
 
 OPEN = Path("/proc/self/fd")
@@ -38,3 +39,13 @@ def test_only_large_arrays_hold_descriptors(folder: Path) -> None:
     columns = ColumnFolder(folder)
     assert len(list(OPEN.iterdir())) == before + 1
     assert "large" in columns
+
+
+@pytest.mark.skipif(not OPEN.is_dir(), reason="descriptors are counted in /proc")
+def test_columns_beyond_share_of_descriptors_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "_MAPPED_SHARE", 0.0)
+    before = len(list(OPEN.iterdir()))
+    columns = ColumnFolder(folder)
+    assert len(list(OPEN.iterdir())) == before
+    assert (columns["large"] == np.arange(100_000).reshape(-1, 2)).all()
+    assert not columns["large"].flags.writeable

@@ -237,3 +237,15 @@ def test_sync_and_async_clients_share_a_folder(root: Path, blocking: MemorySync)
             return [record.content for record in await client.list()]
 
     assert asyncio.run(read()) == ["Tea at four"]
+
+
+def test_sync_clients_share_one_thread(root: Path) -> None:
+    with MemorySync("bob", root=root, embedder="none") as bob, MemorySync("eve", root=root, embedder="none") as eve:
+        bob.add("Tea at four")
+        eve.add("Tea at five")
+
+        async def ask_other() -> str:
+            return eve.search("tea").results[0].memory.content
+
+        assert bob.wait_for(ask_other()) == "Tea at five"
+        assert len([thread for thread in threading.enumerate() if thread.name == "agent-memory"]) == 1
