@@ -54,7 +54,7 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     Raises:
         StorageError: The memories cannot be read.
     """
-    tally, counts = await service.storage.tally(), _MemoryCounts(most_used)
+    tally, counts = await service.storage.tally(), _MemoryCounts(most_used, now)
     async for memory in service.storage.iter_all():
         counts.add(memory)
     folder, forgotten_at = service.folder, list[datetime]()
@@ -85,9 +85,10 @@ class _MemoryCounts:
 
     Args:
         most_used: Number of listed memories.
+        now: The present; expired memories are not listed.
     """
 
-    def __init__(self, most_used: int) -> None:
+    def __init__(self, most_used: int, now: datetime) -> None:
         self.by = {name: Counter[str]() for name in ("category", "trust", "source", "project", "group")}
         self.accesses = self.never_used = 0
         self.stored: list[datetime] = []
@@ -95,7 +96,7 @@ class _MemoryCounts:
         self.ids: set[str] = set()
         self.texts: set[bytes] = set()
         self.most: list[tuple[int, int, UsedMemory]] = []
-        self._limit = most_used
+        self._limit, self._now = most_used, now
 
     def add(self, memory: Memory) -> None:
         """Count one."""
@@ -110,7 +111,7 @@ class _MemoryCounts:
         self.used += [memory.last_accessed] if memory.last_accessed is not None else []
         self.ids.add(memory.id)
         self.texts.update(map(text_hash, embedded_texts(memory.content)))
-        if memory.access_count:  # among equals the one stored last
+        if memory.access_count and not memory.is_expired(self._now):  # among equals the one stored last
             entry = (memory.access_count, len(self.stored), UsedMemory(memory.id, memory.access_count, memory.content))
             heapq.heappush(self.most, entry)
             if len(self.most) > self._limit:

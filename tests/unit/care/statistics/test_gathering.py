@@ -42,6 +42,16 @@ async def test_what_there_is_is_counted_by_what_it_is(service: MemoryService) ->
     assert {"journals"} <= found.sizes.keys()
 
 
+async def test_statistics_of_an_expired_memory_hide_its_text(service: MemoryService, clock: FrozenClock) -> None:
+    memory = (
+        await service.store({"content": "The sandbox closes soon.", "expires_at": clock() + timedelta(days=1)})
+    ).memory
+    await service.storage.touch([memory.id])
+    assert len((await statistics_of(service, clock())).most_used) == 1
+    found = await statistics_of(service, clock() + timedelta(days=2))
+    assert (found.memories, found.most_used) == (1, ())
+
+
 async def test_use_is_counted_and_the_most_used_come_first(service: MemoryService, clock: FrozenClock) -> None:
     ids = [(await service.store(f"Number {place} of the list is {'x' * place}")).memory.id for place in range(4)]
     clock.advance(days=7)
